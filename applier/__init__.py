@@ -1,0 +1,1 @@
+"""Makes a plan happen: in parallel as far as it allows, with a record that survives a crash."""

@@ -1,0 +1,266 @@
+"""What plugins and adapters promise: actions, clouds, stores, engines, listeners.
+
+Rules that hold for all: success returns, failure raises; no method decides what runs next.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar, Protocol
+
+from planner.model import ActionPlan, Touch
+from planner.states import ActionState, Outcome, PlanState
+
+
+class Stop(Protocol):
+    """Tells a running action that it should end; ``threading.Event`` is one."""
+
+    def is_set(self) -> bool:
+        """True once the action should end."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the action should end, at most ``timeout`` seconds; True if it should."""
+
+
+class Cloud(Protocol):
+    """What actions ask of a cloud. Each call returns when the work is done.
+
+    All raise :class:`applier.errors.ActionFailed` with a sentence when the cloud refuses, and end
+    early, with ActionFailed, once ``stop`` is set. Getters return None for what does not exist.
+    """
+
+    def instance(self, instance_id: str) -> Mapping[str, Any] | None:
+        """``name, host, flavor, status`` (ACTIVE, SHUTOFF, SHELVED)."""
+
+    def volume(self, volume_id: str) -> Mapping[str, Any] | None:
+        """``name, pool, type, instance``."""
+
+    def service(self, host: str) -> Mapping[str, Any] | None:
+        """``status`` (enabled, disabled), ``reason``, of the compute service on a host."""
+
+    def host(self, host: str) -> Mapping[str, Any] | None:
+        """``power`` (on, off, suspended)."""
+
+    def flavor(self, flavor: str) -> Mapping[str, Any] | None:
+        """``vcpus, ram_mb, disk_gb``."""
+
+    def migrate(self, instance_id: str, destination: str | None, live: bool, stop: Stop) -> str:
+        """Move an instance; returns the host it is on now."""
+
+    def resize(self, instance_id: str, flavor: str, stop: Stop) -> None:
+        """Give an instance another flavor."""
+
+    def set_instance_status(self, instance_id: str, status: str, stop: Stop) -> None:
+        """Make an instance ACTIVE, SHUTOFF or SHELVED."""
+
+    def delete_instance(self, instance_id: str, stop: Stop) -> None:
+        """Remove an instance."""
+
+    def set_service_status(self, host: str, status: str, reason: str | None, stop: Stop) -> None:
+        """Enable or disable the compute service of a host."""
+
+    def set_host_power(self, host: str, power: str, stop: Stop) -> None:
+        """Switch a host on or off, or suspend it (ACPI S3)."""
+
+    def migrate_volume(
+        self, volume_id: str, pool: str | None, volume_type: str | None, stop: Stop
+    ) -> None:
+        """Move a volume to another pool, or give it another type."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ActionContext:
+    """What an action is given besides its parameters.
+
+    ``output`` keeps what a command prints; ``options`` are those of ``[watcher_actions.TYPE]``.
+    """
+
+    cloud: Callable[[], Cloud]
+    output: Callable[[str], None]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Action(ABC):
+    """One way of changing something. A plugin is one class, registered under ``watcher_actions``.
+
+    Planners read ``TYPE``, ``SCHEMA``, :meth:`touches`, :meth:`estimate` and :meth:`describe`,
+    which are pure; the applier makes an instance for each action that it runs.
+    """
+
+    #: Name of the action type, as input documents write it.
+    TYPE: ClassVar[str]
+    #: JSON Schema (draft 2020-12) of ``input_parameters``.
+    SCHEMA: ClassVar[Mapping[str, Any]]
+    #: True if running it a second time does no harm, even when the first was cut off.
+    RERUN_SAFE: ClassVar[bool] = False
+
+    def __init__(self, parameters: Mapping[str, Any], context: ActionContext) -> None:
+        self.parameters = parameters
+        self.context = context
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:  # noqa: ARG003
+        """Say which resources it works on, and what it does to them."""
+        return ()
+
+    @classmethod
+    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
+        """Say how many seconds it will take, or None."""
+        return None
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say in a few words what it will do to what."""
+        return f"{cls.TYPE} {parameters.get('resource_id') or ''}".rstrip()
+
+    def precheck(self) -> None:  # noqa: B027
+        """Look before the work: raises AlreadyDone or ActionFailed, changes nothing."""
+
+    @abstractmethod
+    def execute(self, stop: Stop) -> Outcome:
+        """Do the work; returns CHANGED, CREATED or OK, raises ActionFailed.
+
+        Ends as soon as it can once ``stop`` is set, by raising ActionFailed.
+        """
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """How one action ended, or that it starts: a line of the record.
+
+    ``old`` is the state that the row must still have.
+    """
+
+    uuid: str
+    old: ActionState
+    state: ActionState
+    outcome: Outcome | None = None
+    message: str | None = None
+    output: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claimant:
+    """Who runs a plan."""
+
+    host: str
+    pid: int
+    user: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wish:
+    """What an operator asks of a running plan: cancel, or the skip of one action.
+
+    ``verb`` is ``cancel`` or ``skip``; ``action`` is the uuid to skip; ``number`` counts the wishes
+    of a plan from 1.
+    """
+
+    verb: str
+    who: str
+    why: str | None = None
+    action: str | None = None
+    number: int = 0
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanSummary:
+    """A line of ``actionplan list``: the plan without its actions, and how many stand where."""
+
+    uuid: str
+    name: str | None
+    planner: str
+    state: PlanState
+    created_at: datetime
+    updated_at: datetime | None
+    actions: Mapping[ActionState, int]
+
+
+class Store(Protocol):
+    """Keeps plans. Every method is one transaction: after it returns, a crash loses nothing.
+
+    The suite in ``applier.testing`` holds for every implementation. Raises
+    :class:`applier.errors.StoreError` when the record cannot be reached.
+    """
+
+    def save_plan(self, plan: ActionPlan) -> None:
+        """Keep a whole new plan; a crash leaves all of it or none. A uuid is saved once:
+        PlanConflict."""
+
+    def load_plan(self, uuid: str) -> ActionPlan:
+        """Give a plan with the states it has now; raises PlanNotFound."""
+
+    def find_plan(self, reference: str) -> str:
+        """Give the uuid of the plan that a person means: a uuid, a unique beginning of one, a
+        unique name, or ``last`` (created last). Removed plans are found by their whole uuid only.
+        Raises PlanNotFound."""
+
+    def list_plans(
+        self, *, state: PlanState | None = None, limit: int | None = None
+    ) -> list[PlanSummary]:
+        """List plans, newest first; removed ones only when ``state`` asks for them."""
+
+    def move_plan(
+        self,
+        uuid: str,
+        new: PlanState,
+        *,
+        now: datetime,
+        message: str | None = None,
+    ) -> None:
+        """Change a plan's state for an operator, if the table of states has the row.
+
+        CANCELLED also cancels the actions that have not started. Of two at once, one gets
+        PlanConflict; a change that is not a row raises InvalidTransition.
+        """
+
+    def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
+        """Skip a PENDING action of a plan that nobody runs (RECOMMENDED, PENDING or PAUSED)."""
+
+    def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
+        """Turn PENDING into ONGOING; returns a token that every later write must carry.
+
+        Of any number that try at once exactly one succeeds; PlanConflict for the others.
+        """
+
+    def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
+        """Write what ended and what starts, in that order, all or nothing.
+
+        A start sets ``started_at`` and counts an attempt, an end sets ``ended_at``. Raises
+        PlanConflict, and writes nothing, when the claim is not this one's any more or a row is not
+        in the state that its report says.
+        """
+
+    def move_claimed(
+        self,
+        uuid: str,
+        claim: str,
+        new: PlanState,
+        *,
+        now: datetime,
+        message: str | None = None,
+    ) -> None:
+        """Change the state of a plan that this claim runs; an ended or PAUSED plan is given up."""
+
+    def add_wish(self, plan: str, wish: Wish, *, now: datetime) -> None:
+        """Keep a wish for a plan's claimant."""
+
+    def wishes(self, plan: str, after: int = 0) -> list[Wish]:
+        """List the wishes with a number above ``after``, oldest first."""
+
+    def output(self, action: str) -> str | None:
+        """Give what the last attempt of an action printed, as far as it was kept."""
+
+
+class Listener(Protocol):
+    """Hears what was committed, after the commit, in the engine's thread. Must not raise."""
+
+    def on_reports(self, reports: Iterable[Report]) -> None:
+        """Called when actions started or ended."""
+
+    def on_plan(self, state: PlanState, message: str | None) -> None:
+        """Called when the plan changed its state."""

@@ -1,0 +1,137 @@
+"""Everything that planning refuses, as facts first and a sentence second.
+
+::
+
+    PlannerError
+    ├── InvalidInput          all that is wrong with one document, its options and its types
+    ├── UnknownPlugin         no planner or action type of that name
+    ├── AmbiguousPlugin       two installed distributions offer the same name
+    ├── BrokenPlugin          a plugin that cannot be imported, or breaks its contract
+    ├── InvalidPlan           actions whose links make no graph: unknown, twice, in a circle
+    └── InvalidTransition     a state that may not follow the one before
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+Path = tuple[str | int, ...]
+
+
+class PlannerError(Exception):
+    """Planning refused; the message says what, where and what is accepted."""
+
+
+def path_text(path: Path) -> str:
+    """Write a place inside a document.
+
+    >>> path_text(("actions", 3, "input_parameters", "flavor"))
+    'actions[3].input_parameters.flavor'
+    """
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def accepted(name: object, known: Iterable[str]) -> str:
+    """Say what would have been right: the nearest name, then all of them in alphabetical order.
+
+    >>> accepted("migrte", ["resize", "migrate"])
+    "did you mean 'migrate'? Known: migrate, resize"
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(str(name), names, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"{hint}Known: {', '.join(names) or 'none'}"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing that is wrong.
+
+    ``path`` is its place inside the document, from the top; ``place`` is where a person finds it
+    (``plan.yaml:7``, ``[watcher_planners.weight] weights``), once that is known.
+
+    >>> print(Mistake("no such flavor", ("actions", 3)))
+    actions[3]: no such flavor
+    """
+
+    text: str
+    path: Path = ()
+    place: str | None = None
+
+    def __str__(self) -> str:
+        inside = path_text(self.path)
+        if self.place and inside:
+            return f"{self.place}: {inside}: {self.text}"
+        return f"{self.place or inside or 'document'}: {self.text}"
+
+
+class InvalidInput(PlannerError):
+    """All mistakes of one request, in the order in which they stand in the document.
+
+    ``mistakes`` is a tuple of :class:`Mistake`, never empty.
+    """
+
+    def __init__(self, mistakes: Iterable[Mistake]) -> None:
+        self.mistakes: Sequence[Mistake] = tuple(mistakes)
+        super().__init__("\n".join(map(str, self.mistakes)))
+
+    def located(self, locate: Callable[[Path], str | None]) -> InvalidInput:
+        """Give the mistakes that know only a path the place that ``locate`` finds for it."""
+        return InvalidInput(
+            m if m.place else replace(m, place=locate(m.path)) for m in self.mistakes
+        )
+
+
+class UnknownPlugin(PlannerError):
+    """No plugin of that name is installed; ``known`` lists those that are."""
+
+    def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
+        self.what, self.name, self.known = what, name, tuple(sorted(known))
+        super().__init__(f"no {what} {name!r}; {accepted(name, self.known)}")
+
+
+class AmbiguousPlugin(PlannerError):
+    """One name, offered by several installed distributions."""
+
+    def __init__(self, what: str, name: str, distributions: Iterable[str]) -> None:
+        self.what, self.name, self.distributions = what, name, tuple(sorted(distributions))
+        super().__init__(
+            f"{what} {name!r} is offered by {' and '.join(self.distributions)}; "
+            "uninstall one of them"
+        )
+
+
+class BrokenPlugin(PlannerError):
+    """A plugin that is installed and cannot be used; ``reason`` says why."""
+
+    def __init__(self, what: str, name: str, reason: str) -> None:
+        self.what, self.name, self.reason = what, name, reason
+        super().__init__(f"{what} {name!r} cannot be used: {reason}")
+
+
+class InvalidPlan(PlannerError):
+    """A plan whose links make no graph; ``problems`` holds a sentence each."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(self.problems))
+
+
+class InvalidTransition(PlannerError):
+    """A state that may not follow the one before it.
+
+    ``what`` and ``uuid`` say whose; ``accepted`` are the states from which ``new`` may follow.
+    """
+
+    def __init__(
+        self, what: str, uuid: str, old: str, new: str, accepted: Iterable[str], who: str
+    ) -> None:
+        self.what, self.uuid, self.old, self.new, self.who = what, uuid, old, new, who
+        self.accepted = tuple(accepted)
+        frm = ", ".join(self.accepted) or "no state"
+        super().__init__(f"{what} {uuid} is {old}: only {frm} can become {new}")

@@ -1,0 +1,310 @@
+"""The values that everything works on: what is proposed, and the plan that comes of it.
+
+All are frozen. A plan's actions refer to each other by uuid; sets that many actions share
+(``parents`` of a whole chunk) are one tuple object, in memory and after reading a plan back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from planner.states import ActionState, Outcome, PlanState
+
+#: Version of the action plan format that this release writes and reads.
+VERSION = "2.0"
+#: The action type that does nothing, takes no worker, and stands where n x m edges would.
+JOIN = "join"
+
+
+class Effect(StrEnum):
+    """What an action does to a resource it touches."""
+
+    USES = "uses"
+    LEAVES = "leaves"
+    ENTERS = "enters"
+    TAKES_DOWN = "takes_down"
+    BRINGS_UP = "brings_up"
+    DISABLES = "disables"
+    ENABLES = "enables"
+
+
+class Touch(NamedTuple):
+    """A resource (``KIND:ID``) and what an action does to it."""
+
+    resource: str
+    effect: Effect = Effect.USES
+
+    @classmethod
+    def parse(cls, text: str) -> Touch:
+        """Read ``[EFFECT ]KIND:ID``; raises ValueError with what is accepted.
+
+        >>> Touch.parse("leaves node:compute-1")
+        Touch(resource='node:compute-1', effect=<Effect.LEAVES: 'leaves'>)
+        >>> Touch.parse("instance:6a1f").effect.value
+        'uses'
+        """
+        effect, _, resource = text.rpartition(" ")
+        kind, colon, name = resource.partition(":")
+        if not (kind and colon and name) or (effect and effect not in set(Effect)):
+            raise ValueError(
+                f"{text!r} is not a touch: [EFFECT ]KIND:ID, where EFFECT is one of "
+                + ", ".join(Effect)
+            )
+        return cls(resource, Effect(effect or "uses"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProposedAction:
+    """One thing that should be done, before anybody decided when."""
+
+    name: str
+    action_type: str
+    resource_id: str | None = None
+    input_parameters: Mapping[str, Any] = field(default_factory=dict)
+    description: str | None = None
+    touches: tuple[Touch, ...] = ()
+    estimate_s: float | None = None
+    timeout_s: float | None = None
+    retries: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Solution:
+    """What should change: actions in the order in which they were proposed.
+
+    ``facts`` is what was known of the cloud (``instances``, ``hosts``, ``services``, ``flavors``).
+    """
+
+    actions: Sequence[ProposedAction]
+    name: str | None = None
+    facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    audit_uuid: str | None = None
+    strategy_name: str | None = None
+    efficacy_indicators: Sequence[Any] = ()
+    global_efficacy: Sequence[Any] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Trigger(NamedTuple):
+    """An action that sets another off when it ends with one of these outcomes."""
+
+    action: str
+    outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Action:
+    """One action of a plan. Times are aware datetimes in UTC, durations are seconds.
+
+    ``parents`` must have ended, ``needs`` must have ended well, of each group in ``needs_any`` one
+    must have; ``triggers``, where there are any, decide whether it runs at all. ``tokens`` are held
+    while it runs.
+    """
+
+    uuid: str
+    action_type: str
+    name: str | None = None
+    resource_id: str | None = None
+    input_parameters: Mapping[str, Any] = field(default_factory=dict)
+    description: str | None = None
+    reason: str | None = None
+    parents: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    needs_any: tuple[tuple[str, ...], ...] = ()
+    triggers: tuple[Trigger, ...] = ()
+    tokens: tuple[str, ...] = ()
+    estimate_s: float | None = None
+    timeout_s: float | None = None
+    retries: int = 0
+    state: ActionState = ActionState.PENDING
+    outcome: Outcome | None = None
+    status_message: str | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    attempts: int = 0
+
+    @property
+    def label(self) -> str:
+        """The name a person reads: the action's name, else the beginning of its uuid."""
+        return self.name or self.uuid[:8]
+
+    def before(self) -> tuple[str, ...]:
+        """Everything that must have ended before this may start: the one order graph.
+
+        Parents, needs and trigger sources, each once, in that order. ``needs_any`` is not in it:
+        such an action may start as soon as one of a group has ended well.
+        """
+        if not self.needs and not self.triggers:
+            return self.parents
+        if not self.parents and not self.triggers:
+            return self.needs
+        links = dict.fromkeys(self.parents)
+        links.update(dict.fromkeys(self.needs))
+        links.update(dict.fromkeys(t.action for t in self.triggers))
+        return tuple(links)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the action as formats that know only text, numbers, lists and mappings hold it."""
+        return {
+            "uuid": self.uuid,
+            "name": self.name,
+            "action_type": self.action_type,
+            "resource_id": self.resource_id,
+            "input_parameters": self.input_parameters,
+            "description": self.description,
+            "reason": self.reason,
+            "parents": list(self.parents),
+            "needs": list(self.needs),
+            "needs_any": [list(group) for group in self.needs_any],
+            "triggers": [
+                {"action": t.action, "outcomes": [str(o) for o in t.outcomes]}
+                for t in self.triggers
+            ],
+            "tokens": list(self.tokens),
+            "estimate_s": self.estimate_s,
+            "timeout_s": self.timeout_s,
+            "retries": self.retries,
+            "state": str(self.state),
+            "outcome": None if self.outcome is None else str(self.outcome),
+            "status_message": self.status_message,
+            "started_at": _time_text(self.started_at),
+            "ended_at": _time_text(self.ended_at),
+            "attempts": self.attempts,
+        }
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any], share: _Share = tuple) -> Action:
+        """Read what :meth:`to_dict` wrote; a field that is left out has its default.
+
+        ``share`` turns a list of uuids into a tuple; a plan passes one that keeps equal ones once.
+        """
+        known = dict(value)
+        for key in ("parents", "needs", "tokens"):
+            known[key] = share(known.get(key) or ())
+        known["needs_any"] = tuple(share(group) for group in known.get("needs_any") or ())
+        known["triggers"] = tuple(
+            Trigger(t["action"], tuple(Outcome(o) for o in t["outcomes"]))
+            for t in known.get("triggers") or ()
+        )
+        known["state"] = ActionState(known.get("state", "PENDING"))
+        known["outcome"] = Outcome(known["outcome"]) if known.get("outcome") else None
+        for key in ("started_at", "ended_at"):
+            known[key] = _time(known.get(key))
+        return cls(**known)
+
+
+_Share = Callable[[Iterable[str]], tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionPlan:
+    """Actions in schedule order, with what each waits for, and the limits that hold while they run.
+
+    ``limits`` maps a token, or ``KIND:*`` for each token of a kind by itself, to how many may be
+    held at once. ``warnings`` are sentences for whoever reads the plan before it is applied.
+    """
+
+    uuid: str
+    planner: str
+    actions: tuple[Action, ...]
+    name: str | None = None
+    state: PlanState = PlanState.RECOMMENDED
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    status_message: str | None = None
+    audit_uuid: str | None = None
+    strategy_name: str | None = None
+    efficacy_indicators: Sequence[Any] = ()
+    global_efficacy: Sequence[Any] = ()
+    limits: Mapping[str, int] = field(default_factory=dict)
+    tolerances: Sequence[Mapping[str, Any]] = ()
+    on_failure: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum over planner, limits and actions, edges by position.
+
+        Equal input gives an equal digest; uuids, states, times and the sentences that explain are
+        left out. Linear in actions and edges; a set that many actions share is read once.
+        """
+        position = {action.uuid: i for i, action in enumerate(self.actions)}
+        shared: dict[int, str] = {}
+
+        def links(uuids: tuple[str, ...]) -> str:
+            text = shared.get(id(uuids))
+            if text is None:
+                text = shared[id(uuids)] = ",".join(str(position.get(u, u)) for u in uuids)
+            return text
+
+        total = hashlib.sha256()
+        head = {"planner": self.planner, "limits": self.limits}
+        total.update(json.dumps(head, sort_keys=True, separators=(",", ":")).encode())
+        encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+        for a in self.actions:
+            what: list[Any] = [a.name, a.action_type, a.resource_id, a.input_parameters]
+            what += [a.tokens, a.estimate_s, a.timeout_s, a.retries]
+            after = [links(a.parents), links(a.needs), [links(g) for g in a.needs_any]]
+            events = [[position.get(t.action, t.action), t.outcomes] for t in a.triggers]
+            total.update(f"\n{encode([what, after, events])}".encode())
+        return f"sha256:{total.hexdigest()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the plan as the format 2.0 has it; the values can be written as JSON or YAML."""
+        return {
+            "version": VERSION,
+            "uuid": self.uuid,
+            "name": self.name,
+            "planner": self.planner,
+            "state": str(self.state),
+            "digest": self.digest,
+            "created_at": _time_text(self.created_at),
+            "updated_at": _time_text(self.updated_at),
+            "status_message": self.status_message,
+            "audit_uuid": self.audit_uuid,
+            "strategy_name": self.strategy_name,
+            "efficacy_indicators": list(self.efficacy_indicators),
+            "global_efficacy": list(self.global_efficacy),
+            "limits": dict(self.limits),
+            "tolerances": [dict(t) for t in self.tolerances],
+            "on_failure": self.on_failure,
+            "warnings": list(self.warnings),
+            "actions": [action.to_dict() for action in self.actions],
+        }
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> ActionPlan:
+        """Read what :meth:`to_dict` wrote.
+
+        The digest is not taken over but computed from what is there. The shape is the schema's
+        business (``planner.documents``): what does not fit it raises KeyError, TypeError or
+        ValueError here.
+        """
+        known = {k: v for k, v in value.items() if k not in ("version", "digest")}
+        seen: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+        def share(uuids: Iterable[str]) -> tuple[str, ...]:
+            once = tuple(uuids)
+            return seen.setdefault(once, once)
+
+        known["actions"] = tuple(Action.from_dict(a, share) for a in known["actions"])
+        known["state"] = PlanState(known.get("state", "RECOMMENDED"))
+        known["warnings"] = tuple(known.get("warnings") or ())
+        for key in ("created_at", "updated_at"):
+            known[key] = _time(known.get(key))
+        return cls(**known)
+
+
+def _time_text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

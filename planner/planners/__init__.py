@@ -1,0 +1,1 @@
+"""The planners that come with the product."""

@@ -1,0 +1,1 @@
+"""Pictures of a plan as text that other programs draw."""

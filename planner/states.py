@@ -1,0 +1,144 @@
+"""States of plans and actions, and every change that is allowed, once.
+
+A row of a table is (old state, new state, who may do it, why it happens). :func:`check` refuses
+what is not a row; what an operator may ask for is the rows that say so.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from planner.errors import InvalidTransition
+
+
+class ActionState(StrEnum):
+    """How far an action has come."""
+
+    PENDING = "PENDING"
+    ONGOING = "ONGOING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    FAILED_DEPENDENCIES = "FAILED_DEPENDENCIES"
+    CANCELLED = "CANCELLED"
+    REVERTED = "REVERTED"
+    REVERT_FAILED = "REVERT_FAILED"
+    UNKNOWN = "UNKNOWN"
+
+
+class PlanState(StrEnum):
+    """How far a plan has come."""
+
+    RECOMMENDED = "RECOMMENDED"
+    PENDING = "PENDING"
+    ONGOING = "ONGOING"
+    PAUSED = "PAUSED"
+    CANCELLING = "CANCELLING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    SUPERSEDED = "SUPERSEDED"
+    DELETED = "DELETED"
+
+
+class Outcome(StrEnum):
+    """What an action that ran did: the words that triggers ask for."""
+
+    CHANGED = "changed"
+    OK = "ok"
+    CREATED = "created"
+    FAILED = "failed"
+    ERROR = "error"
+
+
+class Who(StrEnum):
+    """Who asks for a change: a person, or the claimant that runs the plan."""
+
+    OPERATOR = "OPERATOR"
+    ENGINE = "ENGINE"
+
+
+class Transition(NamedTuple):
+    """One allowed change."""
+
+    old: StrEnum
+    new: StrEnum
+    who: Who
+    why: str
+
+
+#: Success of what went before: what needs the action may start.
+WELL = frozenset({ActionState.SUCCEEDED, ActionState.SKIPPED})
+#: An action in one of these has not ended.
+OPEN = frozenset({ActionState.PENDING, ActionState.ONGOING})
+#: A plan in one of these has ended; only ``resume`` or ``delete`` move it on.
+ENDED_PLAN = frozenset(
+    {
+        PlanState.SUCCEEDED,
+        PlanState.FAILED,
+        PlanState.CANCELLED,
+        PlanState.SUPERSEDED,
+        PlanState.DELETED,
+    }
+)
+
+_A, _P = ActionState, PlanState
+_OPERATOR, _ENGINE = Who.OPERATOR, Who.ENGINE
+
+ACTION_TRANSITIONS = (
+    Transition(_A.PENDING, _A.ONGOING, _ENGINE, "all before it ended, the gates let it in"),
+    Transition(_A.PENDING, _A.SKIPPED, _OPERATOR, "an operator does not want it"),
+    Transition(_A.PENDING, _A.SKIPPED, _ENGINE, "no trigger fired, or a wish to skip it"),
+    Transition(_A.PENDING, _A.FAILED_DEPENDENCIES, _ENGINE, "what it needs did not end well"),
+    Transition(_A.PENDING, _A.CANCELLED, _OPERATOR, "its plan was cancelled before it ran"),
+    Transition(_A.PENDING, _A.CANCELLED, _ENGINE, "its plan was cancelled while it ran"),
+    Transition(_A.ONGOING, _A.SUCCEEDED, _ENGINE, "its work is done"),
+    Transition(_A.ONGOING, _A.FAILED, _ENGINE, "it could not do its work"),
+    Transition(_A.ONGOING, _A.SKIPPED, _ENGINE, "its precheck found it done"),
+    Transition(_A.ONGOING, _A.CANCELLED, _ENGINE, "it was aborted"),
+    Transition(_A.ONGOING, _A.UNKNOWN, _ENGINE, "nobody can say whether its work is done"),
+)
+
+PLAN_TRANSITIONS = (
+    Transition(_P.RECOMMENDED, _P.PENDING, _OPERATOR, "started"),
+    Transition(_P.PENDING, _P.ONGOING, _ENGINE, "claimed by an applier"),
+    Transition(_P.ONGOING, _P.SUCCEEDED, _ENGINE, "each action succeeded or was skipped"),
+    Transition(_P.ONGOING, _P.FAILED, _ENGINE, "it ended otherwise"),
+    Transition(_P.ONGOING, _P.PAUSED, _ENGINE, "a pause was asked for, and what ran has ended"),
+    Transition(_P.ONGOING, _P.CANCELLING, _ENGINE, "a cancel was asked for"),
+    Transition(_P.CANCELLING, _P.CANCELLED, _ENGINE, "what ran has ended"),
+    Transition(_P.PAUSED, _P.PENDING, _OPERATOR, "resumed"),
+    Transition(_P.RECOMMENDED, _P.CANCELLED, _OPERATOR, "cancelled before it started"),
+    Transition(_P.PENDING, _P.CANCELLED, _OPERATOR, "cancelled before an applier claimed it"),
+    Transition(_P.PAUSED, _P.CANCELLED, _OPERATOR, "cancelled while it was paused"),
+    Transition(_P.RECOMMENDED, _P.DELETED, _OPERATOR, "removed"),
+    Transition(_P.SUCCEEDED, _P.DELETED, _OPERATOR, "removed"),
+    Transition(_P.FAILED, _P.DELETED, _OPERATOR, "removed"),
+    Transition(_P.CANCELLED, _P.DELETED, _OPERATOR, "removed"),
+    Transition(_P.SUPERSEDED, _P.DELETED, _OPERATOR, "removed"),
+)
+
+_ALLOWED = {(t.old, t.new, t.who) for t in ACTION_TRANSITIONS + PLAN_TRANSITIONS}
+
+
+def sources(new: StrEnum, who: Who) -> tuple[StrEnum, ...]:
+    """List the states that ``who`` may turn into ``new``, in the order of the table.
+
+    >>> [str(s) for s in sources(PlanState.CANCELLED, Who.OPERATOR)]
+    ['RECOMMENDED', 'PENDING', 'PAUSED']
+    """
+    table = ACTION_TRANSITIONS if isinstance(new, ActionState) else PLAN_TRANSITIONS
+    return tuple(t.old for t in table if t.new is new and t.who is who)
+
+
+def check(what: str, uuid: str, old: StrEnum, new: StrEnum, who: Who) -> None:
+    """Return if the change is a row of the table, else raise :class:`InvalidTransition`.
+
+    >>> check("action", "a1", ActionState.PENDING, ActionState.ONGOING, Who.ENGINE)
+    >>> check("action", "a1", ActionState.SUCCEEDED, ActionState.ONGOING, Who.ENGINE)
+    Traceback (most recent call last):
+    planner.errors.InvalidTransition: action a1 is SUCCEEDED: only PENDING can become ONGOING
+    """
+    if (old, new, who) not in _ALLOWED:
+        raise InvalidTransition(what, uuid, str(old), str(new), sources(new, who), who)
