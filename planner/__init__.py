@@ -1,1 +1,21 @@
-"""Turns what should change into an action plan: pure, the same plan for the same problem."""
+"""Turns what should change into an action plan: pure, the same plan for the same problem.
+
+From a document to what happened, in ten hops:
+
+1. ``planner.documents`` reads the document.
+2. :func:`planner.planning.make_plan` finds the planner through ``planner.registry``.
+3. ``Planner.parse`` checks the document, ``Planner.plan`` gives an :class:`ActionPlan`.
+4. ``planner.graph.validate`` checks that its links make a graph.
+5. ``Store.save_plan`` keeps it: RECOMMENDED.
+6. An operator starts it: PENDING; ``applier.runner`` claims it: ONGOING.
+7. ``applier.flow`` builds a taskflow flow for the engine.
+8. ``applier.scheduling`` says what may start, what ends without running, and why.
+9. ``applier.tasks`` does the work, ``applier.recorder`` commits what happened.
+10. ``applier.outcome`` folds the states of the actions into the plan's.
+"""
+
+from planner.errors import PlannerError
+from planner.model import ActionPlan
+from planner.planning import make_plan
+
+__all__ = ["ActionPlan", "PlannerError", "make_plan"]

@@ -1,0 +1,201 @@
+"""The order graph of a plan: is it one, in which waves does it go, how can it be drawn.
+
+All functions are linear in actions and edges; a set of parents that many actions share is one
+tuple object and is looked at once where that is possible.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import networkx as nx
+
+from planner.errors import InvalidPlan
+from planner.model import JOIN, Action
+
+#: Positions that must come before one position, as the groups (parents, needs) they came in.
+Before = Sequence[Sequence[int]]
+
+
+class Loop(Exception):
+    """No order exists; ``left`` are the positions on loops or behind them."""
+
+    def __init__(self, left: Sequence[int]) -> None:
+        self.left = tuple(left)
+        super().__init__(f"{len(self.left)} positions stand on a loop or behind one")
+
+
+def arrange(before: Sequence[Before]) -> list[int]:
+    """Order the positions 0..n-1 so that each follows all of its groups, else as they stand.
+
+    The order is the one that keeps small positions first. Raises :class:`Loop`.
+
+    >>> arrange([[(2,)], [], [(1,)]])
+    [1, 2, 0]
+    """
+    if _arranged(before):
+        return list(range(len(before)))
+    links = [{p for group in groups for p in group} for groups in before]
+    after: list[list[int]] = [[] for _ in before]
+    for i, earlier in enumerate(links):
+        for p in earlier:
+            after[p].append(i)
+    left = [len(earlier) for earlier in links]
+    ready = [i for i, n in enumerate(left) if not n]
+    order = []
+    while ready:
+        i = heapq.heappop(ready)
+        order.append(i)
+        for j in after[i]:
+            left[j] -= 1
+            if not left[j]:
+                heapq.heappush(ready, j)
+    if len(order) < len(before):
+        raise Loop([i for i, n in enumerate(left) if n])
+    return order
+
+
+def _arranged(before: Sequence[Before]) -> bool:
+    """True if every position follows its groups already; each group object is read once."""
+    latest: dict[int, int] = {}
+    for i, groups in enumerate(before):
+        for group in groups:
+            if not group:
+                continue
+            last = latest.get(id(group))
+            if last is None:
+                last = latest[id(group)] = max(group)
+            if last >= i:
+                return False
+    return True
+
+
+def knots(before: Sequence[Before], among: Iterable[int]) -> list[frozenset[int]]:
+    """List the sets of positions among which every one comes before every other: the loops."""
+    inside = set(among)
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_edges_from(
+        (p, i) for i in inside for group in before[i] for p in group if p in inside
+    )
+    found = (frozenset(c) for c in nx.strongly_connected_components(graph))
+    return sorted((c for c in found if _turns(graph, c)), key=min)
+
+
+def _turns(graph: nx.DiGraph[int], component: frozenset[int]) -> bool:
+    first = next(iter(component))
+    return len(component) > 1 or graph.has_edge(first, first)
+
+
+def edges(actions: Sequence[Action]) -> Iterator[tuple[str, str, str]]:
+    """Give every edge of the order graph as (before, after, kind).
+
+    ``kind`` is ``need`` where success is asked for, ``any`` for one of several, ``trigger`` for an
+    event, else ``order``; an edge that is more than one is given once, as the strongest.
+    """
+    for action in actions:
+        kinds = dict.fromkeys(action.parents, "order")
+        kinds.update((t.action, "trigger") for t in action.triggers)
+        kinds.update((u, "any") for group in action.needs_any for u in group)
+        kinds.update(dict.fromkeys(action.needs, "need"))
+        for uuid, kind in kinds.items():
+            yield uuid, action.uuid, kind
+
+
+def digraph(actions: Sequence[Action]) -> nx.DiGraph[str]:
+    """Give the order graph with uuids as nodes and the ``kind`` of each edge."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(action.uuid for action in actions)
+    graph.add_edges_from((u, v, {"kind": kind}) for u, v, kind in edges(actions))
+    return graph
+
+
+def validate(actions: Sequence[Action]) -> None:
+    """Return if the links make an acyclic graph and names are unique.
+
+    Raises InvalidPlan with every problem: a uuid or name twice, a link to an action that is not in
+    the plan, a loop with its whole path.
+    """
+    position: dict[str, int] = {}
+    names: set[str] = set()
+    problems = []
+    for i, action in enumerate(actions):
+        if action.uuid in position:
+            problems.append(f"uuid {action.uuid} stands twice")
+        if action.name is not None and action.name in names:
+            problems.append(f"name {action.name!r} stands twice")
+        position[action.uuid] = i
+        if action.name is not None:
+            names.add(action.name)
+    before: list[Before] = []
+    known: dict[int, tuple[int, ...]] = {}
+    for action in actions:
+        groups = [action.parents, action.needs, *action.needs_any]
+        groups.append(tuple(t.action for t in action.triggers))
+        before.append([_positions(group, position, known, action, problems) for group in groups])
+    if not problems:
+        try:
+            arrange(before)
+        except Loop as loop:
+            problems += [_loop_text(actions, before, knot) for knot in knots(before, loop.left)]
+    if problems:
+        raise InvalidPlan(problems)
+
+
+def _positions(
+    group: tuple[str, ...],
+    position: Mapping[str, int],
+    known: dict[int, tuple[int, ...]],
+    action: Action,
+    problems: list[str],
+) -> tuple[int, ...]:
+    if not group:
+        return ()
+    found = known.get(id(group))
+    if found is None:
+        missing = [uuid for uuid in group if uuid not in position]
+        problems += [f"{action.label} comes after {u}, which is not in the plan" for u in missing]
+        found = tuple(position[uuid] for uuid in group if uuid in position)
+        # Only objects that outlive this call may be known by their id.
+        if group is action.parents or group is action.needs:
+            known[id(group)] = found
+    return found
+
+
+def _loop_text(actions: Sequence[Action], before: Sequence[Before], knot: frozenset[int]) -> str:
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_edges_from((p, i) for i in sorted(knot) for g in before[i] for p in g if p in knot)
+    path = [u for u, _ in nx.find_cycle(graph, min(knot))]
+    return "a loop: " + " -> ".join(actions[i].label for i in [*path, path[0]])
+
+
+def waves(actions: Sequence[Action]) -> list[list[Action]]:
+    """Group the actions by how many others must come before them, one after another.
+
+    Actions stand in schedule order, which is kept inside a wave. A join takes no wave of its own
+    and is left out; what comes after it comes after all that it joins.
+    """
+    level: dict[str, int] = {}
+    shared: dict[int, int] = {}
+    found: list[list[Action]] = []
+    for action in actions:
+        groups = [action.parents, action.needs, *action.needs_any]
+        deepest = max((_deepest(g, level, shared) for g in groups), default=0)
+        deepest = max([deepest, *(level[t.action] for t in action.triggers)])
+        if action.action_type == JOIN:
+            level[action.uuid] = deepest
+            continue
+        level[action.uuid] = deepest + 1
+        if deepest == len(found):
+            found.append([])
+        found[deepest].append(action)
+    return found
+
+
+def _deepest(group: tuple[str, ...], level: Mapping[str, int], shared: dict[int, int]) -> int:
+    if not group:
+        return 0
+    depth = shared.get(id(group))
+    if depth is None:
+        depth = shared[id(group)] = max(level[uuid] for uuid in group)
+    return depth

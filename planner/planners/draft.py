@@ -1,0 +1,122 @@
+"""A plan in the making: planners add actions in order, the draft finds needs and tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from planner import effects
+from planner.model import JOIN, Action, ActionPlan, ProposedAction, Solution, Touch
+from planner.states import PlanState
+
+
+class Draft:
+    """Actions with their parents, in the order in which the planner wants them."""
+
+    def __init__(self, solution: Solution, new_id: Callable[[], str]) -> None:
+        self._solution = solution
+        self._new_id = new_id
+        self._proposed: list[ProposedAction] = []
+        self._parents: list[tuple[int, ...]] = []
+        self._reasons: list[str] = []
+
+    def __len__(self) -> int:
+        """How many actions have been added."""
+        return len(self._proposed)
+
+    def add(self, proposed: ProposedAction, parents: tuple[int, ...], reason: str) -> int:
+        """Add an action after all its parents; returns its position.
+
+        A tuple of parents that several actions share stays one object in the plan.
+        """
+        self._proposed.append(proposed)
+        self._parents.append(parents)
+        self._reasons.append(reason)
+        return len(self._proposed) - 1
+
+    def join(self, parents: tuple[int, ...], reason: str) -> int:
+        """Add a join that waits for all its parents; returns its position."""
+        number = sum(p.action_type == JOIN for p in self._proposed) + 1
+        taken = {p.name for p in self._solution.actions}
+        name = next(
+            n for k in range(number, number + len(taken) + 1) if (n := f"join-{k}") not in taken
+        )
+        return self.add(ProposedAction(name=name, action_type=JOIN), parents, reason)
+
+    def plan(
+        self,
+        planner: str,
+        now: datetime,
+        precedes: Callable[[int, int], bool],
+        *,
+        limits: Mapping[str, int] | None = None,
+        warnings: Sequence[str] = (),
+    ) -> ActionPlan:
+        """Give the plan, with the needs that the effects of the actions ask for.
+
+        ``precedes(a, b)`` says whether parents already put position ``a`` before ``b``. A plan
+        without actions has nothing left to do: it is SUCCEEDED.
+        """
+        touches = [effects.located(p.touches, self._solution.facts) for p in self._proposed]
+        settled = effects.settle(self._parents, effects.find(touches), precedes)
+        solution = self._solution
+        return ActionPlan(
+            uuid=self._new_id(),
+            name=solution.name,
+            planner=planner,
+            state=PlanState.RECOMMENDED if self._proposed else PlanState.SUCCEEDED,
+            created_at=now,
+            audit_uuid=solution.audit_uuid,
+            strategy_name=solution.strategy_name,
+            efficacy_indicators=tuple(solution.efficacy_indicators),
+            global_efficacy=tuple(solution.global_efficacy),
+            limits=dict(limits or {}),
+            warnings=(*solution.warnings, *warnings, *map(self._dropped_text, settled.dropped)),
+            actions=self._actions(settled),
+        )
+
+    def _actions(self, settled: effects.Settled) -> tuple[Action, ...]:
+        uuids = [self._new_id() for _ in self._proposed]
+        shared: dict[int, tuple[str, ...]] = {}
+
+        def links(positions: tuple[int, ...]) -> tuple[str, ...]:
+            found = shared.get(id(positions))
+            if found is None:
+                found = shared[id(positions)] = tuple([uuids[p] for p in positions])
+            return found
+
+        return tuple(
+            Action(
+                uuid=uuids[i],
+                name=p.name,
+                action_type=p.action_type,
+                resource_id=p.resource_id,
+                input_parameters=p.input_parameters,
+                description=p.description,
+                reason=self._reasons[i],
+                parents=links(self._parents[i]),
+                needs=links(settled.needs[i]),
+                tokens=() if p.action_type == JOIN else tokens(p.action_type, p.touches),
+                estimate_s=p.estimate_s,
+                timeout_s=p.timeout_s,
+                retries=p.retries,
+            )
+            for i in settled.order
+            for p in (self._proposed[i],)
+        )
+
+    def _dropped_text(self, dropped: effects.Dropped) -> str:
+        needed, needing = self._proposed[dropped.needed], self._proposed[dropped.needing]
+        return (
+            f"{needing.name} does not wait for {needed.name} ({dropped.why}): "
+            f"the plan puts {needing.name} first"
+        )
+
+
+def tokens(action_type: str, touches: Sequence[Touch]) -> tuple[str, ...]:
+    """List what an action holds while it runs: its type, then each resource that it touches.
+
+    >>> tokens("migrate", [Touch("instance:i1"), Touch("node:c1"), Touch("node:c1")])
+    ('type:migrate', 'instance:i1', 'node:c1')
+    """
+    return tuple(dict.fromkeys([f"type:{action_type}", *[t.resource for t in touches]]))

@@ -1,0 +1,82 @@
+"""Node resource consolidation: disable, move node by node, enable.
+
+Source: Watcher's planner of that name: disables have no parents; the migrations off one source node
+form a chain, each also after all disables; every other change of a service's state follows the last
+migration of each chain.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from planner.contract import Options
+from planner.errors import InvalidInput, Mistake
+from planner.model import ActionPlan, ProposedAction, Solution
+from planner.planners.draft import Draft
+from planner.planners.solution import SolutionPlanner
+
+TYPES = ("change_nova_service_state", "migrate")
+
+
+class NodeResourceConsolidationPlanner(SolutionPlanner):
+    """Plans disables first, migrations in one chain for each source node, enables last.
+
+    It knows ``change_nova_service_state`` and ``migrate`` only, as in Watcher; a state other than
+    ``disabled`` counts as an enable.
+    """
+
+    NAME = "node_resource_consolidation"
+
+    def plan(self, problem: Solution, options: Options) -> ActionPlan:  # noqa: ARG002
+        """Chains keep the order in which their source nodes first stand in the input."""
+        disables, chains, enables = sort(problem)
+        draft = Draft(problem, self.surroundings.new_id)
+        disabled = tuple([draft.add(a, (), "disabled first") for a in disables])
+        rank = [(0, 0)] * len(disables)
+        last: list[int] = []
+        for number, (node, moves) in enumerate(chains.items()):
+            parents = disabled
+            for k, action in enumerate(moves, 1):
+                reason = f"move {k} of {len(moves)} off {node}"
+                position = draft.add(action, parents, reason)
+                parents = (*disabled, position)
+                rank.append((1, number))
+            last.append(position)
+        after = tuple(last)
+        for action in enables:
+            draft.add(action, after, "enabled last")
+            rank.append((2, 0))
+
+        def precedes(a: int, b: int) -> bool:
+            # With no move in between nothing orders a disable and an enable.
+            (stage, chain), (later, other) = rank[a], rank[b]
+            if stage == later:
+                return stage == 1 and chain == other and a < b
+            return stage < later and (bool(last) or 1 in (stage, later))
+
+        return draft.plan(self.NAME, self.surroundings.now(), precedes)
+
+
+def sort(
+    solution: Solution,
+) -> tuple[list[ProposedAction], dict[str | None, list[ProposedAction]], list[ProposedAction]]:
+    """Give disables, migrations by source node, enables, each in input order.
+
+    Raises InvalidInput for actions of other types.
+    """
+    disables: list[ProposedAction] = []
+    enables: list[ProposedAction] = []
+    wrong = []
+    chains: dict[str | None, list[ProposedAction]] = defaultdict(list)
+    for i, action in enumerate(solution.actions):
+        if action.action_type == "migrate":
+            chains[action.input_parameters.get("source_node")].append(action)
+        elif action.action_type == "change_nova_service_state":
+            disable = action.input_parameters.get("state") == "disabled"
+            (disables if disable else enables).append(action)
+        else:
+            text = f"this planner knows {' and '.join(TYPES)}, not {action.action_type!r}"
+            wrong.append(Mistake(text, ("actions", i, "action_type")))
+    if wrong:
+        raise InvalidInput(wrong)
+    return disables, dict(chains), enables

@@ -1,0 +1,106 @@
+"""Options that give each action type a number: ``nop:70,sleep:40`` in ``watcher.conf``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oslo_config import cfg, types
+
+
+def finite(value: object) -> int | float:
+    """Read a number, or text that is one; raises ValueError unless it is finite.
+
+    >>> [finite(v) for v in (9, "100", "2.5", -5)]
+    [9, 100, 2.5, -5]
+    """
+    number: int | float
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"{value!r} is not a number")
+    if isinstance(value, str):
+        try:
+            number = int(value)
+        except ValueError:
+            try:
+                number = float(value)
+            except ValueError:
+                raise ValueError(f"{value!r} is not a number") from None
+    else:
+        number = value
+    if isinstance(number, float) and not math.isfinite(number):
+        raise ValueError(f"{value!r} is not a finite number")
+    return number
+
+
+def at_least_one(value: object) -> int:
+    """Read a whole number from 1 up; raises ValueError.
+
+    >>> at_least_one("2")
+    2
+    >>> at_least_one(0)
+    Traceback (most recent call last):
+    ValueError: 0 is not a whole number from 1 up
+    """
+    try:
+        number = finite(value)
+    except ValueError:
+        number = 0
+    if number < 1 or number != int(number):
+        raise ValueError(f"{value!r} is not a whole number from 1 up")
+    return int(number)
+
+
+class NumberByType(types.Dict):
+    """Action types with a number each; a mapping is read like the text of a configuration file."""
+
+    def __init__(self, read: Any) -> None:
+        super().__init__(value_type=types.String(), bounds=False)
+        self.read = read
+
+    def __call__(self, value: str | Mapping[str, object]) -> dict[str, Any]:
+        """Read all values; raises ValueError naming every type whose number is wrong."""
+        pairs: Mapping[str, object] = (
+            value if isinstance(value, Mapping) else super().__call__(value)
+        )
+        numbers, wrong = {}, []
+        for name, number in pairs.items():
+            try:
+                numbers[str(name)] = self.read(number)
+            except ValueError as reason:
+                wrong.append(f"{name}: {reason}")
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return numbers
+
+
+def weights_option(default: Mapping[str, int]) -> cfg.Opt:
+    """Make the option ``weights``: any finite number, heavier types go first."""
+    return cfg.Opt(
+        "weights",
+        type=NumberByType(finite),
+        default=dict(default),
+        help="Weight of each action type: heavier types go first. Any finite number, compared as "
+        "a number. What is named here is merged over the defaults; a type without a weight has 0.",
+    )
+
+
+def parallelization_option(default: Mapping[str, int]) -> cfg.Opt:
+    """Make the option ``parallelization``: whole numbers from 1 up."""
+    return cfg.Opt(
+        "parallelization",
+        type=NumberByType(at_least_one),
+        default=dict(default),
+        help="How many actions of each type run side by side, from 1 up. What is named here is "
+        "merged over the defaults; a type without a number has 1.",
+    )
+
+
+def unnamed(
+    option: str, numbers: Mapping[str, object], used: Sequence[str], instead: int
+) -> list[str]:
+    """Say which of the action types that a plan uses have no number, and what they get."""
+    return [
+        f"action type {name!r} has no {option}: {instead} is used"
+        for name in sorted(set(used) - set(numbers))
+    ]

@@ -1,0 +1,180 @@
+"""Documents of ``kind: solution``: a list of actions that somebody found worth doing.
+
+The reader that the planners ``weight``, ``workload_stabilization``, ``node_resource_consolidation``
+and those of third parties share.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from planner.contract import ActionType, Planner
+from planner.errors import InvalidInput, Mistake, UnknownPlugin
+from planner.model import JOIN, ProposedAction, Solution, Touch
+from planner.planners.solution_schema import SCHEMA
+
+
+class SolutionPlanner(Planner[Solution]):
+    """A planner of solutions: it has only to write ``plan``."""
+
+    KIND = "solution"
+    SCHEMA = SCHEMA
+
+    def parse(self, document: Mapping[str, Any]) -> Solution:
+        """Check names, types, parameters and touches of every action, and complete them.
+
+        An action without a name gets its type and a number. ``resource_id`` ends up both beside and
+        inside ``input_parameters``, as Watcher stores it. Raises InvalidInput with all mistakes.
+        """
+        reader = _Reader(self, document)
+        actions = [reader.action(i, raw) for i, raw in enumerate(document["actions"])]
+        if reader.mistakes:
+            raise InvalidInput(reader.mistakes)
+        return Solution(
+            actions=actions,
+            name=document.get("name"),
+            facts=document.get("facts") or {},
+            audit_uuid=document.get("audit_uuid"),
+            strategy_name=document.get("strategy_name"),
+            efficacy_indicators=document.get("efficacy_indicators") or (),
+            global_efficacy=document.get("global_efficacy") or (),
+            warnings=tuple(reader.warnings),
+        )
+
+
+class _Reader:
+    """Reads the actions of one document, and collects what is wrong with them."""
+
+    def __init__(self, planner: SolutionPlanner, document: Mapping[str, Any]) -> None:
+        self.surroundings = planner.surroundings
+        self.mistakes: list[Mistake] = []
+        self.warnings: dict[str, None] = {}
+        self._types: dict[str, type[ActionType] | None] = {}
+        self._hosts = _host_names(document.get("facts") or {})
+        self._numbers: Counter[str] = Counter()
+        names = [raw["name"] for raw in document["actions"] if raw.get("name")]
+        self._taken = set(names)
+        for name, times in Counter(names).items():
+            if times > 1:
+                second = [i for i, r in enumerate(document["actions"]) if r.get("name") == name][1]
+                self._wrong(f"the name {name!r} stands twice", ("actions", second, "name"))
+
+    def action(self, i: int, raw: Mapping[str, Any]) -> ProposedAction:
+        """Read one action; what is wrong with it is noted."""
+        name = raw["action_type"]
+        action_type = self._type(name, i)
+        parameters, resource_id = self._parameters(i, raw)
+        if action_type and self.surroundings.check_types:
+            self._check(i, action_type, parameters, raw)
+        touches = self._touches(i, raw, action_type, parameters)
+        estimate = raw.get("estimate_s")
+        if estimate is None and action_type:
+            estimate = action_type.estimate(parameters)
+        return ProposedAction(
+            name=raw.get("name") or self._name(name),
+            action_type=name,
+            resource_id=resource_id,
+            input_parameters=parameters,
+            description=action_type.describe(parameters) if action_type else None,
+            touches=touches,
+            estimate_s=estimate,
+            timeout_s=raw.get("timeout_s"),
+            retries=raw.get("retries", 0),
+        )
+
+    def _wrong(self, text: str, path: tuple[str | int, ...]) -> None:
+        self.mistakes.append(Mistake(text, path))
+
+    def _name(self, action_type: str) -> str:
+        while True:
+            self._numbers[action_type] += 1
+            name = f"{action_type}-{self._numbers[action_type]}"
+            if name not in self._taken:
+                return name
+
+    def _type(self, name: str, i: int) -> type[ActionType] | None:
+        if name == JOIN:
+            self._wrong("only planners put in joins", ("actions", i, "action_type"))
+            return None
+        try:
+            if name not in self._types:
+                self._types[name] = self.surroundings.action_type(name)
+            known = self._types[name]
+        except UnknownPlugin as unknown:
+            if self.surroundings.check_types:
+                self._wrong(str(unknown), ("actions", i, "action_type"))
+                return None
+            known = self._types[name] = None
+        if not self.surroundings.check_types:
+            what = (
+                "its parameters were" if known else "no plugin offers it, and its parameters were"
+            )
+            self.warnings[f"action type {name!r}: {what} not checked"] = None
+        return known
+
+    def _parameters(self, i: int, raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], str | None]:
+        parameters: Mapping[str, Any] = raw.get("input_parameters") or {}
+        inside, beside = parameters.get("resource_id"), raw.get("resource_id")
+        if beside is None:
+            return parameters, inside if isinstance(inside, str) else None
+        if inside is None:
+            return {"resource_id": beside, **parameters}, beside
+        if inside != beside:
+            where = ("actions", i, "resource_id")
+            self._wrong(f"{beside!r} here, {inside!r} inside input_parameters: give one", where)
+        return parameters, beside
+
+    def _check(
+        self,
+        i: int,
+        action_type: type[ActionType],
+        parameters: Mapping[str, Any],
+        raw: Mapping[str, Any],
+    ) -> None:
+        # A resource beside the parameters is the action's own, whether its type has one or not.
+        own = parameters
+        if raw.get("resource_id") is not None:
+            known = action_type.SCHEMA.get("properties") or {}
+            if "resource_id" not in known and "resource_id" not in (
+                raw.get("input_parameters") or ()
+            ):
+                own = {k: v for k, v in parameters.items() if k != "resource_id"}
+        for mistake in self.surroundings.check(raw["action_type"], own):
+            path = ("actions", i, "input_parameters", *mistake.path)
+            self._wrong(mistake.text, path)
+
+    def _touches(
+        self,
+        i: int,
+        raw: Mapping[str, Any],
+        action_type: type[ActionType] | None,
+        parameters: Mapping[str, Any],
+    ) -> tuple[Touch, ...]:
+        if "touches" not in raw:
+            found = tuple(action_type.touches(parameters)) if action_type else ()
+        else:
+            found = tuple(self._written(i, raw["touches"]))
+        if not self._hosts:
+            return found
+        return tuple(t._replace(resource=self._hosts.get(t.resource, t.resource)) for t in found)
+
+    def _written(self, i: int, texts: list[str]) -> list[Touch]:
+        touches = []
+        for k, text in enumerate(texts):
+            try:
+                touches.append(Touch.parse(text))
+            except ValueError as reason:
+                self._wrong(str(reason), ("actions", i, "touches", k))
+        return touches
+
+
+def _host_names(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Map the ids by which facts know hosts and services to the host's name, as node resources."""
+    names = {}
+    for kind, key in (("hosts", "name"), ("services", "host")):
+        for known_as, fact in (facts.get(kind) or {}).items():
+            if isinstance(fact, Mapping) and fact.get(key):
+                names[f"node:{known_as}"] = f"node:{fact[key]}"
+    return names

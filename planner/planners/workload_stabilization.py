@@ -1,0 +1,130 @@
+"""Workload stabilization: everything side by side, but for what concerns one instance or host.
+
+Source: Watcher, "Improve the storage of action plans" (planner-storage-action-plan), the second of
+its planners, and what Watcher's planner of that name does: the parents are the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from planner.contract import Options
+from planner.errors import InvalidInput, Mistake
+from planner.model import ActionPlan, Effect, ProposedAction, Solution
+from planner.planners.draft import Draft
+from planner.planners.numbers import unnamed, weights_option
+from planner.planners.solution import SolutionPlanner
+
+#: Defaults of Watcher 17, which knows the first six; the others go last, as they would unnamed.
+WEIGHTS = {
+    "turn_host_to_acpi_s3_state": 0,
+    "resize": 1,
+    "migrate": 2,
+    "sleep": 3,
+    "change_nova_service_state": 4,
+    "nop": 5,
+    "change_node_power_state": 0,
+    "delete": 0,
+    "shelve": 0,
+    "stop": 0,
+    "volume_migrate": 0,
+}
+
+
+class WorkloadStabilizationPlanner(SolutionPlanner):
+    """Plans actions side by side; only what concerns the same instance or host is linked.
+
+    Parents are Watcher's: a resize follows the migrations of its instance, a suspended host follows
+    resizes on it and migrations off it. All other links, such as several migrations of one
+    instance, or a power off, stand in needs. The host of an instance comes from the document's
+    ``facts``.
+    """
+
+    NAME = "workload_stabilization"
+    OPTIONS = (weights_option(WEIGHTS),)
+
+    def plan(self, problem: Solution, options: Options) -> ActionPlan:
+        """Link what Watcher links, heaviest first, equal weights in input order."""
+        hosts = hosts_of(problem)
+        weights: Mapping[str, int | float] = options.weights
+        draft = Draft(problem, self.surroundings.new_id)
+        parents = _Parents(hosts)
+        ancestors: list[frozenset[int]] = []
+        for action in sorted(problem.actions, key=lambda a: -weights.get(a.action_type, 0)):
+            before = parents.of(action, len(draft))
+            ancestors.append(frozenset(before).union(*(ancestors[p] for p in before)))
+            draft.add(action, before, f"weight {weights.get(action.action_type, 0)}")
+        return draft.plan(
+            self.NAME,
+            self.surroundings.now(),
+            lambda a, b: a in ancestors[b],
+            warnings=unnamed("weight", weights, [a.action_type for a in problem.actions], 0),
+        )
+
+
+class _Parents:
+    """Watcher's rules, applied to one action after another in schedule order."""
+
+    def __init__(self, hosts: Mapping[int, str | None]) -> None:
+        self._hosts = hosts
+        self._moves_of: dict[str | None, list[int]] = defaultdict(list)
+        self._moves_off: dict[str | None, list[int]] = defaultdict(list)
+        self._resizes_on: dict[str | None, list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
+
+    def of(self, action: ProposedAction, position: int) -> tuple[int, ...]:
+        """Give the parents of the action that is to stand at ``position``."""
+        match action.action_type:
+            case "migrate":
+                self._moves_of[action.resource_id].append(position)
+                self._moves_off[self._hosts[id(action)]].append(position)
+            case "resize":
+                moves = tuple(self._moves_of[action.resource_id])
+                self._resizes_on[self._hosts[id(action)]].append((position, moves))
+                return moves
+            case "turn_host_to_acpi_s3_state":
+                host = _goes_away(action)
+                resizes = self._resizes_on[host]
+                linked = {move for _, moves in resizes for move in moves}
+                moves = tuple(m for m in self._moves_off[host] if m not in linked)
+                return (*(resize for resize, _ in resizes), *moves)
+        return ()
+
+
+def _goes_away(action: ProposedAction) -> str | None:
+    """Name the host that an action takes down, as its touches know it, else by its resource."""
+    down = [t.resource for t in action.touches if t.effect is Effect.TAKES_DOWN]
+    return down[0].partition(":")[2] if down else action.resource_id
+
+
+def hosts_of(solution: Solution) -> dict[int, str | None]:
+    """Map each migrate and resize, by ``id``, to the host that its instance is on beforehand.
+
+    A migrate says so itself, in ``source_node``. For a resize it matters when a host goes away.
+    Raises InvalidInput with every fact that is missing.
+    """
+    instances = solution.facts.get("instances") or {}
+    goes_away = any(t.effect is Effect.TAKES_DOWN for a in solution.actions for t in a.touches)
+    hosts: dict[int, str | None] = {}
+    missing = []
+    for i, action in enumerate(solution.actions):
+        if action.action_type not in ("migrate", "resize"):
+            continue
+        fact = (instances.get(action.resource_id or "") or {}).get("host")
+        source = action.input_parameters.get("source_node")
+        host = source if action.action_type == "migrate" and source else fact
+        hosts[id(action)] = host
+        if host is None and (goes_away or action.action_type == "migrate"):
+            missing.append(_missing(i, action))
+    if missing:
+        raise InvalidInput(missing)
+    return hosts
+
+
+def _missing(i: int, action: ProposedAction) -> Mistake:
+    own = "source_node is missing, and " if action.action_type == "migrate" else ""
+    where = f"facts.instances.{action.resource_id}.host"
+    return Mistake(
+        f"{own}{where} is missing: the host of this instance decides what must come first",
+        ("actions", i),
+    )

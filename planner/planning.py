@@ -1,0 +1,154 @@
+"""From a document to a plan: which planner, with which options, checked before anything is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path as FilePath
+from typing import Any
+from uuid import uuid4
+
+from oslo_config import cfg
+
+from planner import checking, documents, graph, registry
+from planner import options as planning_options
+from planner.contract import Planner, Surroundings
+from planner.documents import Document
+from planner.errors import BrokenPlugin, InvalidInput, Mistake, accepted
+from planner.model import ActionPlan
+
+
+def make_plan(
+    document: Mapping[str, Any] | str | FilePath | Document,
+    planner: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    conf: cfg.ConfigOpts | None = None,
+    *,
+    check_types: bool = True,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    new_id: Callable[[], str] = lambda: str(uuid4()),
+) -> ActionPlan:
+    """Turn a document, or the path of one, into a plan.
+
+    ``planner`` and ``options`` (by name: ``{"weights": {"nop": 70}}``) win over the document's own,
+    those over ``conf``, those over the defaults; without ``conf`` no file is read. With
+    ``check_types=False`` types that no plugin offers and parameters are taken unchecked, with a
+    warning each. Raises PlannerError; InvalidInput lists all that is wrong, each with its place.
+    """
+    read = documents.as_document(document)
+    try:
+        return _make_plan(read, planner, options or {}, conf, check_types, now, new_id)
+    except InvalidInput as wrong:
+        raise wrong.located(read.locate) from wrong.__cause__
+
+
+def _make_plan(
+    read: Document,
+    planner: str | None,
+    options: Mapping[str, Any],
+    conf: cfg.ConfigOpts | None,
+    check_types: bool,
+    now: Callable[[], datetime],
+    new_id: Callable[[], str],
+) -> ActionPlan:
+    conf = planning_options.configuration(conf)
+    value = read.value
+    if not isinstance(value, Mapping):
+        raise InvalidInput([Mistake("a mapping with 'actions' or a 'kind' is expected")])
+    planner_class = choose(value, planner, conf)
+    mistakes = list(checking.compiled(planner_class.SCHEMA)(value))
+    layers = planning_options.layers(planner_class, conf, value, options)
+    resolved = planning_options.resolve(planner_class, layers, mistakes)
+    mistakes += planning_options.unknown_keys(planner_class, conf)
+    limits = planning_options.limits_of(conf, mistakes)
+    types_known = registry.ActionTypes()
+    surroundings = Surroundings(
+        now=now,
+        new_id=new_id,
+        action_type=types_known.__getitem__,
+        check=_Checks(types_known),
+        check_types=check_types,
+    )
+    if mistakes:
+        # What the document's actions are can be said only once its shape is right.
+        raise InvalidInput([*mistakes, *_also_wrong(planner_class, surroundings, value, mistakes)])
+    maker = planner_class(surroundings)
+    plan = maker.plan(maker.parse(value), resolved)
+    own = value.get("limits") or {}
+    plan = replace(
+        plan,
+        name=plan.name or value.get("name"),
+        limits={**limits, **plan.limits, **own},
+        warnings=(*plan.warnings, *_idle_limits(own, plan)),
+    )
+    graph.validate(plan.actions)
+    return plan
+
+
+def choose(
+    value: Mapping[str, Any], planner: str | None, conf: cfg.ConfigOpts
+) -> type[Planner[Any]]:
+    """Find the planner: the one asked for, else the document's, its kind's, the configured one.
+
+    Raises InvalidInput when the planner does not read documents of this kind.
+    """
+    kind = value.get("kind", "solution")
+    if not isinstance(kind, str):
+        raise InvalidInput([Mistake(f"{kind!r} is not a kind of document", ("kind",))])
+    named = planner or value.get("planner")
+    if named is None:
+        named = conf[planning_options.GROUP].planner if kind == "solution" else kind
+        if kind not in ("solution", *registry.names(registry.PLANNERS)):
+            known = ["solution", *_kinds()]
+            raise InvalidInput([Mistake(f"no kind {kind!r}; {accepted(kind, known)}", ("kind",))])
+    if not isinstance(named, str):
+        raise InvalidInput([Mistake(f"{named!r} is not the name of a planner", ("planner",))])
+    found = registry.planner(named)
+    if kind != found.KIND:
+        text = f"planner {named!r} reads documents of kind {found.KIND!r}, this is {kind!r}"
+        raise InvalidInput([Mistake(text, ("kind",) if "kind" in value else ())])
+    return found
+
+
+def _kinds() -> list[str]:
+    return [registry.planner(name).KIND for name in registry.names(registry.PLANNERS)]
+
+
+class _Checks:
+    """Checks parameters against the schema of their action type, compiled once for each."""
+
+    def __init__(self, known: registry.ActionTypes) -> None:
+        self._known = known
+        self._checks: dict[str, checking.Check] = {}
+
+    def __call__(self, name: str, parameters: Mapping[str, Any]) -> Sequence[Mistake]:
+        check = self._checks.get(name)
+        if check is None:
+            try:
+                check = self._checks[name] = checking.compiled(self._known[name].SCHEMA)
+            except ValueError as reason:
+                raise BrokenPlugin("action type", name, str(reason)) from reason
+        return check(parameters)
+
+
+def _also_wrong(
+    planner_class: type[Planner[Any]],
+    surroundings: Surroundings,
+    value: Mapping[str, Any],
+    mistakes: Sequence[Mistake],
+) -> Sequence[Mistake]:
+    if any(m.place is None for m in mistakes):
+        return ()
+    try:
+        planner_class(surroundings).parse(value)
+    except InvalidInput as wrong:
+        return wrong.mistakes
+    return ()
+
+
+def _idle_limits(limits: Mapping[str, int], plan: ActionPlan) -> list[str]:
+    """Say which of a document's limits bound nothing that the plan does."""
+    held = {token for action in plan.actions for token in action.tokens}
+    held |= {f"{token.partition(':')[0]}:*" for token in held}
+    return [f"limit {token!r} bounds nothing in this plan" for token in limits if token not in held]
