@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -29,6 +30,26 @@ def compiled(schema: Mapping[str, Any]) -> Check:
         return sorted(found, key=lambda m: [(isinstance(p, str), str(p).zfill(9)) for p in m.path])
 
     return check
+
+
+def readable(
+    schema: Mapping[str, Any], value: Any, wrong: Sequence[Mistake]
+) -> Mapping[str, Any] | None:
+    """Give what fits the schema once the fields that are wrong are taken out; None if nothing does.
+
+    So that one mistake does not hide the others.
+    """
+    if not wrong:
+        fits: Mapping[str, Any] = value
+        return fits
+    rest = copy.deepcopy(value)
+    for mistake in wrong:
+        inside = rest
+        for part in mistake.path[:-1]:
+            inside = inside[part] if part in inside or isinstance(part, int) else {}
+        if mistake.path and isinstance(inside, dict):
+            inside.pop(mistake.path[-1], None)
+    return rest if isinstance(rest, Mapping) and not compiled(schema)(rest) else None
 
 
 def mistakes(error: ValidationError) -> Iterator[Mistake]:
@@ -67,13 +88,14 @@ def mistakes(error: ValidationError) -> Iterator[Mistake]:
 
 def _message(error: ValidationError) -> str:
     value, shown = error.validator_value, _short(error.instance)
+    schema: Any = error.schema
     known = {
         "minimum": f"{shown} is less than {value}",
         "maximum": f"{shown} is more than {value}",
         "exclusiveMinimum": f"{shown} is not more than {value}",
         "minLength": f"{shown} is too short: at least {value} characters",
         "minItems": f"too short: at least {value} entries",
-        "pattern": f"{shown} does not have the form {value}",
+        "pattern": f"{shown} is not {schema.get('title', f'of the form {value}')}",
     }
     return known.get(str(error.validator), error.message)
 

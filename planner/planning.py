@@ -57,24 +57,26 @@ def _make_plan(
     if not isinstance(value, Mapping):
         raise InvalidInput([Mistake("a mapping with 'actions' or a 'kind' is expected")])
     planner_class = choose(value, planner, conf)
-    mistakes = list(checking.compiled(planner_class.SCHEMA)(value))
+    mistakes = checking.compiled(planner_class.SCHEMA)(value)
+    readable = checking.readable(planner_class.SCHEMA, value, mistakes)
     layers = planning_options.layers(planner_class, conf, value, options)
     resolved = planning_options.resolve(planner_class, layers, mistakes)
     mistakes += planning_options.unknown_keys(planner_class, conf)
     limits = planning_options.limits_of(conf, mistakes)
-    types_known = registry.ActionTypes()
-    surroundings = Surroundings(
-        now=now,
-        new_id=new_id,
-        action_type=types_known.__getitem__,
-        check=_Checks(types_known),
-        check_types=check_types,
+    known = registry.ActionTypes()
+    maker = planner_class(
+        Surroundings(
+            now=now,
+            new_id=new_id,
+            action_type=known.__getitem__,
+            check=_Checks(known),
+            check_types=check_types,
+        )
     )
+    problem = _parsed(maker, readable, mistakes)
     if mistakes:
-        # What the document's actions are can be said only once its shape is right.
-        raise InvalidInput([*mistakes, *_also_wrong(planner_class, surroundings, value, mistakes)])
-    maker = planner_class(surroundings)
-    plan = maker.plan(maker.parse(value), resolved)
+        raise InvalidInput(sorted(mistakes, key=_place_in_document))
+    plan = maker.plan(problem, resolved)
     own = value.get("limits") or {}
     plan = replace(
         plan,
@@ -132,19 +134,21 @@ class _Checks:
         return check(parameters)
 
 
-def _also_wrong(
-    planner_class: type[Planner[Any]],
-    surroundings: Surroundings,
-    value: Mapping[str, Any],
-    mistakes: Sequence[Mistake],
-) -> Sequence[Mistake]:
-    if any(m.place is None for m in mistakes):
-        return ()
+def _parsed(
+    maker: Planner[Any], readable: Mapping[str, Any] | None, mistakes: list[Mistake]
+) -> Any:
+    """Parse what can be read; what is wrong with it is added to ``mistakes``."""
+    if readable is None:
+        return None
     try:
-        planner_class(surroundings).parse(value)
+        return maker.parse(readable)
     except InvalidInput as wrong:
-        return wrong.mistakes
-    return ()
+        mistakes += wrong.mistakes
+        return None
+
+
+def _place_in_document(mistake: Mistake) -> tuple[bool, list[int]]:
+    return bool(mistake.place), [part for part in mistake.path if isinstance(part, int)]
 
 
 def _idle_limits(limits: Mapping[str, int], plan: ActionPlan) -> list[str]:

@@ -1,0 +1,138 @@
+"""Verbs about what is installed: planners, action types, schemas."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from applier.cli.create import rendered
+from applier.cli.verb import ListVerb, Verb
+from planner import registry, saved_schema
+from planner.errors import UnknownPlugin
+
+
+class PlannerList(ListVerb):
+    """List the installed planners"""
+
+    EXAMPLES = ("planner list", "planner list -f json")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
+        """Give a row for each planner."""
+        found = ((name, registry.planner(name)) for name in registry.names(registry.PLANNERS))
+        return ("name", "reads", "what it does"), (
+            (name, planner.KIND, _sentence(planner)) for name, planner in found
+        )
+
+
+class PlannerShow(Verb):
+    """Show a planner: what it does, and its options with the values that hold here"""
+
+    EXAMPLES = ("planner show weight",)
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a name."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("name", metavar="NAME", help="planner list shows them")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Write the docstring and the options."""
+        planner = registry.planner(parsed_args.name)
+        self.say(f"{parsed_args.name}  reads documents of kind {planner.KIND}")
+        self.say()
+        self.say(inspect.getdoc(planner) or "")
+        for opt in planner.OPTIONS:
+            self.say()
+            self.say(f"{opt.name} ([watcher_planners.{parsed_args.name}])")
+            self.say(f"  {opt.help}")
+            value = getattr(self.session.conf[f"watcher_planners.{parsed_args.name}"], opt.name)
+            self.say(f"  here: {shown(value)}")
+        return 0
+
+
+class ActionTypeList(ListVerb):
+    """List the installed action types"""
+
+    EXAMPLES = ("action type list",)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
+        """Give a row for each type."""
+        known = self.session.action_types
+        return ("name", "what it does"), ((name, _sentence(known[name])) for name in known)
+
+
+class ActionTypeShow(Verb):
+    """Show an action type: what it does, and its parameters"""
+
+    EXAMPLES = ("action type show migrate",)
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a name."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("name", metavar="NAME", help="action type list shows them")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Write the docstring and the parameters."""
+        found = self.session.action_types[parsed_args.name]
+        self.say(parsed_args.name)
+        self.say()
+        self.say(inspect.getdoc(found) or "")
+        self.say()
+        self.say("parameters (actionplan schema " + parsed_args.name + " has all of it):")
+        required = found.SCHEMA.get("required", ())
+        for name, field in (found.SCHEMA.get("properties") or {}).items():
+            must = "required" if name in required else "optional"
+            self.say(f"  {name:<18} {must}  {_kind(field)}".rstrip())
+        return 0
+
+
+class Schema(Verb):
+    """Print the JSON Schema of a document, an action type, or the action plan
+
+    Without NAME, the names are listed.
+    """
+
+    EXAMPLES = ("schema solution", "schema plan", "schema migrate")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a name."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("name", metavar="NAME", nargs="?", help="what to print")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Print one schema, or the names of all."""
+        planners = (registry.planner(n) for n in registry.names(registry.PLANNERS))
+        documents = {"plan": saved_schema.SCHEMA, **{p.KIND: p.SCHEMA for p in planners}}
+        types = self.session.action_types
+        name = parsed_args.name
+        if name is None:
+            self.say(f"documents: {', '.join(sorted(documents))}")
+            self.say(f"action types: {', '.join(types)}")
+            return 0
+        if name not in documents and name not in list(types):
+            raise UnknownPlugin("schema", name, [*documents, *types])
+        schema: Mapping[str, Any] = documents.get(name) or types[name].SCHEMA
+        self.app.stdout.write(rendered(dict(schema), "json"))
+        return 0
+
+
+def _sentence(plugin: type) -> str:
+    return (inspect.getdoc(plugin) or "").partition("\n")[0]
+
+
+def _kind(field: Mapping[str, Any]) -> str:
+    if "enum" in field:
+        return " | ".join(map(str, field["enum"]))
+    kinds = field.get("type", "")
+    return str(field.get("description") or (kinds if isinstance(kinds, str) else " | ".join(kinds)))
+
+
+def shown(value: object) -> str:
+    """Write the value of an option as a configuration file has it."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k}:{v}" for k, v in value.items())
+    return "" if value is None else str(value)

@@ -1,0 +1,128 @@
+"""A plan as people read it: wave by wave, with what each action does and why it stands there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container
+from typing import Literal, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from applier.cli.reporters.words import STYLES, count, duration, resources, some
+from planner import graph
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import ActionState
+
+#: Longer plans are shown a line for each wave, unless all is asked for.
+MOST_ROWS = 60
+WIDTH = 100
+
+
+def console(stream: TextIO) -> Console:
+    """Make a console that is never wider than people like to read, coloured on terminals only."""
+    made = Console(file=stream, highlight=False, soft_wrap=False)
+    return Console(
+        file=stream, highlight=False, width=min(made.width, WIDTH) if made.is_terminal else WIDTH
+    )
+
+
+def show(
+    plan: ActionPlan, stream: TextIO, *, whole: bool = False, max_workers: int | None = None
+) -> None:
+    """Write a plan: its head, its waves, what it touches, its warnings."""
+    out = console(stream)
+    name = f"  {plan.name}" if plan.name else ""
+    out.print(Text(f"Plan {plan.uuid[:8]}{name}  {plan.state}  planner {plan.planner}", "bold"))
+    if plan.status_message:
+        out.print(plan.status_message)
+    waves = graph.waves(plan.actions)
+    if waves:
+        rows = sum(map(len, waves))
+        short = rows > MOST_ROWS and not whole
+        put(out, _by_wave(waves) if short else _by_action(plan, waves))
+        if short:
+            out.print(f"{rows} actions: a line for each wave; every action with --all")
+    for line in footer(plan, waves, max_workers):
+        out.print(Text(line))
+    for warning in plan.warnings:
+        out.print(Text(f"Warning: {warning}", "yellow"))
+
+
+def table_of(*columns: str, numbers: Container[str] = ("wave", "est", "longest")) -> Table:
+    """Make an empty table in the one look that all have; ``numbers`` are set to the right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for column in columns:
+        side: Literal["left", "right"] = "right" if column in numbers else "left"
+        table.add_column(column, justify=side, overflow="fold")
+    return table
+
+
+def put(out: Console, table: Table) -> None:
+    """Write a table without the blanks that would fill its lines."""
+    with out.capture() as written:
+        out.print(table)
+    for line in written.get().splitlines():
+        out.file.write(f"{line.rstrip()}\n")
+
+
+def _by_action(plan: ActionPlan, waves: list[list[Action]]) -> Table:
+    names = {action.uuid: action.label for action in plan.actions}
+    joins = {a.uuid: a.needs for a in plan.actions if a.action_type == JOIN}
+    running = any(a.state is not ActionState.PENDING for a in plan.actions)
+    timed = any(a.estimate_s is not None for a in plan.actions)
+    columns = ["wave", "action", "what", *(["est"] if timed else []), "needs"]
+    table = table_of(*columns, "state" if running else "why here")
+    for number, wave in enumerate(waves, 1):
+        for k, action in enumerate(wave):
+            needs = [u for uuid in action.needs for u in joins.get(uuid, (uuid,))]
+            last = Text(str(action.state), STYLES.get(action.state, ""))
+            table.add_row(
+                str(number) if k == 0 else "",
+                Text(action.label),
+                Text(action.description or action.action_type),
+                *([duration(action.estimate_s)] if timed else []),
+                Text(some([names[uuid] for uuid in needs], 2)),
+                last if running else Text(action.reason or ""),
+            )
+    return table
+
+
+def _by_wave(waves: list[list[Action]]) -> Table:
+    table = table_of("wave", "actions", "hosts", "longest")
+    for number, wave in enumerate(waves, 1):
+        types = Counter(action.action_type for action in wave)
+        longest = max((a.estimate_s for a in wave if a.estimate_s is not None), default=None)
+        table.add_row(
+            str(number),
+            Text(", ".join(f"{n} x {name}" for name, n in types.items())),
+            Text(some(resources(wave, "node"), 3)),
+            duration(longest),
+        )
+    return table
+
+
+def footer(plan: ActionPlan, waves: list[list[Action]], max_workers: int | None) -> list[str]:
+    """Say how big the plan is, what it touches and what bounds it."""
+    if not waves:
+        return ["Nothing to do: the plan has no actions."]
+    estimates = [a.estimate_s for wave in waves for a in wave if a.estimate_s is not None]
+    rows = sum(map(len, waves))
+    size = f"{count(rows, 'action')} in {count(len(waves), 'wave')}, the widest of "
+    alone = f"; one by one about {duration(sum(estimates))}" if len(estimates) == rows else ""
+    lines = [f"{size}{max(map(len, waves))}{alone}."]
+    touched = [
+        count(len(found), word)
+        for kind, word in (("node", "host"), ("instance", "instance"), ("volume", "volume"))
+        if (found := resources(plan.actions, kind))
+    ]
+    bound = f"at most {max_workers} at once" if max_workers else ""
+    limits = ", ".join(f"{token} {number}" for token, number in plan.limits.items())
+    parts = [
+        f"Touches {', '.join(touched)}" if touched else "Touches no host or instance",
+        *([bound] if bound else []),
+        *([f"limits: {limits}"] if limits else []),
+    ]
+    return [*lines, "; ".join(parts) + "."]

@@ -1,0 +1,78 @@
+"""The simulated cloud as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from applier.cli.reporters.plan_table import table_of
+
+
+def tables(snapshot: Mapping[str, Any]) -> Iterator[Table]:
+    """Give hosts, instances and volumes, and the faults that are to come, where there are any."""
+    yield _hosts(snapshot)
+    if snapshot["instances"]:
+        yield _instances(snapshot)
+    if snapshot["volumes"]:
+        yield _volumes(snapshot)
+    if snapshot["faults"]:
+        yield _faults(snapshot)
+
+
+def _hosts(snapshot: Mapping[str, Any]) -> Table:
+    table = table_of("host", "power", "service", "instances", "vcpus free", "ram free")
+    on: dict[str | None, list[str]] = {}
+    for instance in snapshot["instances"].values():
+        on.setdefault(instance["host"], []).append(instance["name"])
+    for name, host in snapshot["hosts"].items():
+        service = snapshot["services"].get(name, {}).get("status", "-")
+        style = "" if host["power"] == "on" else "yellow"
+        free = host["free"]
+        table.add_row(
+            Text(name),
+            host["power"],
+            service,
+            Text(" ".join(on.get(name, [])) or "-"),
+            f"{free['vcpus']} of {host['vcpus']}",
+            f"{free['ram_mb']} of {host['ram_mb']} MB",
+            style=style,
+        )
+    return table
+
+
+def _instances(snapshot: Mapping[str, Any]) -> Table:
+    table = table_of("instance", "uuid", "host", "flavor", "status")
+    for uuid, instance in snapshot["instances"].items():
+        table.add_row(
+            Text(instance["name"]),
+            uuid,
+            Text(instance["host"] or "-"),
+            Text(instance["flavor"]),
+            instance["status"],
+        )
+    return table
+
+
+def _volumes(snapshot: Mapping[str, Any]) -> Table:
+    table = table_of("volume", "uuid", "pool", "type", "size")
+    for uuid, volume in snapshot["volumes"].items():
+        size = f"{volume['size_gb']} GB"
+        table.add_row(Text(volume["name"]), uuid, Text(volume["pool"]), volume["type"] or "-", size)
+    return table
+
+
+def _faults(snapshot: Mapping[str, Any]) -> Table:
+    table = table_of("fault", "operation", "target", "times", "message")
+    for fault in snapshot["faults"]:
+        times = "always" if fault.get("times") is None else str(fault["times"])
+        table.add_row(
+            fault["kind"],
+            fault["operation"],
+            Text(str(fault["target"])),
+            times,
+            Text(fault.get("message") or ""),
+        )
+    return table

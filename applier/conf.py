@@ -1,0 +1,138 @@
+"""Every option of the product, and where its configuration file is looked for.
+
+There is no configuration that modules share: whoever starts something makes one with :func:`load`
+and hands values down.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from oslo_config import cfg
+from platformdirs import user_config_path, user_state_path
+
+from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.errors import ConfigurationError
+from planner import options as planning_options
+from planner import registry
+
+#: Name of the file, which Watcher's services may share.
+FILE = "watcher.conf"
+SITE_FILE = Path("/etc/watcher") / FILE
+
+ACTIONPLAN = cfg.OptGroup("actionplan", title="The record, and the cloud that actions work on")
+APPLIER = cfg.OptGroup("watcher_applier", title="How plans are applied")
+ENGINE = cfg.OptGroup("watcher_workflow_engines.taskflow", title="The workflow engine")
+
+ACTIONPLAN_OPTIONS = (
+    cfg.StrOpt(
+        "connection",
+        secret=True,
+        sample_default="sqlite:///$XDG_STATE_HOME/actionplan/actionplan.sqlite",
+        help="Where plans are kept: a SQLAlchemy URL. A file under the user's state folder where "
+        "left out; postgresql://USER:PASSWORD@HOST/NAME or mysql://USER:PASSWORD@HOST/NAME for a "
+        "server. A database of its own: never the one that Watcher keeps its tables in.",
+    ),
+    cfg.StrOpt(
+        "synchronous",
+        choices=[
+            ("FULL", "what was recorded also survives a loss of power"),
+            ("NORMAL", "faster; what was recorded survives a crash of the program"),
+        ],
+        default="FULL",
+        help="How hard a SQLite record is kept.",
+    ),
+    cfg.StrOpt(
+        "simulator",
+        sample_default="$XDG_STATE_HOME/actionplan/simulator.json",
+        help="File in which the simulated cloud keeps its state.",
+    ),
+    cfg.FloatOpt(
+        "simulator_speed",
+        default=1.0,
+        min=0.001,
+        help="How many simulated seconds pass in a second.",
+    ),
+)
+APPLIER_OPTIONS = (
+    cfg.StrOpt(
+        "on_failure",
+        choices=[
+            ("skip_descendants", "what needs a failed action is not run; the rest goes on"),
+            ("continue", "order only, as Watcher does: a failure stops nothing"),
+        ],
+        default="skip_descendants",
+        help="What follows from an action that failed, for plans that do not say it themselves.",
+    ),
+    cfg.StrOpt(
+        "workflow_engine",
+        default="taskflow",
+        help="Workflow engine that runs plans, a name in watcher_workflow_engines.",
+    ),
+)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
+    """List all options by section, those of the installed planners included."""
+    listed: list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]] = [
+        (planning_options.GROUP, planning_options.OPTIONS)
+    ]
+    for name in registry.names(registry.PLANNERS):
+        opts = registry.planner(name).OPTIONS
+        if opts:
+            listed.append((planning_options.group_of(name), opts))
+    listed += [
+        (APPLIER, APPLIER_OPTIONS),
+        (ENGINE, TaskFlowEngine.OPTIONS),
+        (ACTIONPLAN, ACTIONPLAN_OPTIONS),
+    ]
+    return listed
+
+
+def files() -> list[str]:
+    """Find the configuration file that is read unless another is named: the user's, else the
+    site's. Never one in the working directory."""
+    for path in (user_config_path("actionplan") / FILE, SITE_FILE):
+        if path.is_file():
+            return [str(path)]
+    return []
+
+
+def load(config_files: Sequence[str] | None = None) -> cfg.ConfigOpts:
+    """Read the configuration; raises ConfigurationError when a file cannot be used."""
+    conf = cfg.ConfigOpts()
+    for group, opts in list_opts():
+        conf.register_opts(opts, group=group)
+    try:
+        conf(
+            args=[],
+            project="actionplan",
+            default_config_files=list(config_files) if config_files else files(),
+            default_config_dirs=[],
+        )
+    except cfg.ConfigFilesNotFoundError as reason:
+        raise ConfigurationError(
+            f"no configuration file {', '.join(reason.config_files)}"
+        ) from reason
+    except cfg.Error as reason:
+        raise ConfigurationError(str(reason)) from reason
+    return conf
+
+
+def state_path() -> Path:
+    """Give the folder in which a user's record and simulated cloud are kept."""
+    return Path(user_state_path("actionplan"))
+
+
+def connection(conf: cfg.ConfigOpts) -> str:
+    """Give the URL of the record."""
+    given = conf.actionplan.connection
+    return str(given) if given else f"sqlite:///{state_path() / 'actionplan.sqlite'}"
+
+
+def simulator_path(conf: cfg.ConfigOpts) -> Path:
+    """Give the file of the simulated cloud."""
+    given = conf.actionplan.simulator
+    return Path(os.path.expanduser(given)) if given else state_path() / "simulator.json"

@@ -1,0 +1,40 @@
+"""Reads action plans, format 2.0, that were written to a file or sent by another program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from planner import checking, documents, graph
+from planner.documents import Document
+from planner.errors import InvalidInput, Mistake
+from planner.model import VERSION, ActionPlan
+from planner.saved_schema import SCHEMA
+
+
+def is_plan(document: Document) -> bool:
+    """True for an action plan, which says its version; other documents say their kind."""
+    return isinstance(document.value, Mapping) and "version" in document.value
+
+
+def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> ActionPlan:
+    """Read and check an action plan; raises InvalidInput with every mistake, or InvalidPlan.
+
+    A digest that does not fit what the plan says is refused: somebody changed it after it was made.
+    One that is left out is not asked for.
+    """
+    read = documents.as_document(document)
+    found = checking.compiled(SCHEMA)(read.value)
+    if not found and read.value["version"] != VERSION:
+        text = f"version {read.value['version']!r} is not read here, only {VERSION!r}"
+        found = [Mistake(text, ("version",))]
+    if found:
+        raise InvalidInput(found).located(read.locate)
+    plan = ActionPlan.from_dict(read.value)
+    graph.validate(plan.actions)
+    digest = read.value.get("digest")
+    if digest is not None and digest != plan.digest:
+        text = "does not fit the plan: it was changed after it was made; make it again"
+        raise InvalidInput([Mistake(text, ("digest",))]).located(read.locate)
+    return plan

@@ -1,0 +1,98 @@
+"""JSON Schema of an action plan, format 2.0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.states import ActionState, Outcome, PlanState
+
+_TEXT = {"type": ["string", "null"]}
+_UUID = {"type": "string", "minLength": 1, "maxLength": 64}
+_UUIDS = {"type": "array", "items": _UUID}
+_TIME = {
+    "type": ["string", "null"],
+    "pattern": r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?$",
+}
+_SECONDS = {"type": ["number", "null"], "minimum": 0}
+_NUMBER = {"type": "integer", "minimum": 0}
+
+ACTION: dict[str, Any] = {
+    "type": "object",
+    "required": ["uuid", "action_type"],
+    "additionalProperties": False,
+    "properties": {
+        "uuid": _UUID,
+        "name": _TEXT,
+        "action_type": {"type": "string", "minLength": 1},
+        "resource_id": _TEXT,
+        "input_parameters": {"type": "object"},
+        "description": _TEXT,
+        "reason": _TEXT,
+        "parents": {**_UUIDS, "description": "Must have ended before it starts."},
+        "needs": {**_UUIDS, "description": "Must have ended well."},
+        "needs_any": {
+            "type": "array",
+            "items": {**_UUIDS, "minItems": 1},
+            "description": "Of each group one must have ended well.",
+        },
+        "triggers": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["action", "outcomes"],
+                "additionalProperties": False,
+                "properties": {
+                    "action": _UUID,
+                    "outcomes": {
+                        "type": "array",
+                        "minItems": 1,
+                        "items": {"enum": [str(o) for o in Outcome]},
+                    },
+                },
+            },
+            "description": "One must have ended with one of its outcomes, else it is not run.",
+        },
+        "tokens": {"type": "array", "items": {"type": "string", "minLength": 1}},
+        "estimate_s": _SECONDS,
+        "timeout_s": _SECONDS,
+        "retries": _NUMBER,
+        "state": {"enum": [str(s) for s in ActionState]},
+        "outcome": {"enum": [None, *(str(o) for o in Outcome)]},
+        "status_message": _TEXT,
+        "started_at": _TIME,
+        "ended_at": _TIME,
+        "attempts": _NUMBER,
+    },
+}
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "action plan",
+    "description": "Actions in schedule order, and what each waits for. Format 2.0.",
+    "type": "object",
+    "required": ["version", "uuid", "planner", "actions"],
+    "additionalProperties": False,
+    "properties": {
+        "version": {"type": "string"},
+        "uuid": _UUID,
+        "name": _TEXT,
+        "planner": {"type": "string", "minLength": 1},
+        "state": {"enum": [str(s) for s in PlanState]},
+        "digest": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+        "created_at": _TIME,
+        "updated_at": _TIME,
+        "status_message": _TEXT,
+        "audit_uuid": _TEXT,
+        "strategy_name": _TEXT,
+        "efficacy_indicators": {"type": "array"},
+        "global_efficacy": {"type": "array"},
+        "limits": {
+            "type": "object",
+            "additionalProperties": {"type": "integer", "minimum": 1},
+        },
+        "tolerances": {"type": "array", "items": {"type": "object"}},
+        "on_failure": {"enum": [None, "skip_descendants", "pause", "continue"]},
+        "warnings": {"type": "array", "items": {"type": "string"}},
+        "actions": {"type": "array", "items": ACTION},
+    },
+}
