@@ -63,7 +63,10 @@ class Cloud(Protocol):
         """Enable or disable the compute service of a host."""
 
     def set_host_power(self, host: str, power: str, stop: Stop) -> None:
-        """Switch a host on or off, or suspend it (ACPI S3)."""
+        """Switch a host on or off, or suspend it (ACPI S3).
+
+        Down only without ACTIVE instances: the refusal names them.
+        """
 
     def migrate_volume(
         self, volume_id: str, pool: str | None, volume_type: str | None, stop: Stop
@@ -153,10 +156,10 @@ class Claimant:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wish:
-    """What an operator asks of a running plan: cancel, or the skip of one action.
+    """What an operator asks of a running plan: cancel, pause, or the skip of one action.
 
-    ``verb`` is ``cancel`` or ``skip``; ``action`` is the uuid to skip; ``number`` counts the wishes
-    of a plan from 1.
+    ``verb`` is ``cancel``, ``pause`` or ``skip``; ``action`` is the uuid to skip; ``number`` counts
+    the wishes of a plan from 1.
     """
 
     verb: str
@@ -175,7 +178,7 @@ class PlanSummary:
     name: str | None
     planner: str
     state: PlanState
-    created_at: datetime
+    created_at: datetime | None
     updated_at: datetime | None
     actions: Mapping[ActionState, int]
 
@@ -188,21 +191,23 @@ class Store(Protocol):
     """
 
     def save_plan(self, plan: ActionPlan) -> None:
-        """Keep a whole new plan; a crash leaves all of it or none. A uuid is saved once:
-        PlanConflict."""
+        """Keep a whole new plan; a crash leaves all of it or none.
+
+        A uuid is saved once: PlanConflict. Raises InvalidPlan if two of its actions have one uuid.
+        """
 
     def load_plan(self, uuid: str) -> ActionPlan:
         """Give a plan with the states it has now; raises PlanNotFound."""
 
     def find_plan(self, reference: str) -> str:
         """Give the uuid of the plan that a person means: a uuid, a unique beginning of one, a
-        unique name, or ``last`` (created last). Removed plans are found by their whole uuid only.
+        unique name, or ``last`` (saved last). Removed plans are found by their whole uuid only.
         Raises PlanNotFound."""
 
     def list_plans(
         self, *, state: PlanState | None = None, limit: int | None = None
     ) -> list[PlanSummary]:
-        """List plans, newest first; removed ones only when ``state`` asks for them."""
+        """List plans, saved last first; removed ones only when ``state`` asks for them."""
 
     def move_plan(
         self,
@@ -214,18 +219,24 @@ class Store(Protocol):
     ) -> None:
         """Change a plan's state for an operator, if the table of states has the row.
 
-        CANCELLED also cancels the actions that have not started. Of two at once, one gets
+        ``message`` becomes the plan's status message, or clears it. CANCELLED also cancels the actions that have not started. Of two at once, one gets
         PlanConflict; a change that is not a row raises InvalidTransition.
         """
 
     def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
-        """Skip a PENDING action of a plan that nobody runs (RECOMMENDED, PENDING or PAUSED)."""
+        """Skip a PENDING action of a plan that nobody runs (RECOMMENDED, PENDING or PAUSED).
+
+        Raises PlanConflict for a plan in another state, ActionNotFound, InvalidTransition.
+        """
 
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
         """Turn PENDING into ONGOING; returns a token that every later write must carry.
 
         Of any number that try at once exactly one succeeds; PlanConflict for the others.
         """
+
+    def claimant(self, uuid: str) -> Claimant | None:
+        """Give who runs a plan now, or None; raises PlanNotFound."""
 
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
         """Write what ended and what starts, in that order, all or nothing.
@@ -247,13 +258,16 @@ class Store(Protocol):
         """Change the state of a plan that this claim runs; an ended or PAUSED plan is given up."""
 
     def add_wish(self, plan: str, wish: Wish, *, now: datetime) -> None:
-        """Keep a wish for a plan's claimant."""
+        """Keep a wish for a plan's claimant; PlanConflict when nobody runs the plan."""
 
     def wishes(self, plan: str, after: int = 0) -> list[Wish]:
         """List the wishes with a number above ``after``, oldest first."""
 
-    def output(self, action: str) -> str | None:
-        """Give what the last attempt of an action printed, as far as it was kept."""
+    def output(self, plan: str, action: str) -> str | None:
+        """Give what the last attempt of an action printed: the last 64 KiB. Raises ActionNotFound.
+
+        An action is known by its uuid within its plan, here as everywhere.
+        """
 
 
 class Listener(Protocol):

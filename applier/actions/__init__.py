@@ -1,0 +1,1 @@
+"""Action types: one file each, registered under ``watcher_actions``."""

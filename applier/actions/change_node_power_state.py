@@ -1,0 +1,67 @@
+"""Switch a host on or off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from applier.actions import schemas
+from applier.actions.parameters import one_line, resource, text, touch
+from applier.contracts import Action, Stop
+from applier.errors import ActionFailed, AlreadyDone
+from planner.model import Effect, Touch
+from planner.states import Outcome
+
+_EFFECTS = {"on": Effect.BRINGS_UP, "off": Effect.TAKES_DOWN}
+
+
+class ChangeNodePowerState(Action):
+    """Switch a host on or off; off is refused while ACTIVE instances are on it.
+
+    The host is ``resource_name``, else ``resource_id``.
+    """
+
+    TYPE = "change_node_power_state"
+    #: It sets a state: twice is once.
+    RERUN_SAFE = True
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {"resource_id": schemas.TEXT, "state": {"enum": list(_EFFECTS)}},
+        optional={
+            "resource_name": {
+                **schemas.TEXT,
+                "description": "host, if resource_id is not its name",
+            },
+        },
+        examples=[
+            {"resource_id": "compute-4", "state": "off"},
+            {"resource_id": "17", "resource_name": "compute-4", "state": "on"},
+        ],
+    )
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        """The host, which it takes down or brings up."""
+        effect = _EFFECTS.get(text(parameters, "state") or "")
+        return touch("node", resource(parameters, ""), effect)
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``power off compute-1``."""
+        state = text(parameters, "state")
+        verb = state if state in _EFFECTS else "on or off"
+        return one_line(f"power {verb} {resource(parameters, 'a host')}")
+
+    def precheck(self) -> None:
+        """Done if it is so already; refused if there is no such host."""
+        host, power = resource(self.parameters, ""), self.parameters["state"]
+        known = self.context.cloud().host(host)
+        if known is None:
+            raise ActionFailed(f"{host} cannot be switched {power}: there is no such host")
+        if known["power"] == power:
+            raise AlreadyDone(f"{host} is {power} already")
+
+    def execute(self, stop: Stop) -> Outcome:
+        """Switch it."""
+        host, power = resource(self.parameters, ""), self.parameters["state"]
+        self.context.cloud().set_host_power(host, power, stop)
+        return Outcome.CHANGED

@@ -1,0 +1,77 @@
+"""Enable or disable the compute service of a host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from applier.actions import schemas
+from applier.actions.parameters import one_line, resource, text, touch
+from applier.contracts import Action, Stop
+from applier.errors import AlreadyDone
+from planner.model import Effect, Touch
+from planner.states import Outcome
+
+#: State that is asked for -> status of the service, verb, effect on the host.
+_STATES = {
+    "enabled": ("enabled", "enable", Effect.ENABLES),
+    "up": ("enabled", "enable", Effect.ENABLES),
+    "disabled": ("disabled", "disable", Effect.DISABLES),
+    "down": ("disabled", "disable", Effect.DISABLES),
+}
+
+
+class ChangeNovaServiceState(Action):
+    """Enable (``enabled``, ``up``) or disable (``disabled``, ``down``) a host for new instances.
+
+    The host is ``resource_name``, else ``resource_id``.
+    """
+
+    TYPE = "change_nova_service_state"
+    #: It sets a state: twice is once.
+    RERUN_SAFE = True
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {"resource_id": schemas.TEXT, "state": {"enum": list(_STATES)}},
+        optional={
+            "resource_name": {
+                **schemas.TEXT,
+                "description": "host, if resource_id is not its name",
+            },
+            "disabled_reason": schemas.TEXT_OR_NULL,
+        },
+        examples=[
+            {"resource_id": "compute-1", "state": "disabled", "disabled_reason": "maintenance"},
+            {"resource_id": "17", "resource_name": "compute-1", "state": "enabled"},
+        ],
+    )
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        """The host, which it enables or disables."""
+        _, _, effect = _STATES.get(text(parameters, "state") or "", (None, None, None))
+        return touch("node", resource(parameters, ""), effect)
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``disable compute-1``."""
+        _, verb, _ = _STATES.get(text(parameters, "state") or "", (None, "enable or disable", None))
+        return one_line(f"{verb} {resource(parameters, 'a host')}")
+
+    def precheck(self) -> None:
+        """Done if there is no such service, or it is so already."""
+        host, status = self._wanted()
+        service = self.context.cloud().service(host)
+        if service is None:
+            raise AlreadyDone(f"there is no compute service on {host}")
+        if service["status"] == status:
+            raise AlreadyDone(f"{host} is {status} already")
+
+    def execute(self, stop: Stop) -> Outcome:
+        """Set the status; the reason is for the disabled only."""
+        host, status = self._wanted()
+        reason = self.parameters.get("disabled_reason") if status == "disabled" else None
+        self.context.cloud().set_service_status(host, status, reason, stop)
+        return Outcome.CHANGED
+
+    def _wanted(self) -> tuple[str, str]:
+        return resource(self.parameters, ""), _STATES[self.parameters["state"]][0]

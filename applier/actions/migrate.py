@@ -1,0 +1,103 @@
+"""Move an instance to another host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from applier.actions import schemas
+from applier.actions.parameters import one_line, resource, text, touch
+from applier.contracts import Action, Stop
+from applier.errors import ActionFailed, AlreadyDone
+from planner.model import Effect, Touch
+from planner.states import Outcome
+
+
+class Migrate(Action):
+    """Move an instance, live or cold; without ``destination_node`` the cloud chooses the host."""
+
+    TYPE = "migrate"
+    #: What was moved is found by the precheck, and the cloud refuses two moves of one at once.
+    RERUN_SAFE = True
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {
+            "resource_id": schemas.INSTANCE_ID,
+            "migration_type": {"enum": ["live", "cold"]},
+            "source_node": schemas.TEXT,
+        },
+        optional={
+            "destination_node": schemas.TEXT_OR_NULL,
+            "resource_name": schemas.RESOURCE_NAME,
+        },
+        examples=[
+            {
+                "resource_id": "6a1f0001-0000-4000-8000-000000000001",
+                "resource_name": "web-1",
+                "migration_type": "live",
+                "source_node": "compute-1",
+                "destination_node": "compute-3",
+            },
+            {
+                "resource_id": "6a1f0005-0000-4000-8000-000000000001",
+                "migration_type": "cold",
+                "source_node": "compute-4",
+            },
+        ],
+    )
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        """The instance, the host that it leaves, and the one that it enters if that is known."""
+        return (
+            *touch("instance", text(parameters, "resource_id")),
+            *touch("node", text(parameters, "source_node"), Effect.LEAVES),
+            *touch("node", text(parameters, "destination_node"), Effect.ENTERS),
+        )
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``move web-1 from compute-1 to compute-2``."""
+        source, destination = (text(parameters, f"{x}_node") for x in ("source", "destination"))
+        words = f"move {resource(parameters, 'an instance')}"
+        words += f" from {source}" if source else ""
+        words += f" to {destination}" if destination else ""
+        words += ", cold" if parameters.get("migration_type") == "cold" else ""
+        return one_line(words)
+
+    def precheck(self) -> None:
+        """Done if it is gone or not on the source; refused if the destination cannot take it."""
+        cloud, wanted = self.context.cloud(), self.parameters
+        name, source = resource(wanted, "instance"), wanted["source_node"]
+        destination = wanted.get("destination_node")
+        instance = cloud.instance(wanted["resource_id"])
+        if instance is None:
+            raise AlreadyDone(f"instance {name} does not exist any more")
+        if instance["host"] != source:
+            now = (
+                f"on {instance['host']}"
+                if instance["host"]
+                else f"{instance['status']}, on no host"
+            )
+            raise AlreadyDone(f"{name} is not on {source} any more: it is {now}")
+        if source == destination:
+            raise AlreadyDone(f"{name} is on {source}, which is also its destination")
+        if destination is not None:
+            service = cloud.service(destination)
+            if service is None:
+                raise ActionFailed(f"{name} cannot move to {destination}: there is no such host")
+            if service["status"] != "enabled":
+                why = f" ({service['reason']})" if service["reason"] else ""
+                raise ActionFailed(f"{name} cannot move to {destination}: it is disabled{why}")
+        if wanted["migration_type"] == "live" and instance["status"] != "ACTIVE":
+            raise ActionFailed(f"{name} is {instance['status']}: only an ACTIVE one moves live")
+
+    def execute(self, stop: Stop) -> Outcome:
+        """Move it, and print where it went."""
+        host = self.context.cloud().migrate(
+            self.parameters["resource_id"],
+            self.parameters.get("destination_node"),
+            self.parameters["migration_type"] == "live",
+            stop,
+        )
+        self.context.output(f"{resource(self.parameters, 'instance')} is on {host}\n")
+        return Outcome.CHANGED

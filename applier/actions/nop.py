@@ -1,0 +1,60 @@
+"""Do nothing, or fail when asked to: for examples, drills and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from applier.actions import schemas
+from applier.actions.parameters import one_line, resource, text
+from applier.contracts import Action, Stop
+from applier.errors import ActionFailed, AlreadyDone
+from planner.states import Outcome
+
+_FLAG = {"type": "boolean"}
+
+
+class Nop(Action):
+    """Print a message, if there is one, and change nothing; counts as changed.
+
+    ``skip_pre_condition`` makes the precheck find it done, ``fail_pre_condition`` makes the
+    precheck fail, ``fail_execute`` the work before the message, ``fail_post_condition`` after it.
+    """
+
+    TYPE = "nop"
+    RERUN_SAFE = True
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {},
+        optional={
+            "message": {"type": ["string", "null"]},
+            "skip_pre_condition": _FLAG,
+            "fail_pre_condition": _FLAG,
+            "fail_execute": _FLAG,
+            "fail_post_condition": _FLAG,
+            **schemas.ANY_RESOURCE,
+        },
+        examples=[{"message": "half way"}, {}],
+    )
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``nop: MESSAGE``."""
+        message = text(parameters, "message") or resource(parameters, "")
+        return f"nop: {one_line(message)}" if message else "nop"
+
+    def precheck(self) -> None:
+        """Fail, or find it done, if asked to."""
+        if self.parameters.get("fail_pre_condition"):
+            raise ActionFailed("this nop was asked to fail its precheck (fail_pre_condition)")
+        if self.parameters.get("skip_pre_condition"):
+            raise AlreadyDone("this nop was asked to be skipped (skip_pre_condition)")
+
+    def execute(self, stop: Stop) -> Outcome:  # noqa: ARG002
+        """Print the message."""
+        if self.parameters.get("fail_execute"):
+            raise ActionFailed("this nop was asked to fail (fail_execute)")
+        if message := self.parameters.get("message"):
+            self.context.output(f"{message}\n")
+        if self.parameters.get("fail_post_condition"):
+            raise ActionFailed("this nop was asked to fail after its work (fail_post_condition)")
+        return Outcome.CHANGED

@@ -1,0 +1,51 @@
+"""Reading parameters that no schema may have checked: nothing here raises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.model import Effect, Touch
+
+
+def text(parameters: Mapping[str, Any], key: str) -> str | None:
+    """Give a text that is not blank, or None.
+
+    >>> text({"state": "on"}, "state"), text({"state": ""}, "state"), text({"state": 1}, "state")
+    ('on', None, None)
+    """
+    value = parameters.get(key)
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def resource(parameters: Mapping[str, Any], otherwise: str) -> str:
+    """Give what a sentence calls the resource: its name, its id, or ``otherwise``.
+
+    >>> resource({"resource_id": "6a1f", "resource_name": "web-1"}, "an instance")
+    'web-1'
+    >>> resource({}, "an instance")
+    'an instance'
+    """
+    return text(parameters, "resource_name") or text(parameters, "resource_id") or otherwise
+
+
+def touch(kind: str, name: str | None, effect: Effect | None = Effect.USES) -> tuple[Touch, ...]:
+    """Give the touch of a resource, or none where its name or the effect is not known.
+
+    >>> touch("node", "compute-1", Effect.LEAVES)
+    (Touch(resource='node:compute-1', effect=<Effect.LEAVES: 'leaves'>),)
+    >>> touch("node", None)
+    ()
+    """
+    return (Touch(f"{kind}:{name}", effect),) if name and effect else ()
+
+
+def one_line(value: str, limit: int = 100) -> str:
+    """Give a text in one line of at most ``limit`` characters, without any that steer a terminal.
+
+    >>> one_line("systemctl restart\\n  haproxy", 20)
+    'systemctl restart h…'
+    """
+    line = " ".join(value.split())
+    line = "".join(c if c.isprintable() else "?" for c in line)
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -1,0 +1,61 @@
+"""Give an instance another flavor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from applier.actions import schemas
+from applier.actions.parameters import one_line, resource, text, touch
+from applier.contracts import Action, Stop
+from applier.errors import ActionFailed, AlreadyDone
+from planner.model import Touch
+from planner.states import Outcome
+
+
+class Resize(Action):
+    """Give an instance another flavor."""
+
+    TYPE = "resize"
+    #: What has the flavor is found by the precheck.
+    RERUN_SAFE = True
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {"resource_id": schemas.INSTANCE_ID, "flavor": schemas.TEXT},
+        optional={"resource_name": schemas.RESOURCE_NAME},
+        examples=[
+            {
+                "resource_id": "6a1f0001-0000-4000-8000-000000000001",
+                "resource_name": "web-1",
+                "flavor": "m1.large",
+            }
+        ],
+    )
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        """The instance."""
+        return touch("instance", text(parameters, "resource_id"))
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``resize web-1 to m1.large``."""
+        flavor = text(parameters, "flavor")
+        words = f"resize {resource(parameters, 'an instance')}"
+        return one_line(f"{words} to {flavor}" if flavor else words)
+
+    def precheck(self) -> None:
+        """Done if it is gone or has the flavor; refused if there is no such flavor."""
+        cloud, flavor = self.context.cloud(), self.parameters["flavor"]
+        name = resource(self.parameters, "instance")
+        instance = cloud.instance(self.parameters["resource_id"])
+        if instance is None:
+            raise AlreadyDone(f"instance {name} does not exist any more")
+        if instance["flavor"] == flavor:
+            raise AlreadyDone(f"{name} is {flavor} already")
+        if cloud.flavor(flavor) is None:
+            raise ActionFailed(f"{name} cannot become {flavor}: there is no such flavor")
+
+    def execute(self, stop: Stop) -> Outcome:
+        """Resize it."""
+        self.context.cloud().resize(self.parameters["resource_id"], self.parameters["flavor"], stop)
+        return Outcome.CHANGED

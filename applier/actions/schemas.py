@@ -1,0 +1,44 @@
+"""Pieces of JSON Schema that several action types share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+UUID: Schema = {
+    "type": "string",
+    "title": "a UUID",
+    "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+    "maxLength": 36,
+}
+TEXT: Schema = {"type": "string", "minLength": 1}
+TEXT_OR_NULL: Schema = {"type": ["string", "null"], "minLength": 1}
+
+INSTANCE_ID: Schema = {**UUID, "description": "UUID of the instance"}
+RESOURCE_NAME: Schema = {**TEXT, "description": "what people call the resource"}
+#: For action types that are about no resource of their own, and may still name one.
+ANY_RESOURCE: Mapping[str, Schema] = {"resource_id": TEXT, "resource_name": RESOURCE_NAME}
+
+
+def parameters(
+    required: Mapping[str, Schema],
+    *,
+    examples: Sequence[Mapping[str, Any]],
+    optional: Mapping[str, Schema] | None = None,
+    **rules: Any,
+) -> dict[str, Any]:
+    """Give the schema of ``input_parameters``: these fields and no others.
+
+    ``examples`` are shown to people, and the contract suite works on them. ``rules`` are further
+    keywords.
+    """
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(required),
+        "properties": {**required, **(optional or {})},
+        **rules,
+        "examples": list(examples),
+    }

@@ -1,0 +1,1 @@
+"""Clouds that actions work on: each implements ``applier.contracts.Cloud``."""

@@ -1,0 +1,264 @@
+"""What can be done in a simulated cloud: each operation checks its preconditions and gives a Work.
+
+Nothing here waits, reads a clock or a file: a cloud goes in, a decision comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from applier.clouds.capacity import (
+    choose_host,
+    free_in_pool,
+    free_on_hosts,
+    must_have_room,
+    room_needed,
+)
+from applier.clouds.schema import ROOM, World
+from applier.errors import ActionFailed
+
+#: Status that is asked for -> operation, what it is called, statuses from which it is possible.
+_STATUSES = {
+    "SHUTOFF": ("stop", "the stop", ("ACTIVE",)),
+    "ACTIVE": ("start", "the start", ("SHUTOFF", "SHELVED")),
+    "SHELVED": ("shelve", "the shelving", ("ACTIVE", "SHUTOFF")),
+}
+_POWERS = {"on": "switching on", "off": "switching off", "suspended": "suspending"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Work:
+    """An operation that may begin: what it needs while it goes on, what is so once it is over.
+
+    ``names`` are those by which a fault may mean it. While it goes on nobody else changes what it
+    ``changes`` or ``uses``, nor uses what it changes. ``holds`` is room that it takes at once, by
+    host or pool. ``result`` maps table -> key -> fields that change; None removes the entry.
+    """
+
+    operation: str
+    what: str
+    seconds: float
+    names: tuple[str, ...]
+    changes: tuple[str, ...]
+    uses: tuple[str, ...] = ()
+    holds: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    result: Mapping[str, Mapping[str, Mapping[str, Any] | None]]
+
+
+def migrate(world: World, uuid: str, destination: str | None, live: bool) -> Work:
+    """Move an instance, to the host with most free vcpus if no destination is named."""
+    instance = _instance(world, uuid)
+    name, source = instance["name"], instance["host"]
+    if instance["status"] != "ACTIVE" and (live or source is None):
+        ways = "live" if live else "at all"
+        raise ActionFailed(f"{name} is {instance['status']} and cannot be moved {ways}")
+    if destination == source:
+        raise ActionFailed(f"{name} is on {source} already")
+    _must_be_on(world, source)
+    need = room_needed(world, instance["flavor"])
+    target = destination or choose_host(world, need, name, source)
+    _must_receive(world, target)
+    must_have_room(target, free_on_hosts(world)[target], need, name)
+    return Work(
+        operation="migrate",
+        what=f"the move of {name} to {target}",
+        seconds=world["durations"]["live_migrate" if live else "cold_migrate"],
+        names=(*_names(world, "instances", uuid), source, target),
+        changes=(f"instance:{uuid}",),
+        uses=(f"host:{source}", f"host:{target}"),
+        holds={f"host:{target}": need},
+        result={"instances": {uuid: {"host": target}}},
+    )
+
+
+def resize(world: World, uuid: str, flavor: str) -> Work:
+    """Give an instance another flavor, on the host where it is."""
+    instance = _instance(world, uuid)
+    name, host = instance["name"], instance["host"]
+    if flavor not in world["flavors"]:
+        raise ActionFailed(f"there is no flavor {flavor}")
+    if host is None:
+        raise ActionFailed(f"{name} is {instance['status']} and cannot be resized")
+    _must_be_on(world, host)
+    old, new = room_needed(world, instance["flavor"]), room_needed(world, flavor)
+    more = {room: max(0, new[room] - old[room]) for room in ROOM}
+    must_have_room(host, free_on_hosts(world)[host], more, f"{name} as {flavor}")
+    return Work(
+        operation="resize",
+        what=f"the resize of {name} to {flavor}",
+        seconds=world["durations"]["resize"],
+        names=(*_names(world, "instances", uuid), host),
+        changes=(f"instance:{uuid}",),
+        uses=(f"host:{host}",),
+        holds={f"host:{host}": more},
+        result={"instances": {uuid: {"flavor": flavor}}},
+    )
+
+
+def set_instance_status(world: World, uuid: str, status: str) -> Work:
+    """Stop, start or shelve an instance; one that is shelved is on no host and takes no room."""
+    operation, what, possible = _STATUSES[status]
+    instance = _instance(world, uuid)
+    name, host = instance["name"], instance["host"]
+    if instance["status"] not in possible:
+        raise ActionFailed(f"{name} is {instance['status']} and cannot become {status}")
+    need: dict[str, int] = {}
+    if host is None:
+        need = room_needed(world, instance["flavor"])
+        host = choose_host(world, need, name, None)
+    _must_be_on(world, host)
+    return Work(
+        operation=operation,
+        what=f"{what} of {name}",
+        seconds=world["durations"][operation],
+        names=(*_names(world, "instances", uuid), host),
+        changes=(f"instance:{uuid}",),
+        uses=(f"host:{host}",),
+        holds={f"host:{host}": need},
+        result={
+            "instances": {uuid: {"status": status, "host": None if status == "SHELVED" else host}}
+        },
+    )
+
+
+def delete_instance(world: World, uuid: str) -> Work:
+    """Remove an instance; its volumes stay, attached to nothing."""
+    instance = _instance(world, uuid)
+    attached = [key for key, volume in world["volumes"].items() if volume["instance"] == uuid]
+    return Work(
+        operation="delete",
+        what=f"the removal of {instance['name']}",
+        seconds=world["durations"]["delete"],
+        names=_names(world, "instances", uuid),
+        changes=(f"instance:{uuid}", *(f"volume:{key}" for key in attached)),
+        result={
+            "instances": {uuid: None},
+            "volumes": {key: {"instance": None} for key in attached},
+        },
+    )
+
+
+def set_service_status(world: World, host: str, status: str, reason: str | None) -> Work:
+    """Enable or disable the compute service of a host; works on a host that is off, too."""
+    if host not in world["services"]:
+        raise ActionFailed(f"there is no compute service on {host}")
+    return Work(
+        operation="service",
+        what=f"{'enabling' if status == 'enabled' else 'disabling'} {host}",
+        seconds=world["durations"]["service"],
+        names=(host,),
+        changes=(f"service:{host}",),
+        result={"services": {host: {"status": status, "reason": reason}}},
+    )
+
+
+def set_host_power(world: World, host: str, power: str) -> Work:
+    """Switch a host on or off, or suspend it; down only without ACTIVE instances."""
+    if host not in world["hosts"]:
+        raise ActionFailed(f"there is no host {host}")
+    running = [
+        instance["name"]
+        for instance in world["instances"].values()
+        if instance["host"] == host and instance["status"] == "ACTIVE"
+    ]
+    if running and power != "on":
+        names = ", ".join(sorted(running))
+        raise ActionFailed(f"{host} still runs {names}: {_POWERS[power]} it is refused")
+    return Work(
+        operation="power",
+        what=f"{_POWERS[power]} {host}",
+        seconds=world["durations"]["power"],
+        names=(host,),
+        changes=(f"host:{host}",),
+        result={"hosts": {host: {"power": power}}},
+    )
+
+
+def migrate_volume(world: World, uuid: str, pool: str | None, volume_type: str | None) -> Work:
+    """Move a volume to another pool, give it another type, or both."""
+    volume = world["volumes"].get(uuid)
+    if volume is None:
+        raise ActionFailed(f"there is no volume {uuid}")
+    name, size = volume["name"], volume["size_gb"]
+    pool, volume_type = pool or volume["pool"], volume_type or volume["type"]
+    if pool not in world["pools"]:
+        raise ActionFailed(f"there is no pool {pool}")
+    if volume_type is not None and volume_type not in world["volume_types"]:
+        raise ActionFailed(f"there is no volume type {volume_type}")
+    holds = {}
+    if pool != volume["pool"]:
+        holds = {f"pool:{pool}": {"size_gb": size}}
+        must_have_room(pool, {"size_gb": free_in_pool(world, pool)}, {"size_gb": size}, name)
+    return Work(
+        operation="volume_migrate",
+        what=f"the move of {name} to {pool}" if holds else f"the retype of {name} to {volume_type}",
+        seconds=world["durations"]["volume_migrate"],
+        names=_names(world, "volumes", uuid),
+        changes=(f"volume:{uuid}",),
+        holds=holds,
+        result={"volumes": {uuid: {"pool": pool, "type": volume_type}}},
+    )
+
+
+def refuse_conflicts(world: World, work: Work) -> None:
+    """Raise ActionFailed if something that goes on touches what ``work`` touches."""
+    changes, uses = set(work.changes), set(work.uses)
+    for other in world["ongoing"]:
+        if changes & {*other["changes"], *other["uses"]} or uses & {*other["changes"]}:
+            raise ActionFailed(f"{work.what} cannot begin: {other['what']} goes on")
+
+
+def take_fault(world: World, work: Work) -> dict[str, Any] | None:
+    """Give the first fault that strikes ``work``, and count it down."""
+    for fault in world["faults"]:
+        if fault["operation"] not in ("*", work.operation):
+            continue
+        if fault["target"] not in ("*", *work.names):
+            continue
+        if fault["times"] is not None:
+            fault["times"] -= 1
+            if not fault["times"]:
+                world["faults"].remove(fault)
+        return dict(fault)
+    return None
+
+
+def commit(world: World, work: Work) -> None:
+    """Write the result of a work into the cloud."""
+    for table, entries in work.result.items():
+        for key, fields in entries.items():
+            if fields is None:
+                del world[table][key]
+            else:
+                world[table][key].update(fields)
+
+
+def _instance(world: World, uuid: str) -> dict[str, Any]:
+    if uuid not in world["instances"]:
+        raise ActionFailed(f"there is no instance {uuid}")
+    instance: dict[str, Any] = world["instances"][uuid]
+    return instance
+
+
+def _names(world: World, table: str, uuid: str) -> tuple[str, ...]:
+    """By what a fault may mean an entry: its uuid, and its name if no other has it."""
+    name = world[table][uuid]["name"]
+    entries = [*world["instances"].values(), *world["volumes"].values()]
+    unique = sum(entry["name"] == name for entry in entries) == 1
+    return (uuid, name) if unique else (uuid,)
+
+
+def _must_be_on(world: World, host: str) -> None:
+    power = world["hosts"][host]["power"]
+    if power != "on":
+        raise ActionFailed(f"{host} is {power}")
+
+
+def _must_receive(world: World, host: str) -> None:
+    if host not in world["hosts"]:
+        raise ActionFailed(f"there is no host {host}")
+    _must_be_on(world, host)
+    if world["services"][host]["status"] != "enabled":
+        raise ActionFailed(f"{host} is disabled")

@@ -1,0 +1,173 @@
+"""A cloud that lives in one file: hosts, instances and volumes to try plans on.
+
+An operation takes room when it begins, takes its time without any lock, and changes the cloud when
+it is over. One that is stopped, fails, or whose process dies leaves the cloud as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from applier.clouds import capacity, document, operations
+from applier.clouds.operations import Work
+from applier.clouds.schema import ONGOING, ROOM, World
+from applier.clouds.world_file import WorldFile, born
+from applier.contracts import Stop
+from applier.errors import ActionFailed, ConfigurationError
+
+
+class SimulatedCloud:
+    """A cloud in the file ``path``, for any number of threads and processes at once.
+
+    Operations take the seconds in its ``durations``, divided by ``speed``. A file that does not
+    exist is made from the packaged small cloud; one that is damaged raises ConfigurationError.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, speed: float = 1.0) -> None:
+        if not speed > 0:
+            raise ConfigurationError(f"the speed of a simulated cloud is above 0, not {speed:g}")
+        self._file = WorldFile(path)
+        self._speed = speed
+
+    @classmethod
+    def reset(
+        cls,
+        path: str | os.PathLike[str],
+        source: Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Write a fresh cloud from a mapping, a YAML or JSON file, or the packaged small cloud.
+
+        Raises ConfigurationError with all that is wrong with it, a line each, and changes nothing.
+        Operations that go on meanwhile fail when their time is over.
+        """
+        WorldFile(path).replace(document.read(source))
+
+    def snapshot(self) -> dict[str, Any]:
+        """Give everything: the document, what is used and free on hosts and in pools, ongoing."""
+        world = self._file.read()
+        for name, free in capacity.free_on_hosts(world).items():
+            host = world["hosts"][name]
+            host["free"] = free
+            host["used"] = {room: host[room] - free[room] for room in ROOM}
+        for name, pool in world["pools"].items():
+            pool["free_gb"] = capacity.free_in_pool(world, name)
+            pool["used_gb"] = pool["size_gb"] - pool["free_gb"]
+        return world
+
+    def inject(self, fault: Mapping[str, Any]) -> None:
+        """Add something that is to go wrong: ``operation, target, times, kind, message, seconds``.
+
+        ``operation`` is migrate, resize, stop, start, shelve, delete, service, power,
+        volume_migrate or ``*``; ``target`` an instance, volume or host by uuid or unique name, or
+        ``*`` (the default); ``times`` a number, or None for always (the default). Kinds: ``fail``
+        (the default: ActionFailed with the message, after ``seconds``), ``error``
+        (ConnectionError, likewise), ``slow`` (``seconds`` more), ``hang`` (until it is stopped).
+        Raises ConfigurationError.
+        """
+        with self._file.changing() as world:
+            world["faults"].append(document.complete_fault(world, fault))
+
+    def instance(self, instance_id: str) -> Mapping[str, Any] | None:
+        """``name, host, flavor, status``; the host is None while it is SHELVED."""
+        return self._look("instances", instance_id)
+
+    def volume(self, volume_id: str) -> Mapping[str, Any] | None:
+        """``name, size_gb, pool, type, instance``."""
+        return self._look("volumes", volume_id)
+
+    def service(self, host: str) -> Mapping[str, Any] | None:
+        """``status, reason`` of the compute service on a host."""
+        return self._look("services", host)
+
+    def host(self, host: str) -> Mapping[str, Any] | None:
+        """``power, vcpus, ram_mb, disk_gb, labels``."""
+        return self._look("hosts", host)
+
+    def flavor(self, flavor: str) -> Mapping[str, Any] | None:
+        """``vcpus, ram_mb, disk_gb``."""
+        return self._look("flavors", flavor)
+
+    def migrate(self, instance_id: str, destination: str | None, live: bool, stop: Stop) -> str:
+        """Move an instance; returns the host it is on now."""
+        work = self._do(lambda w: operations.migrate(w, instance_id, destination, live), stop)
+        moved = work.result["instances"][instance_id] or {}
+        return str(moved["host"])
+
+    def resize(self, instance_id: str, flavor: str, stop: Stop) -> None:
+        """Give an instance another flavor."""
+        self._do(lambda w: operations.resize(w, instance_id, flavor), stop)
+
+    def set_instance_status(self, instance_id: str, status: str, stop: Stop) -> None:
+        """Make an instance ACTIVE, SHUTOFF or SHELVED."""
+        self._do(lambda w: operations.set_instance_status(w, instance_id, status), stop)
+
+    def delete_instance(self, instance_id: str, stop: Stop) -> None:
+        """Remove an instance."""
+        self._do(lambda w: operations.delete_instance(w, instance_id), stop)
+
+    def set_service_status(self, host: str, status: str, reason: str | None, stop: Stop) -> None:
+        """Enable or disable the compute service of a host."""
+        self._do(lambda w: operations.set_service_status(w, host, status, reason), stop)
+
+    def set_host_power(self, host: str, power: str, stop: Stop) -> None:
+        """Switch a host on or off, or suspend it."""
+        self._do(lambda w: operations.set_host_power(w, host, power), stop)
+
+    def migrate_volume(
+        self, volume_id: str, pool: str | None, volume_type: str | None, stop: Stop
+    ) -> None:
+        """Move a volume to another pool, or give it another type."""
+        self._do(lambda w: operations.migrate_volume(w, volume_id, pool, volume_type), stop)
+
+    def _look(self, table: str, key: str) -> Mapping[str, Any] | None:
+        entry: Mapping[str, Any] | None = self._file.read()[table].get(key)
+        return entry
+
+    def _do(self, begin: Callable[[World], Work], stop: Stop) -> Work:
+        with self._file.changing() as world:
+            work = begin(world)
+            operations.refuse_conflicts(world, work)
+            fault = operations.take_fault(world, work)
+            entry = _entry(work)
+            world["ongoing"].append(entry)
+        try:
+            self._take_time(work, fault, stop)
+        except BaseException:
+            with self._file.changing() as world:
+                _release(world, entry)
+            raise
+        with self._file.changing() as world:
+            if not _release(world, entry):
+                raise ActionFailed(f"{work.what} came to nothing: the cloud was reset meanwhile")
+            operations.commit(world, work)
+        return work
+
+    def _take_time(self, work: Work, fault: Mapping[str, Any] | None, stop: Stop) -> None:
+        kind = fault["kind"] if fault else None
+        seconds = work.seconds
+        if fault and kind in ("fail", "error"):
+            seconds = fault["seconds"]
+        elif fault and kind == "slow":
+            seconds += fault["seconds"]
+        if stop.wait(None if kind == "hang" else seconds / self._speed):
+            raise ActionFailed(f"{work.what} was stopped")
+        if fault and kind in ("fail", "error"):
+            text = fault["message"] or f"{work.what} failed (a simulated fault)"
+            raise ActionFailed(text) if kind == "fail" else ConnectionError(text)
+
+
+def _entry(work: Work) -> dict[str, Any]:
+    """Give what stands in the file while ``work`` goes on: what it takes, and who does it."""
+    pid = os.getpid()
+    owner = {"id": uuid.uuid4().hex, "pid": pid, "born": born(pid)}
+    return owner | {key: getattr(work, key) for key in ONGOING if key not in owner}
+
+
+def _release(world: World, entry: Mapping[str, Any]) -> bool:
+    """Take an entry out of what goes on; False if it is not there."""
+    before = len(world["ongoing"])
+    world["ongoing"] = [other for other in world["ongoing"] if other["id"] != entry["id"]]
+    return len(world["ongoing"]) < before

@@ -1,0 +1,156 @@
+"""The file of a simulated cloud, which any number of threads and processes may use at once.
+
+Readers need no lock, because the file is only ever replaced as a whole. Writers hold a lock on a
+file beside it from reading to replacing. What goes on (``ongoing``) stands in the file together
+with the process that does it, and is not seen any more once that process is gone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from applier.clouds import document
+from applier.clouds.schema import SCHEMA, World
+from applier.errors import ConfigurationError
+
+
+class WorldFile:
+    """One cloud on disk; made from the packaged small cloud when it does not exist yet.
+
+    Every method raises ConfigurationError when the file is damaged or out of reach.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._checked = False
+
+    def read(self) -> World:
+        """Give the cloud as it is now; the caller may keep and change what it gets."""
+        text = self._text()
+        if text is None:
+            with self.changing() as world:
+                return world
+        return self._world(text)
+
+    @contextmanager
+    def changing(self) -> Iterator[World]:
+        """Give the cloud to change, and keep what it became unless the body raises."""
+        with self._locked():
+            text = self._text()
+            world = document.read() if text is None else self._world(text)
+            yield world
+            self._write(world)
+
+    def replace(self, world: World) -> None:
+        """Put another cloud in its place, whatever is there."""
+        with self._locked():
+            self._write(world)
+
+    def _text(self) -> str | None:
+        try:
+            return self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError as error:
+            raise self._damaged("it is not text") from error
+        except OSError as error:
+            raise self._out_of_reach(error) from error
+
+    def _world(self, text: str) -> World:
+        try:
+            world = json.loads(text)
+        except ValueError as error:
+            raise self._damaged(str(error)) from error
+        # Later versions were written by programs that checked theirs: a glance is enough.
+        if not self._checked:
+            wrong = document.mistakes(world)
+            if wrong:
+                raise self._damaged(str(wrong[0]))
+            self._checked = True
+        if not isinstance(world, dict) or not world.keys() >= _TABLES:
+            raise self._damaged("tables are missing")
+        world["ongoing"] = [entry for entry in world["ongoing"] if alive(entry)]
+        return world
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise self._out_of_reach(error) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            # Closing alone would leave it locked while a forked child has the descriptor.
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            os.close(lock)
+
+    def _write(self, world: World) -> None:
+        fresh = f"{self.path}.new"
+        try:
+            with open(os.open(fresh, _WRITE, 0o600), "w", encoding="utf-8") as file:
+                file.write(to_text(world))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(fresh, self.path)
+            folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(fresh)
+            raise self._out_of_reach(error) from error
+
+    def _damaged(self, why: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"the simulated cloud in {self.path} is damaged ({why}); "
+            "`actionplan simulator reset` makes a fresh one"
+        )
+
+    def _out_of_reach(self, error: OSError) -> ConfigurationError:
+        return ConfigurationError(f"the simulated cloud in {self.path}: {error.strerror}")
+
+
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+_TABLES = frozenset(SCHEMA["properties"])
+
+
+def to_text(world: Mapping[str, Any]) -> str:
+    """Write a cloud as JSON with one entry on each line, for people who look into the file."""
+    parts = []
+    for key, value in world.items():
+        if isinstance(value, dict) and value:
+            lines = [f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in value.items()]
+            text = "{\n" + ",\n".join(lines) + "\n }"
+        elif isinstance(value, list) and value:
+            text = "[\n" + ",\n".join(f"  {json.dumps(v)}" for v in value) + "\n ]"
+        else:
+            text = json.dumps(value)
+        parts.append(f" {json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def born(pid: int) -> int | None:
+    """Give the moment at which a process began, in ticks since boot; None if it has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name, in brackets, may hold anything; a process in state Z or X has ended.
+    fields = stat[stat.rindex(")") + 2 :].split()
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def alive(entry: Mapping[str, Any]) -> bool:
+    """Say whether the process that does what ``entry`` says is still there."""
+    return bool(born(entry["pid"]) == entry["born"])

@@ -1,0 +1,229 @@
+"""What every action type has to do right, as tests that any project can run on its own.
+
+In a test module, with pytest::
+
+    from applier.testing.actions import ActionContract
+
+    @pytest.fixture
+    def action():
+        return MyAction
+
+    class TestMyAction(ActionContract):
+        def make_context(self, folder):
+            return ActionContext(cloud=my_cloud, output=print)
+
+The tests work on the ``examples`` of the action's schema. ``execute`` is called with a stop that is
+already set, so that an action which obeys it begins nothing.
+"""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import jsonschema
+
+from applier.clouds.simulated import SimulatedCloud
+from applier.contracts import Action, ActionContext
+from applier.errors import ActionFailed, AlreadyDone
+from planner.model import JOIN, Effect, Touch
+from planner.states import Outcome
+
+#: Seconds in which an action has to end once its stop is set.
+SOON_S = 5.0
+#: What a program gets when nobody checked: each stands in for each parameter.
+ODDITIES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    1.5,
+    math.nan,
+    "",
+    " ",
+    "a\n\x1b[2Jb",
+    [],
+    [1],
+    {},
+    {"a": 1},
+)
+
+
+class ActionContract:
+    """Tests of one action type, given by the fixture ``action``."""
+
+    def make_context(self, folder: Path) -> ActionContext:
+        """Give what the action works with; here a simulated cloud in ``folder``."""
+        cloud = SimulatedCloud(folder / "cloud.json")
+        return ActionContext(cloud=lambda: cloud, output=lambda _: None)
+
+    def test_its_type_is_a_plain_word(self, action: type[Action]) -> None:
+        """The type stands in documents, options and tokens, and ``join`` is the engine's own."""
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", action.TYPE), f"{action.TYPE!r} is no plain word"
+        assert action.TYPE != JOIN, f"{JOIN!r} is no plugin's type"
+
+    def test_it_says_what_it_does(self, action: type[Action]) -> None:
+        """The docstring is what the documentation and ``action type show`` print."""
+        assert (action.__doc__ or "").strip(), f"{action.__name__} has no docstring"
+        assert action.__doc__ != Action.__doc__, f"{action.__name__} has no docstring of its own"
+
+    def test_it_says_whether_running_it_twice_does_harm(self, action: type[Action]) -> None:
+        """After a crash this decides whether an operator is asked."""
+        assert isinstance(action.RERUN_SAFE, bool), "RERUN_SAFE is True or False"
+
+    def test_its_schema_is_one(self, action: type[Action]) -> None:
+        """A keyword that is misspelled checks nothing, so that types and limits have to be real."""
+        jsonschema.Draft202012Validator.check_schema(action.SCHEMA)
+        assert json.loads(json.dumps(action.SCHEMA)) == action.SCHEMA, "SCHEMA is not plain JSON"
+        unknown = {key for key in _keywords(action.SCHEMA) if key not in _KEYWORDS}
+        assert not unknown, f"{', '.join(sorted(unknown))}: no keyword of JSON Schema"
+
+    def test_its_schema_refuses_unknown_parameters(self, action: type[Action]) -> None:
+        """A parameter that is misspelled must not be ignored."""
+        assert action.SCHEMA.get("type") == "object", "parameters are an object"
+        assert action.SCHEMA.get("additionalProperties") is False, "unknown ones are refused"
+        for example in _examples(action):
+            with_more = {**example, "no_such_parameter": 1}
+            assert not _fits(action, with_more), f"{with_more} is accepted"
+
+    def test_its_examples_satisfy_its_schema(self, action: type[Action]) -> None:
+        """Examples are what people copy."""
+        for example in _examples(action):
+            errors = [e.message for e in _validator(action).iter_errors(example)]
+            assert not errors, f"example {example}: {'; '.join(errors)}"
+
+    def test_planning_with_it_is_pure(self, action: type[Action]) -> None:
+        """Equal parameters give equal touches, estimate and words, and stay as they are."""
+        for example in _examples(action):
+            before = copy.deepcopy(example)
+            assert _plan(action, example) == _plan(action, example), (
+                f"{example}: not the same twice"
+            )
+            assert example == before, f"{example}: parameters were changed"
+
+    def test_planning_with_it_survives_parameters_that_nobody_checked(
+        self, action: type[Action]
+    ) -> None:
+        """Plans are also made of documents whose parameters fit no schema."""
+        _plan(action, {})
+        for example in _examples(action):
+            for odd in _odd(action, example):
+                _plan(action, odd)
+
+    def test_its_precheck_refuses_with_a_sentence(
+        self, action: type[Action], tmp_path: Path
+    ) -> None:
+        """A precheck returns, or raises AlreadyDone or ActionFailed with what the matter is."""
+        for example in _examples(action):
+            said = "nothing against it"
+            try:
+                action(example, self.make_context(tmp_path)).precheck()
+            except (AlreadyDone, ActionFailed) as refusal:
+                said = str(refusal)
+            assert said.strip(), f"{example}: the refusal says nothing"
+
+    def test_a_stop_that_is_set_ends_it_soon(self, action: type[Action], tmp_path: Path) -> None:
+        """Once the stop is set it ends: ActionFailed with a sentence, or an outcome if done."""
+        for example in _examples(action):
+            ends: list[object] = []
+            work = action(example, self.make_context(tmp_path))
+            thread = threading.Thread(target=_execute, args=(work, ends), daemon=True)
+            thread.start()
+            thread.join(SOON_S)
+            assert ends, f"{example}: still runs {SOON_S:g} s after its stop was set"
+            end = ends[0]
+            assert isinstance(end, Outcome | ActionFailed), f"{example}: ended with {end!r}"
+            assert str(end).strip(), f"{example}: the failure says nothing"
+
+
+def _execute(work: Action, ends: list[object]) -> None:
+    stop = threading.Event()
+    stop.set()
+    try:
+        ends.append(work.execute(stop))
+    except Exception as error:
+        ends.append(error)
+
+
+def _plan(action: type[Action], parameters: Mapping[str, Any]) -> tuple[object, ...]:
+    """Give what planners ask of an action, and check its shape."""
+    parameters = MappingProxyType(dict(parameters))
+    touches = list(action.touches(parameters))
+    for touch in touches:
+        assert isinstance(touch, Touch), f"{touch!r} is no Touch"
+        assert touch.effect in set(Effect), f"{touch!r} has an effect that nobody knows"
+        assert re.fullmatch(r"\w+:.+", touch.resource, re.DOTALL), f"{touch!r}: not KIND:ID"
+    estimate = action.estimate(parameters)
+    if estimate is not None:
+        fits = isinstance(estimate, int | float) and 0 <= estimate < math.inf
+        assert fits, f"{dict(parameters)}: estimate {estimate!r} is no number of seconds"
+    words = action.describe(parameters)
+    assert isinstance(words, str), f"{dict(parameters)}: described by {words!r}, not text"
+    assert words.strip(), f"{dict(parameters)}: described by nothing"
+    assert words.isprintable(), f"{dict(parameters)}: described by more than a line: {words!r}"
+    return touches, estimate, words
+
+
+def _examples(action: type[Action]) -> list[dict[str, Any]]:
+    examples = copy.deepcopy(list(action.SCHEMA.get("examples", ())))
+    assert examples, f"the schema of {action.TYPE} has no examples to work on"
+    return examples
+
+
+def _odd(action: type[Action], example: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for key in action.SCHEMA.get("properties", {}):
+        yield {k: v for k, v in example.items() if k != key}
+        for odd in ODDITIES:
+            yield {**example, key: odd}
+
+
+def _validator(action: type[Action]) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(dict(action.SCHEMA))
+
+
+def _fits(action: type[Action], parameters: Mapping[str, Any]) -> bool:
+    return _validator(action).is_valid(dict(parameters))
+
+
+#: Keywords whose value maps names to schemas, holds a list of schemas, or is one.
+_NAMED = ("properties", "patternProperties", "$defs", "dependentSchemas")
+_LISTED = ("allOf", "anyOf", "oneOf", "prefixItems")
+_SINGLE = (
+    *("additionalProperties", "items", "propertyNames", "contains", "not", "if", "then", "else"),
+    *("unevaluatedProperties", "unevaluatedItems"),
+)
+_PLAIN = (
+    *("$schema", "$id", "$ref", "$anchor", "$comment", "type", "enum", "const", "format"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "pattern", "minItems", "maxItems", "uniqueItems"),
+    *("minContains", "maxContains", "minProperties", "maxProperties", "required"),
+    *("dependentRequired", "title", "description", "default", "examples", "deprecated"),
+    *("readOnly", "writeOnly"),
+)
+_KEYWORDS = frozenset((*_NAMED, *_LISTED, *_SINGLE, *_PLAIN))
+
+
+def _keywords(schema: Any) -> Iterator[str]:
+    """Give every keyword of a schema and the schemas inside it."""
+    if not isinstance(schema, Mapping):
+        return
+    for key, value in schema.items():
+        yield key
+        inside: list[Any] = []
+        if key in _NAMED:
+            inside = list(value.values())
+        elif key in _LISTED:
+            inside = list(value)
+        elif key in _SINGLE:
+            inside = [value]
+        for part in inside:
+            yield from _keywords(part)

@@ -1,0 +1,244 @@
+"""A child process: its output, and the end of its whole group."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from applier.actions import process
+from applier.actions.process import run
+
+
+class Printed:
+    """Keeps output, and sets an event once the first line is whole."""
+
+    def __init__(self, first_line: threading.Event | None = None) -> None:
+        self.text, self._first_line = "", first_line or threading.Event()
+
+    def __call__(self, piece: str) -> None:
+        self.text += piece
+        if "\n" in self.text:
+            self._first_line.set()
+
+
+def lives(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat[stat.rindex(")") + 2] not in "ZX"
+
+
+def has_ended(pid: int) -> bool:
+    """Wait until a process that was sent a signal is no more, at most 5 s."""
+    deadline = time.monotonic() + 5
+    while lives(pid) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return not lives(pid)
+
+
+@pytest.fixture
+def stop() -> threading.Event:
+    return threading.Event()
+
+
+def shell(line: str) -> list[str]:
+    return ["/bin/sh", "-c", line]
+
+
+def test_it_gives_the_exit_code_and_the_last_line(stop):
+    ended = run(shell("echo one; echo two; exit 7"), stop=stop, output=Printed())
+    assert (ended.code, ended.why, ended.last_line) == (7, None, "two")
+    assert 0 <= ended.seconds < 5
+
+
+def test_output_of_many_megabytes_is_passed_on_and_not_kept(stop):
+    size, largest = 0, 0
+
+    def count(text: str) -> None:
+        nonlocal size, largest
+        size, largest = size + len(text), max(largest, len(text))
+
+    megabytes = 20
+    program = f"import sys\nfor _ in range({megabytes}): sys.stdout.write('x' * 1_000_000)"
+    tracemalloc.start()
+    try:
+        ended = run([sys.executable, "-c", program], stop=stop, output=count)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (ended.code, size) == (0, megabytes * 1_000_000)
+    assert largest <= 65536
+    assert peak < 2_000_000
+
+
+def test_what_is_no_text_is_shown_as_such_and_characters_are_not_cut(stop):
+    printed = Printed()
+    # The euro sign comes in two writes, with a pause in which the first is read.
+    run(shell(r"printf 'a\377\342'; sleep 0.05; printf '\202\254\n'"), stop=stop, output=printed)
+    assert printed.text == "a�€\n"
+
+
+def test_what_is_still_in_the_pipe_at_the_end_is_read(stop):
+    program = """
+import fcntl, os
+fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 1 << 20)
+os.write(1, f"{os.getpid():9}".encode())
+os.write(1, b"x" * 500_000)
+os.write(1, b"\\342")
+"""
+    pieces: list[str] = []
+
+    def slow(text: str) -> None:
+        pieces.append(text)
+        assert has_ended(int(pieces[0][:9]))
+
+    assert run([sys.executable, "-c", program], stop=stop, output=slow).code == 0
+    text = "".join(pieces)
+    assert (len(text), text[-1]) == (500_010, "�")
+
+
+def test_it_has_a_session_of_its_own_and_no_input(stop):
+    read, write = os.pipe()
+    outside = os.dup(0)
+    os.dup2(read, 0)
+    os.write(write, b"not for you")
+    try:
+        program = "import os, sys; print(os.getsid(0) == os.getpid(), repr(sys.stdin.read()))"
+        ended = run([sys.executable, "-c", program], stop=stop, output=Printed())
+    finally:
+        os.dup2(outside, 0)
+        for descriptor in (read, write, outside):
+            os.close(descriptor)
+    assert ended.last_line == "True ''"
+
+
+def test_the_streams_stay_in_order(stop):
+    printed = Printed()
+    line = "for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done"
+    run(shell(line), stop=stop, output=printed)
+    assert printed.text == "".join(f"out {i}\nerr {i}\n" for i in range(1, 6))
+
+
+def test_a_grandchild_that_holds_the_pipe_is_not_waited_for(stop):
+    printed, began = Printed(), time.monotonic()
+    ended = run(shell("sleep 60 & echo $!; echo done"), stop=stop, output=printed)
+    grandchild = int(printed.text.split()[0])
+    try:
+        assert time.monotonic() - began < 10
+        assert (ended.code, ended.last_line) == (0, "done")
+        assert lives(grandchild), "what a command leaves running goes on"
+    finally:
+        os.kill(grandchild, signal.SIGKILL)
+
+
+def test_a_grandchild_that_never_stops_writing_does_not_hold_it_up(stop):
+    printed, began = Printed(), time.monotonic()
+    ended = run(shell("yes & echo $!; sleep 0.05"), stop=stop, output=printed)
+    grandchild = int(next(word for word in printed.text.split() if word != "y"))
+    assert ended.code == 0
+    assert time.monotonic() - began < 10
+    assert has_ended(grandchild), "its pipe is closed"
+
+
+def test_a_program_that_closes_its_output_is_waited_for(stop):
+    ended = run(shell("exec >&- 2>&-; sleep 0.1; exit 4"), stop=stop, output=Printed())
+    assert ended.code == 4
+    assert ended.seconds >= 0.1
+
+
+@pytest.mark.parametrize("why", ["stop", "timeout"])
+def test_its_whole_group_is_ended(stop, why, monkeypatch):
+    monkeypatch.setattr(process, "GRACE_S", 20)
+    printed = Printed(stop if why == "stop" else None)
+    ended = run(
+        shell("sleep 60 & echo $!; wait"),
+        stop=stop,
+        output=printed,
+        timeout_s=0.3 if why == "timeout" else None,
+    )
+    assert (ended.why, ended.code) == (why, -signal.SIGTERM)
+    assert ended.seconds < 10, "nothing was left to wait for"
+    assert has_ended(int(printed.text))
+
+
+def test_what_ignores_the_request_is_killed_after_the_grace(stop, monkeypatch):
+    monkeypatch.setattr(process, "GRACE_S", 0.2)
+    printed = Printed(stop)
+    line = "trap '' TERM; sleep 60 & echo $!; while :; do sleep 0.05; done"
+    ended = run(shell(line), stop=stop, output=printed)
+    assert (ended.why, ended.code) == ("stop", -signal.SIGKILL)
+    assert ended.seconds >= 0.2
+    assert has_ended(int(printed.text))
+
+
+def test_a_grandchild_that_ignores_the_request_is_killed_after_the_grace(stop, monkeypatch):
+    monkeypatch.setattr(process, "GRACE_S", 0.2)
+    printed = Printed(stop)
+    ignores = "trap '' TERM; echo $$; while :; do sleep 0.05; done"
+    line = 'sh -c "$1"; true'
+    ended = run(["/bin/sh", "-c", line, "sh", ignores], stop=stop, output=printed)
+    assert (ended.why, ended.code) == ("stop", -signal.SIGTERM)
+    assert has_ended(int(printed.text))
+
+
+def test_a_grandchild_has_the_grace_to_tidy_up_in(stop, tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "GRACE_S", 20)
+    note, printed = tmp_path / "note", Printed(stop)
+    tidies = (
+        f"trap 'sleep 0.2; echo tidy > {note}; exit' TERM; echo up; while :; do sleep 0.05; done"
+    )
+    # The shell in front dies at once of SIGTERM; the one behind it takes its time.
+    ended = run(["/bin/sh", "-c", '(eval "$1"); true', "sh", tidies], stop=stop, output=printed)
+    assert (ended.why, ended.code) == ("stop", -signal.SIGTERM)
+    assert note.read_text() == "tidy\n"
+
+
+def test_what_it_prints_while_it_ends_is_kept(stop):
+    printed = Printed(stop)
+    line = "trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.02; done"
+    ended = run(shell(line), stop=stop, output=printed)
+    assert (ended.why, ended.code, ended.last_line) == ("stop", 3, "bye")
+
+
+def test_nothing_is_left_of_it_when_its_output_cannot_be_kept(stop):
+    pids = []
+
+    def full(text: str) -> None:
+        pids.append(int(text))
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        run(shell("echo $$; sleep 60"), stop=stop, output=full)
+    assert has_ended(pids[0])
+
+
+def test_no_descriptor_and_no_zombie_is_left_behind(stop):
+    run(["true"], stop=stop, output=Printed())
+    before, printed = len(os.listdir("/proc/self/fd")), Printed()
+    for _ in range(5):
+        run(shell("echo $$"), stop=stop, output=printed)
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert not [pid for pid in printed.text.split() if Path(f"/proc/{pid}").exists()]
+
+
+def test_many_run_at_once_in_threads(stop):
+    codes: list[int] = []
+
+    def one(number: int) -> None:
+        ended = run(shell(f"echo {number}; exit {number}"), stop=stop, output=Printed())
+        codes.append(ended.code if ended.last_line == str(number) else -1)
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(codes) == list(range(12))

@@ -1,0 +1,45 @@
+"""What the tests of the simulated cloud work with."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import pytest
+
+from applier.clouds.simulated import SimulatedCloud
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "cloud.json"
+
+
+@pytest.fixture
+def cloud(path) -> SimulatedCloud:
+    """The packaged small cloud, where nothing takes time."""
+    return SimulatedCloud(path, speed=math.inf)
+
+
+@pytest.fixture
+def stop() -> threading.Event:
+    return threading.Event()
+
+
+@pytest.fixture
+def tiny(path) -> SimulatedCloud:
+    """Host a is full of one and two, b is empty and has room for one of them, c is off."""
+    room = {"vcpus": 2, "ram_mb": 2048, "disk_gb": 20}
+    one = {"vcpus": 1, "ram_mb": 1024, "disk_gb": 10}
+    SimulatedCloud.reset(
+        path,
+        {
+            "hosts": {"a": room, "b": {**room, "vcpus": 1}, "c": {**room, "power": "off"}},
+            "flavors": {"one": one, "all": room},
+            "instances": {
+                "00000000-0000-4000-8000-000000000001": {"name": "x", "host": "a", "flavor": "one"},
+                "00000000-0000-4000-8000-000000000002": {"name": "y", "host": "a", "flavor": "one"},
+            },
+        },
+    )
+    return SimulatedCloud(path, speed=math.inf)

@@ -1,0 +1,124 @@
+"""The file of a simulated cloud: whole at every moment, private, and explained when it is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from applier.clouds.world_file import WorldFile, alive, born
+from applier.errors import ConfigurationError
+
+
+def test_it_is_made_on_first_use_with_its_folders_and_for_its_owner_only(tmp_path):
+    path = tmp_path / "deep" / "down" / "cloud.json"
+    assert "compute-1" in WorldFile(path).read()["hosts"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert sorted(p.name for p in path.parent.iterdir()) == ["cloud.json", "cloud.json.lock"]
+
+
+def test_what_was_changed_is_there_for_others(path):
+    with WorldFile(path).changing() as world:
+        world["hosts"]["compute-1"]["labels"]["row"] = "7"
+    assert WorldFile(path).read()["hosts"]["compute-1"]["labels"] == {"rack": "r1", "row": "7"}
+
+
+def test_a_change_that_raises_changes_nothing_and_lets_others_in(path):
+    file = WorldFile(path)
+    before = file.read()
+    with pytest.raises(KeyError), file.changing() as world:
+        world["hosts"].clear() or world["no such table"]
+    assert file.read() == before
+    with file.changing():
+        pass
+
+
+def test_it_has_a_line_for_each_thing(path):
+    world = WorldFile(path).read()
+    lines = path.read_text().splitlines()
+    assert json.loads(path.read_text()) == world
+    assert [line for line in lines if '"name": "web-1"' in line and '"host": "compute-1"' in line]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "Expecting value"),
+        ('{"hosts": {', "Expecting property name"),
+        ("[]", "is not a mapping"),
+        ("{}", "the field 'hosts' is missing"),
+        ('{"hosts": {}, "flavors": {}, "instances": {}}', "tables are missing"),
+        ('{"hosts": {"a": 5}, "flavors": {}, "instances": {}}', "hosts.a: 5 is not a mapping"),
+        (b"\xff\xfe", "it is not text"),
+    ],
+)
+def test_a_damaged_file_is_named_with_what_helps(path, text, why):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    for use in (WorldFile(path).read, WorldFile(path).changing().__enter__):
+        with pytest.raises(ConfigurationError) as refusal:
+            use()
+        assert str(path) in str(refusal.value)
+        assert why in str(refusal.value)
+        assert "actionplan simulator reset" in str(refusal.value)
+    assert path.read_bytes() == (text if isinstance(text, bytes) else text.encode())
+
+
+def test_a_file_that_is_damaged_later_is_found_too(path):
+    file = WorldFile(path)
+    file.read()
+    path.write_text(path.read_text()[:-20])
+    with pytest.raises(ConfigurationError, match="is damaged"):
+        file.read()
+    path.write_text("[]")
+    with pytest.raises(ConfigurationError, match="is damaged"):
+        file.read()
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match=r"cloud\.json: Not a directory"):
+        WorldFile(tmp_path / "file" / "cloud.json").read()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ConfigurationError, match="folder: Is a directory"):
+        WorldFile(tmp_path / "folder").read()
+
+
+def test_readers_never_see_half_a_file(path):
+    file, done, seen = WorldFile(path), threading.Event(), []
+    file.read()
+
+    def look() -> None:
+        while not done.is_set():
+            seen.append(len(file.read()["hosts"]))
+
+    readers = [threading.Thread(target=look) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(60):
+        with file.changing() as world:
+            world["hosts"]["compute-1"]["labels"] = {"number": str(number) * (number % 7)}
+    done.set()
+    for reader in readers:
+        reader.join(10)
+    assert set(seen) == {4}
+
+
+def test_a_process_is_alive_until_it_has_ended_even_before_anybody_waits_for_it():
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    entry = {"pid": child.pid, "born": born(child.pid)}
+    try:
+        assert alive(entry)
+        assert not alive({**entry, "born": entry["born"] - 1}), "another process of that number"
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not alive(entry), "a zombie"
+    finally:
+        child.kill()
+        child.communicate()
+    assert not alive(entry)
+    assert born(os.getpid()) is not None
