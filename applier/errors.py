@@ -8,6 +8,7 @@
     ├── PlanNotFound          no plan, or more than one, fits what was asked for
     ├── ActionNotFound        the same for an action within a plan
     ├── PlanConflict          the plan is not in the state that was expected, or another claims it
+    ├── UnknownActionTypes    a plan with action types that no plugin here offers
     ├── StoreError            the record cannot be used: unreachable, not ours, of another version
     └── ConfigurationError    an option that cannot be used
 """
@@ -63,6 +64,17 @@ class PlanConflict(ApplierError):
     def __init__(self, plan: str, state: str, text: str) -> None:
         self.plan, self.state = plan, state
         super().__init__(text)
+
+
+class UnknownActionTypes(ApplierError):
+    """A plan cannot run here: no plugin offers the action types ``names``."""
+
+    def __init__(self, plan: str, names: Iterable[str], known: Iterable[str]) -> None:
+        self.plan, self.names, self.known = plan, tuple(sorted(names)), tuple(sorted(known))
+        super().__init__(
+            f"plan {plan} needs action types that no plugin offers: {', '.join(self.names)}. "
+            f"Known: {', '.join(self.known) or 'none'}"
+        )
 
 
 class StoreError(ApplierError):

@@ -1,0 +1,210 @@
+"""LinearEngine: a taskflow engine for flows of actions, linear in actions and links.
+
+taskflow's own engine looks, after each end, at all that comes after it, and at all that comes
+before each of those. This one counts links down, in one thread that owns everything; workers do
+nothing but run actions, and put their reports into its queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from taskflow import exceptions, states, storage, task
+from taskflow import flow as taskflow_flow
+from taskflow.engines import base
+
+from applier.contracts import Report, Wish
+from applier.engines import Events
+from applier.engines.workers import Workers
+from applier.recorder import Recorder
+from applier.scheduling.scheduler import Scheduler, Stopped, Turn
+from planner.states import WELL, ActionState
+
+_REQUIRED = ("schedule", "recorder", "events", "max_workers")
+
+
+class LinearEngine(base.Engine):
+    """Runs a graph flow of :class:`applier.tasks.ActionTask` and :class:`applier.tasks.JoinTask`.
+
+    Options: ``schedule`` makes the Scheduler from the links of the flow, so that what runs is the
+    flow; ``recorder`` writes each turn; ``events`` is the queue (``queue.SimpleQueue``) into which
+    anybody may put a Wish; ``max_workers``; ``wishes``, those to begin with.
+
+    Work begins only after the commit that holds its start, and an end is durable before anything
+    that depends on it starts. When the recorder raises, nothing new starts; what runs is told to
+    stop and awaited; then :meth:`run` raises.
+    """
+
+    def __init__(self, flow: Any, flow_detail: Any, backend: Any, options: Any) -> None:
+        super().__init__(flow, flow_detail, backend, options)
+        missing = [name for name in _REQUIRED if name not in self._options]
+        if missing:
+            raise ValueError(f"engine 'actionplan' lacks the options {', '.join(missing)}")
+        self._storage = storage.Storage(flow_detail, backend=backend)
+        self._events: Events = self._options["events"]
+        self._recorder: Recorder = self._options["recorder"]
+        self._tasks: dict[str, Any] = {}
+        self._scheduler: Scheduler | None = None
+        self._busy: set[str] = set()
+        self._turns = 0
+
+    @property
+    def storage(self) -> Any:
+        """taskflow's storage: it holds the state of the flow, in memory."""
+        return self._storage
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        """``turns`` so far, and how many actions the gates ``examined``."""
+        if self._scheduler is None:
+            return {}
+        return {"turns": self._turns, "examined": self._scheduler.examined}
+
+    @property
+    def stopped(self) -> Stopped | None:
+        """Why nothing new started, if something kept it."""
+        return self._scheduler.stopped if self._scheduler else None
+
+    def compile(self) -> None:
+        """Read tasks and links out of the flow.
+
+        Raises taskflow's CompilationFailure for what this engine does not run: retries, deciders,
+        nested flows, tasks that provide or require symbols, two tasks of one name.
+        """
+        self._compiled()
+
+    def _compiled(self) -> Scheduler:
+        if self._scheduler is None:
+            if self._flow.retry is not None:
+                raise _refusal(f"flow {self._flow.name} has a retry")
+            self._tasks = {}
+            for atom in self._flow:
+                _check_task(atom, self._tasks)
+                self._tasks[atom.name] = atom
+            after: dict[str, list[str]] = {name: [] for name in self._tasks}
+            for first, second, meta in self._flow.iter_links():
+                if meta.get(taskflow_flow.LINK_DECIDER) is not None:
+                    raise _refusal(f"the link from {first.name} to {second.name} has a decider")
+                after[first.name].append(second.name)
+            self._scheduler = self._options["schedule"](after)
+        return self._scheduler
+
+    def prepare(self) -> None:
+        """Do nothing: there is no storage of atoms to be made."""
+
+    def validate(self) -> None:
+        """Do nothing: :meth:`compile` refuses whatever has requirements."""
+
+    def reset(self) -> None:
+        """Forget what ran; the next run begins anew."""
+        self._scheduler = None
+
+    def suspend(self) -> None:
+        """Start nothing new; :meth:`run` returns when what runs has ended. Any thread may ask."""
+        self._events.put(Wish(verb="pause", who="taskflow"))
+
+    def run(self) -> None:
+        """Run the flow until nothing runs and nothing more will.
+
+        How actions end is told by the recorder's states, not by an exception.
+        """
+        scheduler = self._compiled()
+        self._change_state(states.RUNNING)
+        result = states.FAILURE
+        try:
+            with Workers(self._options["max_workers"], self._events.put) as workers:
+                try:
+                    wishes = [*self._options.get("wishes", ()), *self._receive(wait=False)]
+                    self._carry_out(scheduler.begin(wishes), workers)
+                    while not scheduler.done:
+                        wishes = self._receive()
+                        turn = scheduler.turn(self._recorder.incoming, wishes)
+                        self._carry_out(turn, workers)
+                finally:
+                    self._await_running()
+            result = _flow_state(scheduler)
+        finally:
+            if result == states.SUSPENDED:
+                self._change_state(states.SUSPENDING)
+            self._change_state(result)
+
+    def _receive(self, wait: bool = True) -> list[Wish]:
+        """Give the wishes that came in; ends go to the recorder. Waits until anything comes."""
+        wishes: list[Wish] = []
+        while wait or not self._events.empty():
+            event = self._events.get()
+            wait = False
+            if isinstance(event, Report):
+                self._busy.discard(event.uuid)
+                self._recorder.incoming.append(event)
+            elif event is not None:
+                wishes.append(event)
+        return wishes
+
+    def _carry_out(self, turn: Turn, workers: Workers) -> None:
+        """Write the turn, then do it."""
+        self._turns += 1
+        ended = [*self._recorder.incoming, *turn.ended]
+        self._recorder.commit(turn)
+        for uuid in turn.starts:
+            workers.grow(len(self._busy) + 1)
+            self._busy.add(uuid)
+            workers.submit(self._tasks[uuid].execute)
+        self._stop(turn.stops)
+        if len(self.atom_notifier):
+            self._notify(ended, turn.starts)
+
+    def _stop(self, uuids: Iterable[str]) -> None:
+        for uuid in uuids:
+            self._tasks[uuid].stop.set()
+
+    def _await_running(self) -> None:
+        """After an exception: let nothing run on behind the back of whoever hears of it."""
+        self._stop(self._busy)
+        while self._busy:
+            self._receive()
+
+    def _change_state(self, state: str) -> None:
+        changed, old = self._storage.change_flow_state(state)
+        if changed:
+            details = {"engine": self, "old_state": old}
+            details["flow_name"] = self._storage.flow_name
+            details["flow_uuid"] = self._storage.flow_uuid
+            self.notifier.notify(state, details)
+
+    def _notify(self, ended: Iterable[Report], starts: Iterable[str]) -> None:
+        for report in ended:
+            started = report.old is ActionState.ONGOING
+            old = states.RUNNING if started else states.PENDING
+            new = states.FAILURE if started else states.IGNORE
+            if report.state is ActionState.SUCCEEDED or (started and report.state in WELL):
+                new = states.SUCCESS
+            details = {"task_name": report.uuid, "task_uuid": report.uuid, "old_state": old}
+            self.atom_notifier.notify(new, {**details, "result": report})
+        for uuid in starts:
+            details = {"task_name": uuid, "task_uuid": uuid, "old_state": states.PENDING}
+            self.atom_notifier.notify(states.RUNNING, details)
+
+
+def _flow_state(scheduler: Scheduler) -> Any:
+    if scheduler.stopped is Stopped.PAUSED:
+        return states.SUSPENDED
+    return states.SUCCESS if scheduler.well else states.FAILURE
+
+
+def _check_task(atom: Any, known: dict[str, Any]) -> None:
+    if not isinstance(atom, task.Task):
+        raise _refusal(f"{atom.name} is no task; flows inside a flow")
+    if atom.requires or atom.provides:
+        raise _refusal(f"task {atom.name} requires or provides symbols")
+    if atom.name in known:
+        raise _refusal(f"two tasks have the name {atom.name}")
+
+
+def _refusal(what: str) -> Exception:
+    refusal: Exception = exceptions.CompilationFailure(
+        f"{what}: engine 'actionplan' does not run that (it runs graph flows of actions, "
+        "without retries, deciders, nested flows and symbols)"
+    )
+    return refusal

@@ -1,0 +1,54 @@
+"""Folds the states of a plan's actions into the plan's own. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from applier.scheduling.scheduler import Stopped
+from planner.states import OPEN, WELL, ActionState, PlanState
+
+#: How many actions in a state are told, in this order.
+_WORDS = {
+    ActionState.SUCCEEDED: "succeeded",
+    ActionState.SKIPPED: "skipped",
+    ActionState.FAILED: "failed",
+    ActionState.FAILED_DEPENDENCIES: "not run because of it",
+    ActionState.CANCELLED: "cancelled",
+    ActionState.UNKNOWN: "in doubt",
+    ActionState.REVERTED: "reverted",
+    ActionState.REVERT_FAILED: "not reverted",
+    ActionState.ONGOING: "running",
+    ActionState.PENDING: "left to do",
+}
+
+
+def fold(states: Iterable[ActionState], stopped: Stopped | None = None) -> tuple[PlanState, str]:
+    """Give the state that a plan ends in, and a message that says how many ended how.
+
+    ``stopped`` is why nothing new started, if something kept it. A pause that came when nothing was
+    left to do is none.
+
+    >>> S = ActionState
+    >>> fold([S.SUCCEEDED] * 12 + [S.FAILED] + [S.FAILED_DEPENDENCIES] * 2)[1]
+    '12 succeeded, 1 failed, 2 not run because of it'
+    >>> str(fold([S.SUCCEEDED, S.PENDING], Stopped.PAUSED)[0])
+    'PAUSED'
+    """
+    counts = Counter(states)
+    return _state(counts, stopped), summary(counts)
+
+
+def summary(counts: Counter[ActionState]) -> str:
+    """Say how many actions are in which state."""
+    told = [f"{counts[state]} {word}" for state, word in _WORDS.items() if counts[state]]
+    return ", ".join(told) or "nothing to do"
+
+
+def _state(counts: Counter[ActionState], stopped: Stopped | None) -> PlanState:
+    if stopped is Stopped.CANCELLED:
+        return PlanState.CANCELLED
+    if stopped is Stopped.PAUSED and any(counts[state] for state in OPEN):
+        return PlanState.PAUSED
+    well = all(state in WELL for state in counts if counts[state])
+    return PlanState.SUCCEEDED if well else PlanState.FAILED

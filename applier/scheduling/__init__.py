@@ -1,0 +1,1 @@
+"""Decides what may start next, and what ends without running: pure, no clock, threads or I/O."""

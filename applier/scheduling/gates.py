@@ -1,0 +1,181 @@
+"""Gates: which actions hold their tokens and a worker. Pure, no clock, no threads, one owner.
+
+Each action that waits stands in exactly one heap: ``ready`` (nothing is known to block it) or the
+one of the first token that it was found to lack. Each unit of a token that comes free moves one
+action, the best that waits for it, into ``ready``; whoever is examined and does not use the unit
+passes it on to the next. So an event costs O(tokens log n), plus the same for each action that it
+wakes in vain; what needs no token that has a limit is examined once. An action that was examined
+``PATIENCE`` times in vain becomes the collector: it keeps its tokens as they come free, so that
+actions of a worse rank which need only one of them cannot starve it. There is one collector at a
+time, hence no two that wait for each other.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+#: How often an action is examined in vain before it collects its tokens.
+PATIENCE = 16
+
+
+class _Waiting:
+    """One action, from its submission until its release."""
+
+    __slots__ = ("blocked_by", "examined", "key", "tokens")
+
+    def __init__(self, key: str, tokens: tuple[str, ...]) -> None:
+        self.key, self.tokens = key, tokens
+        self.examined = 0
+        #: The token that it was found to lack when it was examined last.
+        self.blocked_by: str | None = None
+
+
+#: Rank, a number that decides between equal ranks, the action.
+_Place = tuple[float, int, _Waiting]
+
+
+class Gates:
+    """Hands out tokens (all or nothing) and workers, lowest rank first.
+
+    ``limits`` maps a token, or ``KIND:*`` for each token of a kind by itself, to how many may hold
+    it at once; an exact limit wins over the pattern, a token without a limit is free. Raises
+    ValueError when a limit or ``max_workers`` is below 1.
+    """
+
+    def __init__(
+        self, limits: Mapping[str, int], max_workers: int, *, patience: int = PATIENCE
+    ) -> None:
+        for name, number in {**limits, "max_workers": max_workers}.items():
+            if number < 1:
+                raise ValueError(f"limit {name} is {number}: a limit is at least 1")
+        self._limits, self._patience = dict(limits), patience
+        #: Workers that have nothing to do.
+        self.idle = max_workers
+        #: How many actions were looked at so far: what the work of the gates is measured by.
+        self.examined = 0
+        self._free: dict[str, int] = {}
+        self._known: dict[str, _Waiting] = {}
+        self._ready: list[_Place] = []
+        self._blocked: defaultdict[str, list[_Place]] = defaultdict(list)
+        self._collector: _Place | None = None
+        self._missing: set[str] = set()
+        self._count = 0
+
+    def limit(self, token: str) -> int | None:
+        """How many may hold a token at once; None: any number.
+
+        >>> gates = Gates({"node:*": 1, "node:big": 4}, max_workers=2)
+        >>> gates.limit("node:a"), gates.limit("node:big"), gates.limit("type:migrate")
+        (1, 4, None)
+        """
+        exact = self._limits.get(token)
+        return exact if exact is not None else self._limits.get(f"{token.partition(':')[0]}:*")
+
+    def submit(self, key: str, tokens: Iterable[str] = (), rank: float = 0) -> None:
+        """Let an action wait for its tokens and a worker. O(tokens + log n).
+
+        Equal ranks start in the order in which they were submitted.
+        """
+        limited = tuple(t for t in dict.fromkeys(tokens) if self._has_limit(t))
+        waiting = self._known[key] = _Waiting(key, limited)
+        self._count += 1
+        heapq.heappush(self._ready, (rank, self._count, waiting))
+
+    def take(self) -> str | None:
+        """Give the next action that may start now, or None; it holds its tokens from here on."""
+        while self.idle and self._ready:
+            place = heapq.heappop(self._ready)
+            waiting = place[2]
+            if self._known.get(waiting.key) is not waiting:
+                continue  # withdrawn
+            if self._collector is not None and self._collector[2] is waiting:
+                self._collector = None  # it is in ready because it has collected all
+            elif not self._admit(place):
+                continue
+            self.idle -= 1
+            return waiting.key
+        return None
+
+    def release(self, key: str) -> None:
+        """Give back what an action held that :meth:`take` gave. O(tokens log n)."""
+        tokens = self._known.pop(key).tokens
+        self.idle += 1
+        self._give_back(tokens)
+
+    def withdraw(self, key: str) -> None:
+        """Forget an action that waits; its place in a heap is dropped when it is met."""
+        waiting = self._known.pop(key)
+        if self._collector is not None and self._collector[2] is waiting:
+            held = [t for t in waiting.tokens if t not in self._missing]
+            self._collector, self._missing = None, set()
+            self._give_back(held)
+        elif waiting.blocked_by is not None:
+            # It may have been woken by a unit of this token, which now goes to the next.
+            self._wake((waiting.blocked_by,))
+
+    def why(self, key: str) -> str | None:
+        """Name the first token that an action lacks; None: it lacks a worker."""
+        waiting = self._known[key]
+        if self._collector is not None and self._collector[2] is waiting:
+            return next((t for t in waiting.tokens if t in self._missing), None)
+        return self._lacks(waiting)
+
+    def _has_limit(self, token: str) -> bool:
+        if token in self._free:
+            return True
+        limit = self.limit(token)
+        if limit is not None:
+            self._free[token] = limit
+        return limit is not None
+
+    def _lacks(self, waiting: _Waiting) -> str | None:
+        for token in waiting.tokens:
+            if not self._free[token]:
+                return token
+        return None
+
+    def _admit(self, place: _Place) -> bool:
+        """Take all its tokens, or let it wait for the first that it lacks."""
+        self.examined += 1
+        waiting = place[2]
+        lacking = self._lacks(waiting)
+        if lacking is None:
+            for token in waiting.tokens:
+                self._free[token] -= 1
+            return True
+        waiting.blocked_by = lacking
+        waiting.examined += 1
+        if waiting.examined >= self._patience and self._collector is None:
+            self._collector, self._missing = place, set(waiting.tokens)
+        else:
+            heapq.heappush(self._blocked[lacking], place)
+        self._wake(waiting.tokens)  # the unit that woke it goes to the next
+        return False
+
+    def _give_back(self, tokens: Iterable[str]) -> None:
+        for token in tokens:
+            self._free[token] += 1
+        self._wake(tokens)
+
+    def _wake(self, tokens: Iterable[str]) -> None:
+        """Pass on a unit of each of these tokens, if one is free: the collector is first."""
+        for token in tokens:
+            if token in self._missing and self._free[token]:
+                self._collect(token)
+            blocked = self._blocked.get(token)
+            while blocked and self._known.get(blocked[0][2].key) is not blocked[0][2]:
+                heapq.heappop(blocked)  # withdrawn
+            if blocked and self._free[token]:
+                heapq.heappush(self._ready, heapq.heappop(blocked))
+
+    def _collect(self, token: str) -> None:
+        self._free[token] -= 1
+        self._missing.remove(token)
+        if not self._missing and self._collector is not None:
+            # It waited longest and holds what others wait for: it gets the next worker.
+            _, number, waiting = self._collector
+            self._collector = (-math.inf, number, waiting)
+            heapq.heappush(self._ready, self._collector)

@@ -1,0 +1,106 @@
+"""The order graph of what is left of a plan, with joins where n x m links would stand. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Sequence
+
+from planner.model import Action
+
+
+def passed(actions: Sequence[Action], ended: Container[str]) -> frozenset[str]:
+    """Give the ended actions that order nothing any more: all before them has been passed too.
+
+    An action that ended before its turn (an operator skipped it, or what stands before it is to
+    run again) is not among them: it has to stay in the graph, because what comes after it must
+    still wait for what comes before it. ``actions`` stand in schedule order.
+
+    >>> a, b, c = (Action(uuid=u, action_type="nop", parents=p) for u, p in (("a", ()),
+    ...            ("b", ("a",)), ("c", ("b",))))
+    >>> sorted(passed([a, b, c], {"a", "b"})), sorted(passed([a, b, c], {"b"}))
+    (['a', 'b'], [])
+    """
+    found: set[str] = set()
+    for action in actions:
+        if action.uuid in ended and found.issuperset(action.before()):
+            found.add(action.uuid)
+    return frozenset(found)
+
+
+def links(
+    actions: Sequence[Action], gone: frozenset[str] = frozenset(), *, joins: bool = True
+) -> dict[str, list[str]]:
+    """Give, for each action that is not gone, the names of those that must wait for it.
+
+    A set of parents or needs that several actions share goes through a join, where that saves
+    links: a name of its own, ``join 0``, ``join 1``, ..., that is no uuid. So the number of links
+    is linear in the sizes of the different sets and the number of actions.
+
+    >>> first = [Action(uuid=u, action_type="nop") for u in "abc"]
+    >>> second = [Action(uuid=u, action_type="nop", parents=("a", "b", "c")) for u in "xyz"]
+    >>> for name, after in links(first + second).items():
+    ...     print(name, after)
+    a ['join 0']
+    b ['join 0']
+    c ['join 0']
+    x []
+    y []
+    z []
+    join 0 ['x', 'y', 'z']
+    """
+    after: dict[str, list[str]] = {a.uuid: [] for a in actions if a.uuid not in gone}
+    left = [a for a in actions if a.uuid in after]
+    sets = _Sets()
+    shared = _join(left, after, sets) if joins else {}
+    for action in left:
+        rest: dict[str, None] = {}
+        covered: list[Container[str]] = []
+        for uuids in (sets.one(action.parents), sets.one(action.needs)):
+            name, members = shared.get(id(uuids), (None, ()))
+            if name is None:
+                rest.update(dict.fromkeys(uuids))
+            elif members not in covered:
+                after[name].append(action.uuid)
+                covered.append(members)
+        rest.update((t.action, None) for t in action.triggers)
+        for uuid in rest:
+            if uuid in after and not any(uuid in members for members in covered):
+                after[uuid].append(action.uuid)
+    return after
+
+
+class _Sets:
+    """Gives equal tuples as one object; looks at each object once."""
+
+    def __init__(self) -> None:
+        self._by_value: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._by_identity: dict[int, tuple[str, ...]] = {}
+
+    def one(self, uuids: tuple[str, ...]) -> tuple[str, ...]:
+        found = self._by_identity.get(id(uuids))
+        if found is None:
+            found = self._by_identity[id(uuids)] = self._by_value.setdefault(uuids, uuids)
+        return found
+
+
+def _join(
+    actions: Sequence[Action], after: dict[str, list[str]], sets: _Sets
+) -> dict[int, tuple[str, frozenset[str]]]:
+    """Add a join for each set that is shared by enough actions; give name and members by set."""
+    users: defaultdict[int, int] = defaultdict(int)
+    seen: dict[int, tuple[str, ...]] = {}
+    for action in actions:
+        for uuids in {id(s): s for s in map(sets.one, (action.parents, action.needs))}.values():
+            users[id(uuids)] += 1
+            seen[id(uuids)] = uuids
+    found: dict[int, tuple[str, frozenset[str]]] = {}
+    for identity, uuids in seen.items():
+        members = frozenset(u for u in uuids if u in after)
+        if len(members) * users[identity] > len(members) + users[identity]:
+            name = f"join {len(found)}"
+            found[identity] = (name, members)
+            for uuid in dict.fromkeys(uuids):
+                if uuid in members:
+                    after[uuid].append(name)
+            after[name] = []
+    return found

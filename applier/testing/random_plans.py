@@ -1,0 +1,110 @@
+"""Plans at random, the same for the same seed, and how they must end: for tests of engines."""
+
+# Chance is there to vary plans, not to keep secrets.
+# ruff: noqa: S311
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Container, Mapping
+
+from applier.scheduling.verdict import End, OnFailure
+from planner.model import JOIN, Action, ActionPlan, Trigger
+from planner.states import WELL, ActionState, Outcome, PlanState
+
+#: How an action would end if it ran, by uuid.
+Fate = Callable[[str], End]
+
+_LIMITS = {"type:a": 2, "node:*": 1, "node:0": 2}
+_OUTCOMES = (Outcome.CHANGED, Outcome.OK, Outcome.FAILED)
+
+
+def random_plan(seed: int, size: int = 40) -> ActionPlan:
+    """Layers that share their parents, with needs, alternatives, triggers, tokens and joins."""
+    chance = random.Random(seed)
+    actions: list[Action] = []
+    layer: tuple[str, ...] = ()
+    while len(actions) < size:
+        uuids = [f"a{len(actions) + i:03}" for i in range(chance.randint(1, 8))]
+        earlier = [a.uuid for a in actions]
+        actions += [_action(chance, uuid, layer, earlier) for uuid in uuids]
+        layer = tuple(uuids)
+    return ActionPlan(
+        uuid=f"plan-{seed}",
+        planner="random",
+        actions=tuple(actions),
+        state=PlanState.PENDING,
+        limits=_LIMITS,
+    )
+
+
+def _action(chance: random.Random, uuid: str, layer: tuple[str, ...], earlier: list[str]) -> Action:
+    def some(most: int) -> tuple[str, ...]:
+        return tuple(chance.sample(earlier, min(len(earlier), chance.randint(1, most))))
+
+    action_type = JOIN if chance.random() < 0.1 else "nop"
+    tokens = ("type:a", f"node:{chance.randint(0, 3)}", f"free:{uuid}")
+    return Action(
+        uuid=uuid,
+        name=f"the {uuid}",
+        action_type=action_type,
+        parents=layer if chance.random() < 0.8 else some(3),
+        needs=layer if chance.random() < 0.3 else some(2) if chance.random() < 0.4 else (),
+        needs_any=(some(3),) if earlier and chance.random() < 0.15 else (),
+        triggers=tuple(
+            Trigger(source, tuple(chance.sample(_OUTCOMES, chance.randint(1, 2))))
+            for source in (some(3) if chance.random() < 0.2 else ())
+        ),
+        tokens=() if action_type == JOIN else tuple(t for t in tokens if chance.random() < 0.5),
+    )
+
+
+def random_fate(seed: int, failing: float = 0.08) -> Fate:
+    """Let each action end as it does every time, some of them badly."""
+
+    def fate(uuid: str) -> End:
+        chance = random.Random(f"{seed} {uuid}")
+        if chance.random() < failing:
+            return End(ActionState.FAILED, Outcome.FAILED)
+        return End(ActionState.SUCCEEDED, chance.choice((Outcome.CHANGED, Outcome.OK)))
+
+    return fate
+
+
+def expected_ends(
+    plan: ActionPlan,
+    fate: Fate,
+    on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS,
+    *,
+    skipped: Container[str] = (),
+    ended: Mapping[str, End] | None = None,
+) -> dict[str, End]:
+    """Say how each action ends: one after another, by the rules as they are written down."""
+    ends = dict(ended or {})
+    for action in plan.actions:
+        if action.uuid not in ends:
+            ends[action.uuid] = _expected_end(action, ends, fate, on_failure, skipped)
+    return ends
+
+
+def _expected_end(
+    action: Action,
+    ends: Mapping[str, End],
+    fate: Fate,
+    on_failure: OnFailure,
+    skipped: Container[str],
+) -> End:
+    def well(uuid: str) -> bool:
+        return on_failure is OnFailure.CONTINUE or ends[uuid].state in WELL
+
+    if action.uuid in skipped:
+        return End(ActionState.SKIPPED)
+    if not all(well(u) for u in action.needs):
+        return End(ActionState.FAILED_DEPENDENCIES)
+    if not all(any(well(u) for u in group) for group in action.needs_any):
+        return End(ActionState.FAILED_DEPENDENCIES)
+    fired = any(ends[t.action].outcome in t.outcomes for t in action.triggers)
+    if action.triggers and not fired:
+        sources_well = all(well(t.action) for t in action.triggers)
+        return End(ActionState.SKIPPED if sources_well else ActionState.FAILED_DEPENDENCIES)
+    return End(ActionState.SUCCEEDED) if action.action_type == JOIN else fate(action.uuid)

@@ -1,0 +1,14 @@
+"""Every workflow engine against the contract: what it does to the record, and to actions."""
+
+from __future__ import annotations
+
+from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.testing.engines import EngineContract
+
+
+class TestTaskFlowEngine(EngineContract):
+    """The engine named ``taskflow``."""
+
+    def make_engine(self, max_workers: int) -> TaskFlowEngine:
+        """Give an engine that runs so many at once."""
+        return TaskFlowEngine(max_workers=max_workers)

@@ -1,0 +1,122 @@
+"""Our engine beside taskflow's own parallel engine: one flow, the same ends, the same order.
+
+taskflow knows no failure policy that lets a flow go on, so the oracle runs the plans in which
+needs are order only: there every action runs, and those that fail tell so in their reports.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from taskflow import engines
+
+from applier import flow
+from applier.contracts import Report
+from applier.errors import ActionFailed
+from applier.recorder import Recorder
+from applier.scheduling import order
+from applier.scheduling.scheduler import Scheduler
+from applier.scheduling.verdict import End, OnFailure
+from applier.storage.memory import MemoryStore
+from applier.tasks import task_maker
+from applier.testing.random_plans import random_fate
+from applier.testing.trials import CLAIMANT, plugin
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, Outcome, PlanState
+
+WORKERS = 3
+
+
+@st.composite
+def plans(draw) -> ActionPlan:
+    """Small acyclic graphs: each action has some of those before it as parents."""
+    size = draw(st.integers(1, 9))
+    uuids = [f"a{i}" for i in range(size)]
+    chosen = [draw(st.sets(st.sampled_from(uuids[:i]))) if i else set() for i in range(size)]
+    actions = tuple(
+        Action(
+            uuid=uuid,
+            action_type="nop",
+            parents=tuple(sorted(parents)),
+            input_parameters={"uuid": uuid},
+        )
+        for uuid, parents in zip(uuids, chosen, strict=True)
+    )
+    return ActionPlan(uuid="plan", planner="test", state=PlanState.PENDING, actions=actions)
+
+
+class Journal:
+    """What happened inside the actions: when each began and ended, counted, not timed."""
+
+    def __init__(self, seed: int) -> None:
+        self.fate = random_fate(seed, failing=0.3)
+        self.clock, self.lock = itertools.count(), threading.Lock()
+        self.began: dict[str, int] = {}
+        self.ended: dict[str, int] = {}
+
+    def work(self, parameters, context, stop) -> Outcome:
+        uuid = parameters["uuid"]
+        with self.lock:
+            assert uuid not in self.began, "an action runs once"
+            self.began[uuid] = next(self.clock)
+        end = self.fate(uuid)
+        with self.lock:
+            self.ended[uuid] = next(self.clock)
+        if end.state is ActionState.FAILED:
+            raise ActionFailed("fate")
+        return end.outcome
+
+    def check_order(self, plan: ActionPlan) -> None:
+        for action in plan.actions:
+            for parent in action.before():
+                assert self.ended[parent] < self.began[action.uuid]
+
+
+def make_flow(plan: ActionPlan, journal: Journal, joins: bool):
+    make_task = task_maker(plan.actions, {"nop": plugin(journal.work)}, cloud=lambda: None)
+    return flow.build(order.links(plan.actions, joins=joins), make_task)
+
+
+def by_taskflow(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, End]:
+    # Their own pool idles a second before it ends.
+    with ThreadPoolExecutor(WORKERS) as executor:
+        engine = engines.load(make_flow(plan, journal, joins), engine="parallel", executor=executor)
+        engine.run()
+    reports = [engine.storage.get(a.uuid) for a in plan.actions]
+    assert all(isinstance(report, Report) for report in reports)
+    return {r.uuid: End(r.state, r.outcome) for r in reports}
+
+
+def by_ours(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, End]:
+    store = MemoryStore()
+    store.save_plan(plan)
+    claim = store.claim_plan(plan.uuid, CLAIMANT, now=None)
+    recorder = Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: None)
+    schedule = partial(
+        Scheduler, plan.actions, limits={}, max_workers=WORKERS, on_failure=OnFailure.CONTINUE
+    )
+    engine = engines.load(
+        make_flow(plan, journal, joins),
+        engine="actionplan",
+        schedule=schedule,
+        recorder=recorder,
+        events=queue.SimpleQueue(),
+        max_workers=WORKERS,
+    )
+    engine.run()
+    return {a.uuid: End(a.state, a.outcome) for a in store.load_plan(plan.uuid).actions}
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans(), st.integers(0, 1000), st.booleans())
+def test_the_engines_agree(plan, seed, joins):
+    theirs, ours = Journal(seed), Journal(seed)
+    assert by_taskflow(plan, theirs, joins) == by_ours(plan, ours, joins)
+    theirs.check_order(plan)
+    ours.check_order(plan)

@@ -1,0 +1,211 @@
+"""The scheduler against the rules as they are written down: plans and orders of ends at random."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from applier.contracts import Report, Wish
+from applier.scheduling import order
+from applier.scheduling.gates import Gates
+from applier.scheduling.scheduler import Scheduler, Stopped, Turn
+from applier.scheduling.verdict import End, OnFailure, ends
+from applier.testing.random_plans import expected_ends, random_fate, random_plan
+from planner.model import JOIN, ActionPlan
+from planner.states import OPEN, ActionState
+
+seeds = st.integers(0, 1_000_000)
+policies = st.sampled_from([OnFailure.SKIP_DESCENDANTS, OnFailure.CONTINUE])
+often = settings(max_examples=150, deadline=None)
+
+
+class Drive:
+    """Drives a scheduler in an order of ends at random, and checks what no order may break."""
+
+    def __init__(self, plan: ActionPlan, seed: int, *, joins: bool = True, **options) -> None:
+        self.plan, self.chance, self.fate = plan, random.Random(seed), random_fate(seed)
+        self.actions = {a.uuid: a for a in plan.actions}
+        self.ends: dict[str, End] = dict(options.get("ended", {}))
+        self.ran: list[str] = []
+        links = order.links(plan.actions, order.passed(plan.actions, self.ends), joins=joins)
+        self.workers = options.pop("max_workers", 4)
+        self.scheduler = Scheduler(
+            plan.actions, links, limits=plan.limits, max_workers=self.workers, **options
+        )
+        self.limit = Gates(plan.limits, 1).limit
+
+    def run(self, wishes_at: dict[int, list[Wish]] | None = None) -> dict[str, End]:
+        wishes = dict(wishes_at or {})
+        turn, number = self.scheduler.begin(wishes.get(0, ())), 0
+        self.take(turn)
+        while not self.scheduler.done:
+            number += 1
+            running = list(self.scheduler.running)
+            some = self.chance.sample(running, self.chance.randint(1, len(running)))
+            reports = [self.report(uuid) for uuid in some]
+            for report in reports:
+                self.note(report)
+            self.take(self.scheduler.turn(reports, wishes.get(number, ())))
+        assert not self.scheduler.running
+        return self.ends
+
+    def report(self, uuid: str) -> Report:
+        end = self.fate(uuid)
+        return Report(uuid=uuid, old=ActionState.ONGOING, state=end.state, outcome=end.outcome)
+
+    def note(self, report: Report) -> None:
+        assert report.uuid not in self.ends, "an action ends once"
+        self.ends[report.uuid] = End(report.state, report.outcome)
+
+    def take(self, turn: Turn) -> None:
+        for report in turn.ended:
+            assert report.old is ActionState.PENDING
+            assert report.uuid not in self.scheduler.running, "what runs ends by its own report"
+            self.note(report)
+        for uuid in turn.starts:
+            assert uuid not in self.ends, "what has ended does not start"
+            assert self.actions[uuid].action_type != JOIN, "a join takes no worker"
+            assert all(u in self.ends for u in self.actions[uuid].before()), "all before has ended"
+        self.ran += turn.starts
+        self.check_limits()
+
+    def check_limits(self) -> None:
+        running = list(self.scheduler.running)
+        assert len(running) <= self.workers, "max_workers holds"
+        held = [t for uuid in running for t in self.actions[uuid].tokens]
+        for token in set(held):
+            limit = self.limit(token)
+            assert limit is None or held.count(token) <= limit, f"the limit of {token} holds"
+
+
+@often
+@given(seeds, policies, st.booleans(), st.integers(1, 6))
+def test_every_action_ends_as_the_rules_say(seed, policy, joins, workers):
+    plan = random_plan(seed)
+    drive = Drive(plan, seed, joins=joins, on_failure=policy, max_workers=workers)
+    assert drive.run() == expected_ends(plan, random_fate(seed), policy)
+
+
+@often
+@given(seeds, st.integers(0, 6))
+def test_skipped_actions_end_as_the_rules_say(seed, number):
+    plan = random_plan(seed)
+    chance = random.Random(seed)
+    wanted = {a.uuid for a in chance.sample(plan.actions, 3)}
+    wishes = [Wish(verb="skip", who="ann", action=uuid) for uuid in wanted]
+    drive = Drive(plan, seed)
+    found = drive.run({number: wishes})
+    skipped = wanted.difference(drive.ran)
+    if number == 0:
+        assert skipped == wanted, "a wish that is there from the beginning is never too late"
+    too_late = {u for u in skipped if found[u].state is not ActionState.SKIPPED}
+    expected = expected_ends(plan, random_fate(seed), skipped=skipped - too_late)
+    assert found == expected
+
+
+@often
+@given(seeds, st.integers(0, 12))
+def test_after_a_cancel_nothing_starts_and_all_ends(seed, number):
+    plan = random_plan(seed)
+    drive = Drive(plan, seed)
+    wish = Wish(verb="cancel", who="ann")
+    found = drive.run({number: [wish]})
+    assert set(found) == set(drive.actions)
+    cancelled = [u for u, end in found.items() if end.state is ActionState.CANCELLED]
+    assert not set(cancelled) & set(drive.ran), "nothing that started is ended behind its back"
+    assert bool(cancelled) == (drive.scheduler.stopped is Stopped.CANCELLED) or number
+
+
+@often
+@given(seeds, policies, st.integers(0, 12))
+def test_a_paused_plan_that_goes_on_ends_as_if_it_had_never_paused(seed, policy, number):
+    plan = random_plan(seed)
+    first = Drive(plan, seed, on_failure=policy)
+    ended = dict(first.run({number: [Wish(verb="pause", who="ann")]}))
+    second = Drive(plan, seed, on_failure=policy, ended=ended)
+    assert second.run() == expected_ends(plan, random_fate(seed), policy)
+    assert not set(first.ran) & set(second.ran), "nothing runs twice"
+
+
+@often
+@given(seeds)
+def test_what_ended_early_still_orders_what_comes_after_it(seed):
+    """An operator skipped some before the plan ran: what is behind waits for what is before."""
+    plan = random_plan(seed)
+    chance = random.Random(seed)
+    ended = {a.uuid: End(ActionState.SKIPPED) for a in chance.sample(plan.actions, 5)}
+    drive = Drive(plan, seed, ended=ended)
+    assert drive.run() == expected_ends(plan, random_fate(seed), ended=ended)
+    position = {uuid: i for i, uuid in enumerate(drive.ran)}
+    for action in plan.actions:
+        for middle in set(action.before()) & set(ended):
+            for first in drive.actions[middle].before():
+                if action.uuid in position and first in position:
+                    assert position[first] < position[action.uuid], f"order through {middle}"
+
+
+@pytest.mark.parametrize("policy", [OnFailure.SKIP_DESCENDANTS, OnFailure.PAUSE])
+@given(seed=seeds)
+@settings(max_examples=60, deadline=None)
+def test_pausing_on_failure_starts_nothing_after_the_failure(policy, seed):
+    plan = random_plan(seed)
+    drive = Drive(plan, seed, on_failure=policy)
+    found = drive.run()
+    failed = any(end.state is ActionState.FAILED for end in found.values())
+    if policy is OnFailure.PAUSE and len(found) < len(plan.actions):
+        assert failed
+        assert drive.scheduler.stopped is Stopped.PAUSED
+        blocked = ActionState.FAILED_DEPENDENCIES
+        assert blocked not in {end.state for end in found.values()}, "a retry may yet succeed"
+    else:
+        assert len(found) == len(plan.actions)
+
+
+@often
+@given(seeds)
+def test_with_one_worker_actions_start_by_rank(seed):
+    """Of those that wait at the gates, and whose tokens are free, the lowest rank starts."""
+    plan = random_plan(seed)
+    uuids = [a.uuid for a in plan.actions]
+    ranks = dict(zip(random.Random(seed).sample(uuids, len(uuids)), range(len(uuids)), strict=True))
+    drive = Drive(plan, seed, ranks=ranks, max_workers=1)
+    waiting: set[str] = set()
+    turn = drive.scheduler.begin()
+    while not drive.scheduler.done:
+        (started,) = turn.starts
+        waiting = {u for u in uuids if _waits_for_a_worker(drive.scheduler, u)}
+        assert all(ranks[started] < ranks[u] for u in waiting)
+        turn = drive.scheduler.turn([drive.report(started)])
+
+
+def _waits_for_a_worker(scheduler: Scheduler, uuid: str) -> bool:
+    why = scheduler.why(uuid)
+    return why is not None and why.kind == "worker"
+
+
+@often
+@given(seeds)
+def test_why_names_what_has_not_ended(seed):
+    plan = random_plan(seed)
+    drive = Drive(plan, seed)
+    drive.take(drive.scheduler.begin())
+    while not drive.scheduler.done:
+        for uuid in drive.actions:
+            why = drive.scheduler.why(uuid)
+            waits = uuid not in drive.ends and uuid not in drive.scheduler.running
+            assert (why is not None) == waits, "who waits has a reason, and nobody else"
+            if why is not None:
+                assert not set(why.actions) & set(drive.ends), "what has ended is no reason"
+        first = next(iter(drive.scheduler.running))
+        report = drive.report(first)
+        drive.note(report)
+        drive.take(drive.scheduler.turn([report]))
+
+
+def test_ends_gives_what_has_ended_and_nothing_else():
+    plan = random_plan(1)
+    assert ends(plan.actions) == {}
+    assert all(a.state in OPEN for a in plan.actions)

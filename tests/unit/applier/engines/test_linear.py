@@ -1,0 +1,260 @@
+"""The engine as taskflow sees it: what it runs, what it refuses, what its listeners hear."""
+
+from __future__ import annotations
+
+import queue
+from functools import partial
+
+import pytest
+from taskflow import engines, exceptions, retry, task
+from taskflow.listeners import base as listeners
+from taskflow.patterns import graph_flow
+
+from applier import flow
+from applier.errors import ActionFailed
+from applier.recorder import Recorder
+from applier.scheduling import order
+from applier.scheduling.scheduler import Scheduler
+from applier.scheduling.verdict import ends
+from applier.storage.memory import MemoryStore
+from applier.tasks import task_maker
+from applier.testing.random_plans import expected_ends, random_fate, random_plan
+from applier.testing.trials import CLAIMANT, plugin
+from planner.model import Action, ActionPlan
+from planner.states import Outcome, PlanState
+
+
+class Nothing(task.Task):
+    def execute(self):
+        pass
+
+
+def load(made_flow, **options):
+    given = {
+        "schedule": lambda _after: None,
+        "recorder": None,
+        "events": queue.SimpleQueue(),
+        "max_workers": 1,
+    }
+    return engines.load(made_flow, engine="actionplan", **{**given, **options})
+
+
+def plan_of(*actions: Action) -> ActionPlan:
+    return ActionPlan(uuid="plan", planner="test", state=PlanState.PENDING, actions=actions)
+
+
+def engine_for(plan, work=lambda *_given: Outcome.CHANGED, *, joins=True, max_workers=2):
+    """Give an engine for a plan in a store of its own, and the store."""
+    store = MemoryStore()
+    store.save_plan(plan)
+    claim = store.claim_plan(plan.uuid, CLAIMANT, now=None)
+    make_task = task_maker(plan.actions, {"nop": plugin(work)}, cloud=lambda: None)
+    engine = load(
+        flow.build(order.links(plan.actions, joins=joins), make_task, "plan"),
+        schedule=partial(Scheduler, plan.actions, limits=plan.limits, max_workers=max_workers),
+        recorder=Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: None),
+        max_workers=max_workers,
+    )
+    return engine, store
+
+
+PAIR = plan_of(
+    Action(uuid="a", action_type="nop"), Action(uuid="b", action_type="nop", needs=("a",))
+)
+
+
+class Wanting(task.Task):
+    def execute(self, x):
+        pass
+
+
+class Heard(listeners.Listener):
+    """A listener of taskflow's own kind."""
+
+    def __init__(self, engine):
+        super().__init__(engine)
+        self.lines = []
+
+    def _flow_receiver(self, state, details):
+        self.lines.append(f"{details['flow_name']}: {details['old_state']} -> {state}")
+
+    def _task_receiver(self, state, details):
+        self.lines.append(f"{details['task_name']}: {details['old_state']} -> {state}")
+
+
+def test_the_scheduler_gets_the_links_of_the_flow():
+    tasks = [Nothing(name) for name in "abc"]
+    made = graph_flow.Flow("plan").add(*tasks).link(tasks[0], tasks[1]).link(tasks[0], tasks[2])
+    seen = []
+    load(made, schedule=seen.append).compile()
+    ((after,),) = [seen]
+    assert {name: sorted(others) for name, others in after.items()} == {
+        "a": ["b", "c"],
+        "b": [],
+        "c": [],
+    }
+
+
+def nested():
+    return graph_flow.Flow("plan").add(graph_flow.Flow("inner"))
+
+
+def with_retry():
+    return graph_flow.Flow("plan", retry=retry.Times(3))
+
+
+def with_decider():
+    first, second = Nothing("a"), Nothing("b")
+    made = graph_flow.Flow("plan").add(first, second)
+    return made.link(first, second, decider=bool)
+
+
+def with_symbols():
+    return graph_flow.Flow("plan").add(Nothing("a", provides="x"))
+
+
+def with_requirements():
+    return graph_flow.Flow("plan").add(Wanting("a"))
+
+
+def with_equal_names():
+    return graph_flow.Flow("plan").add(Nothing("a"), Nothing("a"))
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (nested, "inner is no task"),
+        (with_retry, "flow plan has a retry"),
+        (with_decider, "the link from a to b has a decider"),
+        (with_symbols, "task a requires or provides symbols"),
+        (with_requirements, "task a requires or provides symbols"),
+        (with_equal_names, "two tasks have the name a"),
+    ],
+)
+def test_what_it_does_not_run_is_refused(make, what):
+    with pytest.raises(exceptions.CompilationFailure, match=f"^{what}.*does not run that"):
+        load(make()).compile()
+
+
+def test_options_that_it_cannot_do_without_are_asked_for():
+    with pytest.raises(ValueError, match="lacks the options schedule, recorder"):
+        engines.load(graph_flow.Flow("plan"), engine="actionplan", events=None, max_workers=1)
+
+
+def test_taskflow_listeners_hear_flow_and_tasks():
+    engine, _ = engine_for(PAIR)
+    with Heard(engine) as heard:
+        engine.run()
+    assert heard.lines == [
+        "plan: PENDING -> RUNNING",
+        "a: PENDING -> RUNNING",
+        "a: RUNNING -> SUCCESS",
+        "b: PENDING -> RUNNING",
+        "b: RUNNING -> SUCCESS",
+        "plan: RUNNING -> SUCCESS",
+    ]
+
+
+def test_taskflow_listeners_hear_of_a_failure_and_of_what_did_not_run():
+    def work(*_given):
+        raise ActionFailed("no")
+
+    engine, _ = engine_for(PAIR, work)
+    with Heard(engine) as heard:
+        engine.run()
+    assert heard.lines[2:] == [
+        "a: RUNNING -> FAILURE",
+        "b: PENDING -> IGNORE",
+        "plan: RUNNING -> FAILURE",
+    ]
+
+
+def test_suspending_pauses():
+    engine, store = engine_for(PAIR, lambda *_given: engine.suspend() or Outcome.CHANGED)
+    with Heard(engine) as heard:
+        engine.run()
+    assert heard.lines[-2:] == ["plan: RUNNING -> SUSPENDING", "plan: SUSPENDING -> SUSPENDED"]
+    assert [str(a.state) for a in store.load_plan("plan").actions] == ["SUCCEEDED", "PENDING"]
+
+
+def test_statistics_count_turns_and_examined_actions():
+    engine, _ = engine_for(PAIR)
+    assert engine.statistics == {}
+    engine.run()
+    assert engine.statistics == {"turns": 3, "examined": 2}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_joins_inside_the_flow_change_no_state(seed):
+    plan, fate = random_plan(seed), random_fate(seed)
+    actions = [
+        Action.from_dict({**a.to_dict(), "input_parameters": {"uuid": a.uuid}})
+        for a in plan.actions
+    ]
+    plan = ActionPlan.from_dict({**plan.to_dict(), "actions": [a.to_dict() for a in actions]})
+
+    def work(parameters, _context, _stop):
+        end = fate(parameters["uuid"])
+        if end.state != "SUCCEEDED":
+            raise ActionFailed("fate")
+        return end.outcome
+
+    found = []
+    for joins in (True, False):
+        engine, store = engine_for(plan, work, joins=joins, max_workers=3)
+        engine.run()
+        found.append(ends(store.load_plan(plan.uuid).actions))
+    assert found[0] == found[1] == expected_ends(plan, fate)
+
+
+def test_the_work_of_a_run_is_linear_in_the_number_of_actions():
+    """Dense layers: counted are links of the flow, examined actions and turns, not time."""
+    counted = {}
+    for number in (200, 400):
+        actions, before = [], ()
+        for start in range(0, number, 20):
+            uuids = tuple(f"a{i}" for i in range(start, start + 20))
+            actions += [
+                Action(uuid=u, action_type="nop", parents=before, needs=before) for u in uuids
+            ]
+            before = uuids
+        engine, _ = engine_for(plan_of(*actions))
+        engine.run()
+        links = sum(1 for _ in engine._flow.iter_links())
+        counted[number] = (links, engine.statistics["examined"])
+        assert engine.statistics["turns"] <= number + 1
+    assert counted == {200: (2 * 180, 200), 400: (2 * 380, 400)}
+
+
+class Inline:
+    """Workers that do what they are given at once, in the engine's thread."""
+
+    def __init__(self, _maximum, done):
+        self.done = done
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def grow(self, number):
+        pass
+
+    def submit(self, work):
+        self.done(work())
+
+
+def test_work_begins_after_the_commit_that_holds_its_start(monkeypatch):
+    """And an end is on record before what depends on it begins."""
+    monkeypatch.setattr("applier.engines.linear.Workers", Inline)
+    seen = []
+
+    def work(*_given):
+        seen.append([str(a.state) for a in store.load_plan("plan").actions])
+        return Outcome.CHANGED
+
+    engine, store = engine_for(PAIR, work)
+    engine.run()
+    assert seen == [["ONGOING", "PENDING"], ["SUCCEEDED", "ONGOING"]]

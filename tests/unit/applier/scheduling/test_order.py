@@ -1,0 +1,91 @@
+"""The order graph of what is left: the same order with joins and without, with few links."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+from applier.scheduling.order import links, passed
+from applier.testing.random_plans import random_plan
+from planner.model import Action
+
+
+def reachable(after: dict[str, list[str]]) -> set[tuple[str, str]]:
+    graph = nx.DiGraph()
+    graph.add_nodes_from(after)
+    graph.add_edges_from((u, v) for u in after for v in after[u])
+    closed = nx.transitive_closure_dag(graph)
+    return {(u, v) for u, v in closed.edges if not {u[:4], v[:4]} & {"join"}}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_joins_change_no_order(seed):
+    plan = random_plan(seed)
+    plain = {a.uuid: [b.uuid for b in plan.actions if a.uuid in b.before()] for a in plan.actions}
+    assert reachable(links(plan.actions)) == reachable(plain)
+    assert reachable(links(plan.actions, joins=False)) == reachable(plain)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_has_passed_can_be_left_out(seed):
+    plan = random_plan(seed)
+    ended = {a.uuid for a in plan.actions[: len(plan.actions) // 2]}
+    gone = passed(plan.actions, ended)
+    assert gone == ended, "the beginning of a plan has nothing left before it"
+    rest = {a.uuid for a in plan.actions} - gone
+    whole = reachable(links(plan.actions))
+    assert reachable(links(plan.actions, gone)) == {p for p in whole if set(p) <= rest}
+
+
+def layers(number: int, width: int, *, shared: bool = True) -> list[Action]:
+    actions: list[Action] = []
+    before: tuple[str, ...] = ()
+    for layer in range(number):
+        uuids = tuple(f"{layer}-{i}" for i in range(width))
+        for uuid in uuids:
+            parents = before if shared else (*before,)
+            actions.append(Action(uuid=uuid, action_type="nop", parents=parents, needs=parents))
+        before = uuids
+    return actions
+
+
+def count(after: dict[str, list[str]]) -> int:
+    return sum(map(len, after.values()))
+
+
+def test_the_number_of_links_is_linear_in_the_number_of_actions():
+    width = 100
+    dense = layers(5, width)
+    assert count(links(dense, joins=False)) == 4 * width**2
+    assert count(links(dense)) == 4 * 2 * width
+
+
+def test_sets_that_are_equal_but_not_the_same_object_share_a_join():
+    assert count(links(layers(3, 10, shared=False))) == 2 * 2 * 10
+
+
+def test_needs_that_several_share_go_through_a_join_of_their_own():
+    first = [Action(uuid=f"a{i}", action_type="nop") for i in range(20)]
+    needs = tuple(a.uuid for a in first[:10])
+    parents = tuple(a.uuid for a in first[10:])
+    second = [
+        Action(uuid=f"b{i}", action_type="nop", parents=parents, needs=needs) for i in range(10)
+    ]
+    after = links(first + second)
+    assert sorted(name for name in after if name.startswith("join")) == ["join 0", "join 1"]
+    assert count(after) == 4 * 10
+
+
+def test_a_need_inside_a_joined_set_gets_no_second_link():
+    first = [Action(uuid=f"a{i}", action_type="nop") for i in range(5)]
+    parents = tuple(a.uuid for a in first)
+    second = [
+        Action(uuid=f"b{i}", action_type="nop", parents=parents, needs=(f"a{i}",)) for i in range(5)
+    ]
+    assert count(links(first + second)) == 2 * 5
+
+
+def test_small_sets_get_no_join():
+    actions = [Action(uuid="a", action_type="nop"), Action(uuid="b", action_type="nop")]
+    actions += [Action(uuid=u, action_type="nop", parents=("a", "b")) for u in "cd"]
+    assert set(links(actions)) == set("abcd")

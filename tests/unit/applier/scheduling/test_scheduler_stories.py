@@ -1,0 +1,393 @@
+"""Stories of one plan each: events go in, and exactly these instructions come out."""
+
+from __future__ import annotations
+
+import pytest
+
+from applier.contracts import Report, Wish
+from applier.scheduling import order
+from applier.scheduling.scheduler import Scheduler, Stopped, Turn, Why
+from applier.scheduling.verdict import End, OnFailure
+from planner.model import JOIN, Action, Trigger
+from planner.states import ActionState, Outcome
+
+State = ActionState
+
+
+def action(uuid: str, **fields) -> Action:
+    return Action(uuid=uuid, name=uuid, **{"action_type": "nop", **fields})
+
+
+class Story:
+    """A scheduler whose turns are told as lines: what ends (and why), what starts, what stops."""
+
+    def __init__(self, *actions: Action, max_workers: int = 9, limits=None, **options) -> None:
+        ended = options.get("ended", {})
+        links = order.links(actions, order.passed(actions, ended))
+        self.scheduler = Scheduler(
+            actions, links, limits=limits or {}, max_workers=max_workers, **options
+        )
+
+    def begin(self, *wishes: Wish) -> list[str]:
+        return self.told(self.scheduler.begin(wishes))
+
+    def turn(self, *events: Wish | str) -> list[str]:
+        """Let things happen: a Wish, or ``UUID`` (it changed something) or ``UUID STATE``."""
+        wishes = [event for event in events if isinstance(event, Wish)]
+        reports = [report(event) for event in events if isinstance(event, str)]
+        return self.told(self.scheduler.turn(reports, wishes))
+
+    @staticmethod
+    def told(turn: Turn) -> list[str]:
+        lines = [f"plan: {turn.cancelling}"] if turn.cancelling else []
+        lines += [f"{r.uuid} {r.state}" + (f": {r.message}" * bool(r.message)) for r in turn.ended]
+        lines += [f"start {uuid}" for uuid in turn.starts]
+        return lines + [f"stop {uuid}" for uuid in turn.stops]
+
+
+def report(text: str) -> Report:
+    uuid, _, state = text.partition(" ")
+    how = {
+        "": (State.SUCCEEDED, Outcome.CHANGED),
+        "ok": (State.SUCCEEDED, Outcome.OK),
+        "fails": (State.FAILED, Outcome.FAILED),
+    }
+    new, outcome = how.get(state) or (State(state), None)
+    return Report(uuid=uuid, old=State.ONGOING, state=new, outcome=outcome)
+
+
+def skip(uuid: str) -> Wish:
+    return Wish(verb="skip", who="ann", why="it is broken", action=uuid)
+
+
+CANCEL = Wish(verb="cancel", who="ann", why="enough")
+PAUSE = Wish(verb="pause", who="ann")
+
+
+def test_an_action_starts_when_all_its_parents_have_ended():
+    story = Story(action("a"), action("b"), action("c", parents=("a", "b")))
+    assert story.begin() == ["start a", "start b"]
+    assert story.turn("a") == []
+    assert story.turn("b") == ["start c"]
+    assert story.turn("c") == []
+    assert story.scheduler.done
+
+
+def test_ends_that_come_together_are_one_turn():
+    story = Story(action("a"), action("b"), action("c", parents=("a", "b")))
+    story.begin()
+    assert story.turn("b", "a") == ["start c"]
+
+
+def test_a_plan_without_actions_is_done_at_once():
+    story = Story()
+    assert story.begin() == []
+    assert story.scheduler.done
+
+
+def test_a_failure_ends_what_needs_it_and_names_where_it_began():
+    story = Story(
+        action("a"),
+        action("b", needs=("a",)),
+        action("c", needs=("b",)),
+        action("d", parents=("a",)),
+    )
+    story.begin()
+    assert story.turn("a fails") == [
+        "b FAILED_DEPENDENCIES: needs a, which ended FAILED",
+        "c FAILED_DEPENDENCIES: needs b, which did not run because of a, which ended FAILED",
+        "start d",
+    ]
+
+
+def test_with_continue_needs_are_order_only():
+    story = Story(action("a"), action("b", needs=("a",)), on_failure=OnFailure.CONTINUE)
+    story.begin()
+    assert story.turn("a fails") == ["start b"]
+
+
+def test_with_pause_a_failure_keeps_everything_from_starting_and_ending():
+    story = Story(
+        action("a"),
+        action("b"),
+        action("c", needs=("a",)),
+        action("d", parents=("b",)),
+        on_failure=OnFailure.PAUSE,
+    )
+    story.begin()
+    assert story.turn("a fails") == []
+    assert not story.scheduler.done
+    assert story.turn("b") == []
+    assert story.scheduler.done
+    assert story.scheduler.stopped is Stopped.PAUSED
+
+
+def test_one_of_several_alternatives_is_enough_and_nobody_waits_for_the_others():
+    story = Story(action("a"), action("b"), action("c", needs_any=(("a", "b"),)))
+    assert story.begin() == ["start a", "start b"]
+    assert story.turn("b") == ["start c"]
+    assert story.turn("a fails", "c") == []
+    assert story.scheduler.done
+
+
+def test_alternatives_of_which_none_ended_well_end_what_needs_them():
+    story = Story(action("a"), action("b"), action("c", needs_any=(("a", "b"),)))
+    story.begin()
+    assert story.turn("a fails") == []
+    assert story.turn("b fails") == [
+        "c FAILED_DEPENDENCIES: needs one of 2, first a, which ended FAILED"
+    ]
+
+
+def test_of_each_group_one_has_to_end_well():
+    group = (("a", "b"), ("b", "c"))
+    story = Story(action("a"), action("b"), action("c"), action("d", needs_any=group))
+    story.begin()
+    assert story.turn("a") == []
+    assert story.turn("c") == ["start d"]
+
+
+TRIGGERED = (action("a"), action("b", triggers=(Trigger("a", (Outcome.CHANGED,)),)))
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        ("a", ["start b"]),
+        ("a ok", ["b SKIPPED: not triggered"]),
+        ("a fails", ["b FAILED_DEPENDENCIES: is set off by a, which ended FAILED"]),
+    ],
+)
+def test_a_trigger_decides_whether_an_action_runs(event, told):
+    story = Story(*TRIGGERED)
+    story.begin()
+    assert story.turn(event) == told
+
+
+def test_a_trigger_may_ask_for_a_failure():
+    story = Story(action("a"), action("b", triggers=(Trigger("a", (Outcome.FAILED,)),)))
+    story.begin()
+    assert story.turn("a fails") == ["start b"]
+
+
+def test_what_was_not_triggered_ended_well():
+    story = Story(*TRIGGERED, action("c", needs=("b",)))
+    story.begin()
+    assert story.turn("a ok") == ["b SKIPPED: not triggered", "start c"]
+
+
+def test_a_need_is_looked_at_before_a_trigger():
+    story = Story(
+        action("a"),
+        action("b"),
+        action("c", needs=("b",), triggers=(Trigger("a", (Outcome.CHANGED,)),)),
+    )
+    story.begin()
+    assert story.turn("a ok", "b fails") == ["c FAILED_DEPENDENCIES: needs b, which ended FAILED"]
+
+
+def test_a_join_ends_in_its_turn_and_takes_nothing():
+    story = Story(
+        action("a"),
+        action("b"),
+        action("j", action_type=JOIN, needs=("a", "b")),
+        action("c", needs=("j",)),
+        max_workers=1,
+    )
+    assert story.begin() == ["start a"]
+    assert story.turn("a") == ["start b"]
+    assert story.turn("b") == ["j SUCCEEDED", "start c"]
+
+
+def test_a_join_passes_a_failure_on():
+    story = Story(
+        action("a"), action("j", action_type=JOIN, needs=("a",)), action("b", needs=("j",))
+    )
+    story.begin()
+    assert story.turn("a fails") == [
+        "j FAILED_DEPENDENCIES: needs a, which ended FAILED",
+        "b FAILED_DEPENDENCIES: needs j, which did not run because of a, which ended FAILED",
+    ]
+
+
+def test_among_those_that_may_start_rank_decides():
+    ranks = {"a": 2, "b": 0, "c": 1}
+    story = Story(action("a"), action("b"), action("c"), max_workers=1, ranks=ranks)
+    assert [story.begin(), story.turn("b"), story.turn("c")] == [
+        ["start b"],
+        ["start c"],
+        ["start a"],
+    ]
+
+
+def test_without_ranks_the_place_in_the_plan_decides():
+    story = Story(action("b"), action("a"), max_workers=1)
+    assert [story.begin(), story.turn("b")] == [["start b"], ["start a"]]
+
+
+def test_an_action_waits_for_a_token_and_the_next_does_not():
+    story = Story(
+        action("a", tokens=("node:1",)),
+        action("b", tokens=("node:1",)),
+        action("c", tokens=("node:2",)),
+        limits={"node:*": 1},
+    )
+    assert story.begin() == ["start a", "start c"]
+    assert story.scheduler.why("b") == Why("token", ("a",), "node:1")
+    assert story.turn("c") == []
+    assert story.turn("a") == ["start b"]
+
+
+def test_what_does_not_run_takes_no_token():
+    story = Story(
+        action("a"),
+        action("b", needs=("a",), tokens=("node:1",)),
+        action("c", parents=("b",), tokens=("node:1",)),
+        limits={"node:*": 1},
+        max_workers=1,
+    )
+    story.begin()
+    assert story.turn("a fails") == [
+        "b FAILED_DEPENDENCIES: needs a, which ended FAILED",
+        "start c",
+    ]
+
+
+def test_why_tells_what_an_action_waits_for():
+    story = Story(
+        action("a"),
+        action("b"),
+        action("c", parents=("a", "b")),
+        action("d", needs_any=(("a", "b"),)),
+        max_workers=1,
+    )
+    story.begin()
+    why = story.scheduler.why
+    assert why("a") is None
+    assert why("b") == Why("worker", ("a",))
+    assert why("c") == Why("all", ("a", "b"))
+    assert why("d") == Why("any", ("a", "b"))
+    story.turn("a fails")
+    assert why("c") == Why("all", ("b",))
+    assert why("d") == Why("any", ("b",))
+
+
+def test_a_cancel_ends_all_that_has_not_started_and_stops_what_runs():
+    story = Story(action("a"), action("b", parents=("a",)), action("c"), max_workers=1)
+    story.begin()
+    assert story.turn(CANCEL) == [
+        "plan: cancelled by ann: enough",
+        "b CANCELLED: the plan was cancelled by ann: enough",
+        "c CANCELLED: the plan was cancelled by ann: enough",
+        "stop a",
+    ]
+    assert not story.scheduler.done
+    assert story.turn(CANCEL) == []
+    assert story.turn("a CANCELLED") == []
+    assert story.scheduler.done
+    assert story.scheduler.stopped is Stopped.CANCELLED
+
+
+def test_a_cancel_that_is_there_at_the_beginning_lets_nothing_start():
+    story = Story(action("a"))
+    assert story.begin(CANCEL) == [
+        "plan: cancelled by ann: enough",
+        "a CANCELLED: the plan was cancelled by ann: enough",
+    ]
+    assert story.scheduler.done
+
+
+def test_a_cancel_that_comes_with_the_last_end_is_too_late():
+    story = Story(action("a"))
+    story.begin()
+    assert story.turn("a", CANCEL) == []
+    assert story.scheduler.stopped is None
+
+
+def test_a_cancel_that_comes_with_an_end_starts_nothing_more():
+    story = Story(action("a"), action("b", parents=("a",)))
+    story.begin()
+    assert story.turn("a", CANCEL)[1:] == ["b CANCELLED: the plan was cancelled by ann: enough"]
+
+
+def test_a_pause_lets_what_runs_end_and_leaves_the_rest():
+    story = Story(action("a"), action("b", parents=("a",)), action("c", needs=("a",)))
+    story.begin()
+    assert story.turn(PAUSE) == []
+    assert story.turn("a fails") == []
+    assert story.scheduler.done
+    assert story.scheduler.why("b") is None
+
+
+def test_a_paused_plan_may_still_be_cancelled():
+    story = Story(action("a"), action("b", parents=("a",)))
+    story.begin()
+    story.turn(PAUSE)
+    assert story.turn(CANCEL)[1:] == [
+        "b CANCELLED: the plan was cancelled by ann: enough",
+        "stop a",
+    ]
+
+
+def test_a_skip_takes_effect_when_all_before_has_ended():
+    story = Story(action("a"), action("b", needs=("a",)), action("c", needs=("b",)))
+    story.begin()
+    assert story.turn(skip("b")) == []
+    assert story.turn("a") == ["b SKIPPED: skipped by ann: it is broken", "start c"]
+
+
+def test_a_skip_is_looked_at_before_a_failed_need():
+    story = Story(action("a"), action("b", needs=("a",)))
+    story.begin()
+    assert story.turn("a fails", skip("b")) == ["b SKIPPED: skipped by ann: it is broken"]
+
+
+def test_a_skip_takes_an_action_away_from_the_gates():
+    story = Story(action("a"), action("b"), action("c", needs=("b",)), max_workers=1)
+    story.begin()
+    assert story.turn(skip("b")) == ["b SKIPPED: skipped by ann: it is broken"]
+    assert story.turn("a") == ["start c"]
+
+
+@pytest.mark.parametrize("uuid", ["a", "no such action"])
+def test_a_skip_of_what_runs_or_is_not_there_changes_nothing(uuid):
+    story = Story(action("a"), action("b", needs=("a",)))
+    story.begin()
+    assert story.turn(skip(uuid)) == []
+    assert story.turn("a") == ["start b"]
+
+
+def test_what_ended_in_an_earlier_run_is_not_run_again():
+    ended = {"a": End(State.SUCCEEDED, Outcome.CHANGED)}
+    story = Story(action("a"), action("b", needs=("a",)), ended=ended)
+    assert story.begin() == ["start b"]
+
+
+def test_what_was_skipped_early_passes_its_turn_on():
+    """b was skipped before the plan ran; c must still wait for a, which is before b."""
+    ended = {"b": End(State.SKIPPED)}
+    story = Story(
+        action("a"), action("b", parents=("a",)), action("c", parents=("b",)), ended=ended
+    )
+    assert story.begin() == ["start a"]
+    assert story.turn("a") == ["start c"]
+
+
+def test_an_earlier_failure_still_decides():
+    ended = {"a": End(State.FAILED, Outcome.FAILED), "b": End(State.SUCCEEDED, Outcome.OK)}
+    story = Story(
+        action("a"),
+        action("b"),
+        action("c", needs=("a",)),
+        action("d", needs_any=(("a", "b"),)),
+        ended=ended,
+    )
+    assert story.begin() == ["c FAILED_DEPENDENCIES: needs a, which ended FAILED", "start d"]
+
+
+def test_what_waits_for_itself_does_not_keep_a_plan_from_ending():
+    """Validation refuses such a plan; should one come through, it ends, and says why."""
+    story = Story(action("a", needs_any=(("b",),)), action("b", parents=("a",)))
+    message = "nothing is left that could let it start"
+    assert story.begin() == [f"a CANCELLED: {message}", f"b CANCELLED: {message}"]
+    assert story.scheduler.done
