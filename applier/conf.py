@@ -30,7 +30,7 @@ ACTIONPLAN_OPTIONS = (
     cfg.StrOpt(
         "connection",
         secret=True,
-        sample_default="sqlite:///$XDG_STATE_HOME/actionplan/actionplan.sqlite",
+        sample_default="sqlite:////var/lib/actionplan/actionplan.sqlite",
         help="Where plans are kept: a SQLAlchemy URL. A file under the user's state folder where "
         "left out; postgresql://USER:PASSWORD@HOST/NAME or mysql://USER:PASSWORD@HOST/NAME for a "
         "server. A database of its own: never the one that Watcher keeps its tables in.",
@@ -46,8 +46,9 @@ ACTIONPLAN_OPTIONS = (
     ),
     cfg.StrOpt(
         "simulator",
-        sample_default="$XDG_STATE_HOME/actionplan/simulator.json",
-        help="File in which the simulated cloud keeps its state.",
+        sample_default="/var/lib/actionplan/simulator.json",
+        help="File in which the simulated cloud keeps its state; one under the user's state folder "
+        "where left out.",
     ),
     cfg.FloatOpt(
         "simulator_speed",

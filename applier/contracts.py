@@ -219,8 +219,9 @@ class Store(Protocol):
     ) -> None:
         """Change a plan's state for an operator, if the table of states has the row.
 
-        ``message`` becomes the plan's status message, or clears it. CANCELLED also cancels the actions that have not started. Of two at once, one gets
-        PlanConflict; a change that is not a row raises InvalidTransition.
+        ``message`` becomes the plan's status message, or clears it. CANCELLED also cancels the
+        actions that have not started. Of two at once, one gets PlanConflict; a change that is not a
+        row raises InvalidTransition.
         """
 
     def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
@@ -264,9 +265,9 @@ class Store(Protocol):
         """List the wishes with a number above ``after``, oldest first."""
 
     def output(self, plan: str, action: str) -> str | None:
-        """Give what the last attempt of an action printed: the last 64 KiB. Raises ActionNotFound.
+        """Give what the last attempt of an action printed: the last 64 KiB.
 
-        An action is known by its uuid within its plan, here as everywhere.
+        Raises ActionNotFound. An action is known by its uuid within its plan, here as everywhere.
         """
 
 

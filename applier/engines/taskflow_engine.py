@@ -30,8 +30,9 @@ class TaskFlowEngine:
             "max_workers",
             default=os.cpu_count() or 1,
             min=1,
-            sample_default="number of CPUs",
-            help="How many actions of one plan may run at once.",
+            sample_default=4,
+            help="How many actions of one plan may run at once; as many as there are CPUs where left "
+            "out.",
         ),
     )
 

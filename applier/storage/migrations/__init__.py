@@ -1,0 +1,1 @@
+"""How the tables came to be: alembic's environment and one file for each version."""

@@ -1,0 +1,192 @@
+"""Plans as rows of the tables and back: pure.
+
+A set of uuids that many actions share is written out once and read once, and is one tuple object
+again afterwards: a chunk of a thousand actions with a thousand parents costs one list, not a
+thousand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from applier.contracts import Claimant, PlanSummary, Report, Wish
+from applier.storage.rules import kept
+from planner.model import Action, ActionPlan, Trigger
+from planner.states import ActionState, Outcome, PlanState
+
+#: A row that was read: values by the names of columns.
+Row = Mapping[Any, Any]
+#: What a statement is told, by the names of its parameters.
+Changes = dict[str, Any]
+
+#: Columns that hold JSON.
+PLAN_LISTS = ("efficacy_indicators", "global_efficacy", "tolerances", "warnings")
+PLAN_JSON = (*PLAN_LISTS, "limits")
+ACTION_LINKS = ("parents", "needs", "tokens")
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def plan_row(plan: ActionPlan) -> dict[str, Any]:
+    """Give the row of a plan that is new to the record: claimed by nobody, without wishes."""
+    head = {
+        key: getattr(plan, key)
+        for key in ("uuid", "name", "planner", "created_at", "updated_at", "status_message")
+    }
+    head |= {key: getattr(plan, key) for key in ("audit_uuid", "strategy_name", "on_failure")}
+    head |= {key: _encode(list(getattr(plan, key))) for key in PLAN_LISTS}
+    head |= {"limits": _encode(dict(plan.limits)), "state": str(plan.state), "wishes": 0}
+    return head
+
+
+def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
+    """Give the rows of a plan's actions, in its order, ``position`` from 0."""
+    texts: dict[tuple[str, ...], str] = {}
+
+    def links(uuids: tuple[str, ...]) -> str:
+        text = texts.get(uuids)
+        if text is None:
+            text = texts[uuids] = _encode(uuids)
+        return text
+
+    for position, action in enumerate(plan.actions):
+        row = {key: getattr(action, key) for key in Action.__dataclass_fields__}
+        row |= {key: links(row[key]) for key in ACTION_LINKS}
+        row |= {
+            "plan": plan.uuid,
+            "position": position,
+            "input_parameters": _encode(action.input_parameters),
+            "needs_any": _encode(action.needs_any),
+            "triggers": _encode(action.triggers),
+            "state": str(action.state),
+            "outcome": _text(action.outcome),
+        }
+        yield row
+
+
+def plan_of(head: Row, rows: Iterable[Row]) -> ActionPlan:
+    """Give the plan of a row and the rows of its actions, which may come in any order."""
+    known = {key: head[key] for key in ActionPlan.__dataclass_fields__ if key in head}
+    known |= {key: tuple(json.loads(head[key])) for key in PLAN_LISTS}
+    known |= {"limits": json.loads(head["limits"]), "state": PlanState(head["state"])}
+    return ActionPlan(**known, actions=_actions(rows))
+
+
+def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
+    read: dict[str, tuple[str, ...]] = {}
+    one_of: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def share(uuids: Iterable[str]) -> tuple[str, ...]:
+        once = tuple(uuids)
+        return one_of.setdefault(once, once)
+
+    def links(text: str) -> tuple[str, ...]:
+        uuids = read.get(text)
+        if uuids is None:
+            uuids = read[text] = share(json.loads(text))
+        return uuids
+
+    def action(row: Row) -> Action:
+        known = {key: row[key] for key in Action.__dataclass_fields__}
+        known |= {key: links(row[key]) for key in ACTION_LINKS}
+        known |= {
+            "input_parameters": json.loads(row["input_parameters"]),
+            "needs_any": tuple(share(group) for group in json.loads(row["needs_any"])),
+            "triggers": tuple(
+                Trigger(source, tuple(map(Outcome, outcomes)))
+                for source, outcomes in json.loads(row["triggers"])
+            ),
+            "state": ActionState(row["state"]),
+            "outcome": Outcome(row["outcome"]) if row["outcome"] else None,
+        }
+        return Action(**known)
+
+    return tuple(map(action, sorted(rows, key=lambda row: int(row["position"]))))
+
+
+def report_row(plan: str, report: Report, now: datetime) -> dict[str, Any]:
+    """Give what the UPDATE of one action is told: which row, the state it must have, and the new.
+
+    A start clears what an attempt before it left; an end keeps when it started.
+    """
+    starts = report.state is ActionState.ONGOING
+    return {
+        "plan_uuid": plan,
+        "action_uuid": report.uuid,
+        "old_state": str(report.old),
+        "new_state": str(report.state),
+        "new_outcome": _text(report.outcome),
+        "new_message": kept(report.message),
+        "new_output": kept(report.output),
+        "new_start": now if starts else None,
+        "new_end": None if starts else now,
+        "more_attempts": int(starts),
+    }
+
+
+def as_reported(reports: Sequence[Report], found: Mapping[str, Row], now: datetime) -> bool:
+    """Say whether rows, by uuid, are as a batch of reports leaves them that is written at ``now``.
+
+    Of several reports on one action the last one counts.
+    """
+    last = {report.uuid: report for report in reports}
+    return all(
+        found[uuid]["state"] == report.state
+        and found[uuid]["started_at" if report.state is ActionState.ONGOING else "ended_at"] == now
+        for uuid, report in last.items()
+    )
+
+
+def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
+    """Give a line of the list of plans."""
+    return PlanSummary(
+        uuid=head["uuid"],
+        name=head["name"],
+        planner=head["planner"],
+        state=PlanState(head["state"]),
+        created_at=head["created_at"],
+        updated_at=head["updated_at"],
+        actions=counts,
+    )
+
+
+def counts_of(rows: Sequence[Sequence[Any]]) -> dict[str, dict[ActionState, int]]:
+    """Turn rows of (plan, state, number of actions) into numbers by state, by plan."""
+    counts: dict[str, dict[ActionState, int]] = {}
+    for plan, state, number in rows:
+        counts.setdefault(plan, {})[ActionState(state)] = number
+    return counts
+
+
+def wish_row(plan: str, number: int, wish: Wish, now: datetime) -> dict[str, Any]:
+    """Give the row of a wish."""
+    return {
+        "plan": plan,
+        "number": number,
+        "verb": wish.verb,
+        "who": wish.who,
+        "why": wish.why,
+        "action": wish.action,
+        "created_at": now,
+    }
+
+
+def wish_of(row: Row) -> Wish:
+    """Give the wish of a row."""
+    return Wish(**{key: value for key, value in row.items() if key != "plan"})
+
+
+def claimant_of(head: Row) -> Claimant | None:
+    """Give who runs the plan of a row now, or None."""
+    if head["claim"] is None:
+        return None
+    return Claimant(
+        host=head["claimant_host"], pid=head["claimant_pid"], user=head["claimant_user"]
+    )
+
+
+def _text(word: Outcome | None) -> str | None:
+    return None if word is None else str(word)

@@ -1,0 +1,124 @@
+"""What holds for every store, wherever it keeps its plans: pure, and the same sentences for all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from applier.errors import PlanConflict, PlanNotFound
+from planner.errors import InvalidPlan
+from planner.model import ActionPlan
+from planner.states import ENDED_PLAN, PlanState
+
+#: Of what an action printed, this many bytes (UTF-8) are kept: the last ones.
+OUTPUT_LIMIT = 64 * 1024
+#: The fewest characters that are read as the beginning of a uuid; fewer are only a name.
+SHORTEST_BEGINNING = 4
+#: The word for the plan that was saved last.
+LAST = "last"
+#: Nobody runs a plan in one of these, so an operator may still skip its actions.
+WAITING_PLAN = (PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED)
+
+
+def gives_up(state: PlanState) -> bool:
+    """Say whether a plan that comes into this state is let go by who runs it."""
+    return state is PlanState.PAUSED or state in ENDED_PLAN
+
+
+def kept(text: str | None) -> str | None:
+    r"""Give the end of a text that somebody else wrote, in characters that every database takes.
+
+    At most :data:`OUTPUT_LIMIT` bytes. What a command prints may be anything, and must not be the
+    reason that its outcome cannot be written: NUL and lone surrogates are replaced.
+
+    >>> kept("a\0b\ud800")
+    'a�b?'
+    """
+    if text is None:
+        return None
+    data = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace")
+    return data[-OUTPUT_LIMIT:].decode("utf-8", "ignore")
+
+
+def require_distinct(plan: ActionPlan) -> None:
+    """Raise InvalidPlan if two actions of a plan have one uuid: no record could tell them apart."""
+    counts = Counter(action.uuid for action in plan.actions)
+    if len(counts) != len(plan.actions):
+        twice = (uuid for uuid, number in counts.items() if number > 1)
+        raise InvalidPlan(f"two actions of plan {plan.uuid} have the uuid {u}" for u in twice)
+
+
+def choose(reference: str, known: Collection[tuple[str, str | None]]) -> str:
+    """Give the uuid of the one plan, of (uuid, name) pairs, that a person means.
+
+    A whole uuid is preferred to a beginning or a name; of these there must be only one. Raises
+    PlanNotFound with the beginnings of all that fit.
+
+    >>> plans = [("6a1f-1", "web"), ("6a1f-2", None), ("77e0-3", "web-2")]
+    >>> choose("77e0", plans), choose("web", plans), choose("6a1f-2", plans)
+    ('77e0-3', '6a1f-1', '6a1f-2')
+    >>> choose("6a1f", plans)
+    Traceback (most recent call last):
+    applier.errors.PlanNotFound: '6a1f' fits 2 plans: 6a1f-1, 6a1f-2
+    """
+    if any(uuid == reference for uuid, _ in known):
+        return reference
+    long_enough = len(reference) >= SHORTEST_BEGINNING
+    fits = [
+        uuid
+        for uuid, name in known
+        if name == reference or (long_enough and uuid.startswith(reference))
+    ]
+    if len(fits) != 1:
+        raise PlanNotFound(reference, beginnings(fits))
+    return fits[0]
+
+
+def beginnings(uuids: Iterable[str]) -> list[str]:
+    """Cut uuids to the first eight characters, or as many more as tell them apart, sorted."""
+    whole = sorted(uuids)
+    for length in range(8, max(map(len, whole), default=0)):
+        short = [uuid[:length] for uuid in whole]
+        if len(set(short)) == len(whole):
+            return short
+    return whole
+
+
+def already_saved(uuid: str, state: str) -> PlanConflict:
+    """Say that a plan of this uuid is there."""
+    return PlanConflict(uuid, state, f"plan {uuid} is already in the record, {state}")
+
+
+def changed_meanwhile(uuid: str, old: str, state: str) -> PlanConflict:
+    """Say that somebody else was faster."""
+    text = f"plan {uuid} was {old} and is {state} now: somebody else changed it"
+    return PlanConflict(uuid, state, text)
+
+
+def cannot_claim(uuid: str, state: str) -> PlanConflict:
+    """Say that a plan is not there for the taking."""
+    return PlanConflict(uuid, state, f"plan {uuid} is {state}: only PENDING plans can be claimed")
+
+
+def not_claimed(uuid: str, state: str) -> PlanConflict:
+    """Say that nobody would read a wish."""
+    text = f"plan {uuid} is {state}: nobody runs it, so nobody would read a wish"
+    return PlanConflict(uuid, state, text)
+
+
+def not_waiting(uuid: str, state: str) -> PlanConflict:
+    """Say that an operator may not write a plan's actions now."""
+    accepted = ", ".join(WAITING_PLAN)
+    text = f"plan {uuid} is {state}: actions can be skipped here while it is one of {accepted}"
+    return PlanConflict(uuid, state, text)
+
+
+def lost_claim(uuid: str, state: str) -> PlanConflict:
+    """Say that the plan is run by somebody else now, or by nobody."""
+    return PlanConflict(uuid, state, f"plan {uuid} is {state}, and this run's claim has ended")
+
+
+def row_changed(uuid: str, state: str, action: str, old: str, found: str) -> PlanConflict:
+    """Say that an action is not in the state that a report was made from."""
+    text = f"action {action} of plan {uuid} is {found}, not {old} as its report says"
+    return PlanConflict(uuid, state, text)

@@ -1,0 +1,140 @@
+"""The tables of the record: plans, their actions, and what operators wish of running plans.
+
+Names begin with ``actionplan_``, so that they never meet those of Watcher. Columns are named as
+the fields of :mod:`planner.model` that they hold. Lists and mappings stand as JSON in text
+columns, because text comes back as it was written: the JSON types of servers sort keys, round
+large integers or refuse what others accept. ``migrations`` has the same tables, step by step.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+
+#: Where alembic notes the version of these tables.
+VERSION_TABLE = "actionplan_alembic_version"
+
+
+class Moment(sa.TypeDecorator[datetime]):
+    """An aware datetime, kept in UTC to the microsecond, whatever the zone of the server."""
+
+    impl = sa.DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[datetime]:
+        """MySQL cuts a plain DATETIME to whole seconds."""
+        return mysql.DATETIME(fsp=6) if dialect.name == "mysql" else sa.DateTime()
+
+    def process_bind_param(
+        self,
+        value: datetime | None,
+        dialect: sa.Dialect,  # noqa: ARG002
+    ) -> datetime | None:
+        """Turn it into UTC and drop the zone, which not every database keeps."""
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(
+        self,
+        value: datetime | None,
+        dialect: sa.Dialect,  # noqa: ARG002
+    ) -> datetime | None:
+        """Give it its zone back."""
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+#: Text without a bound in practice: a plain TEXT of MySQL ends at 64 KiB.
+LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql")
+Uuid = sa.String(36)
+Word = sa.String(32)
+
+#: MySQL: every character of Unicode, and upper case is not lower case, as elsewhere.
+_MYSQL: dict[str, Any] = {
+    "mysql_engine": "InnoDB",
+    "mysql_charset": "utf8mb4",
+    "mysql_collate": "utf8mb4_bin",
+}
+
+metadata = sa.MetaData()
+
+plans = sa.Table(
+    "actionplan_plan",
+    metadata,
+    # The order in which plans were saved: no clock decides which is the last.
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("uuid", Uuid, nullable=False),
+    sa.Column("name", sa.String(255)),
+    sa.Column("planner", sa.String(255), nullable=False),
+    sa.Column("state", Word, nullable=False),
+    sa.Column("created_at", Moment),
+    sa.Column("updated_at", Moment),
+    sa.Column("status_message", LongText),
+    sa.Column("audit_uuid", sa.String(255)),
+    sa.Column("strategy_name", sa.String(255)),
+    sa.Column("efficacy_indicators", LongText, nullable=False),
+    sa.Column("global_efficacy", LongText, nullable=False),
+    sa.Column("limits", LongText, nullable=False),
+    sa.Column("tolerances", LongText, nullable=False),
+    sa.Column("on_failure", Word),
+    sa.Column("warnings", LongText, nullable=False),
+    # Set while somebody runs the plan; every write of the run must carry it.
+    sa.Column("claim", sa.String(36)),
+    sa.Column("claimant_host", sa.String(255)),
+    sa.Column("claimant_pid", sa.Integer),
+    sa.Column("claimant_user", sa.String(255)),
+    sa.Column("wishes", sa.Integer, nullable=False),
+    sa.UniqueConstraint("uuid", name="uq_actionplan_plan_uuid"),
+    sa.Index("ix_actionplan_plan_name", "name"),
+    sa.Index("ix_actionplan_plan_state", "state"),
+    **_MYSQL,
+)
+
+actions = sa.Table(
+    "actionplan_action",
+    metadata,
+    sa.Column("plan", Uuid, sa.ForeignKey(plans.c.uuid, name="fk_actionplan_action_plan")),
+    sa.Column("uuid", Uuid),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("name", LongText),
+    sa.Column("action_type", sa.String(255), nullable=False),
+    sa.Column("resource_id", LongText),
+    sa.Column("state", Word, nullable=False),
+    sa.Column("outcome", Word),
+    sa.Column("started_at", Moment),
+    sa.Column("ended_at", Moment),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("estimate_s", sa.Double),
+    sa.Column("timeout_s", sa.Double),
+    sa.Column("retries", sa.Integer, nullable=False),
+    sa.Column("status_message", LongText),
+    sa.Column("description", LongText),
+    sa.Column("reason", LongText),
+    sa.Column("input_parameters", LongText, nullable=False),
+    sa.Column("tokens", LongText, nullable=False),
+    sa.Column("parents", LongText, nullable=False),
+    sa.Column("needs", LongText, nullable=False),
+    sa.Column("needs_any", LongText, nullable=False),
+    sa.Column("triggers", LongText, nullable=False),
+    sa.Column("output", LongText),
+    sa.PrimaryKeyConstraint("plan", "uuid", name="pk_actionplan_action"),
+    # Counts by state are read from the index alone, without the wide rows. The uuid is in it
+    # because PostgreSQL may prefer this index for a report, and must then find one row by it.
+    sa.Index("ix_actionplan_action_plan_state", "plan", "state", "uuid"),
+    **_MYSQL,
+)
+
+wishes = sa.Table(
+    "actionplan_wish",
+    metadata,
+    sa.Column("plan", Uuid, sa.ForeignKey(plans.c.uuid, name="fk_actionplan_wish_plan")),
+    sa.Column("number", sa.Integer, autoincrement=False),
+    sa.Column("verb", Word, nullable=False),
+    sa.Column("who", sa.String(255), nullable=False),
+    sa.Column("why", LongText),
+    sa.Column("action", Uuid),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.PrimaryKeyConstraint("plan", "number", name="pk_actionplan_wish"),
+    **_MYSQL,
+)

@@ -1,0 +1,67 @@
+"""Databases of their own for tests that talk to a server: made with a random name, dropped again.
+
+In a test module::
+
+    from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
+
+``ACTIONPLAN_TEST_POSTGRESQL`` and ``ACTIONPLAN_TEST_MYSQL`` hold the URLs of databases whose user
+may create others. A server that is not there skips the test, and fails it where ``CI`` is set.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+
+from applier.errors import StoreError
+from applier.storage.connection import make_engine, parse, told
+
+POSTGRESQL = "postgresql://postgres@127.0.0.1/postgres"
+MYSQL = "mysql://root@127.0.0.1/test"
+
+
+@contextmanager
+def scratch_database(server: str) -> Iterator[str]:
+    """Make a database on the server of a URL, give its URL, drop it; raises StoreError."""
+    url = parse(server)
+    name = f"actionplan_test_{uuid4().hex}"
+    engine = make_engine(url).execution_options(isolation_level="AUTOCOMMIT")
+    force = " WITH (FORCE)" if url.get_backend_name() == "postgresql" else ""
+    try:
+        with told(url), engine.connect() as database:
+            database.execute(sa.text(f"CREATE DATABASE {name}"))
+        try:
+            yield url.set(database=name).render_as_string(hide_password=False)
+        finally:
+            with told(url), engine.connect() as database:
+                database.execute(sa.text(f"DROP DATABASE {name}{force}"))
+    finally:
+        engine.dispose()
+
+
+def database_for_tests(variable: str, default: str) -> Iterator[str]:
+    """Do the work of the fixtures."""
+    with ExitStack() as scratch:
+        try:
+            url = scratch.enter_context(scratch_database(os.environ.get(variable, default)))
+        except StoreError as error:
+            say = pytest.fail if os.environ.get("CI") else pytest.skip
+            say(f"{error} (set {variable})")
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgresql_url() -> Iterator[str]:
+    """The URL of an empty database of PostgreSQL."""
+    yield from database_for_tests("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL)
+
+
+@pytest.fixture(scope="session")
+def mysql_url() -> Iterator[str]:
+    """The URL of an empty database of MySQL or MariaDB."""
+    yield from database_for_tests("ACTIONPLAN_TEST_MYSQL", MYSQL)

@@ -1,0 +1,1 @@
+"""A planner that finishes one rack before it starts the next, and an action that says so."""

@@ -1,0 +1,80 @@
+"""The documents under etc/examples are read, fit their schema, and plan without a warning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from applier.clouds.simulated import SimulatedCloud
+from planner import checking, documents, make_plan, registry
+from planner.model import ActionPlan
+
+EXAMPLES = Path(__file__).parents[2] / "etc" / "examples"
+DOCUMENTS = sorted(EXAMPLES.glob("*.yaml"))
+
+
+@pytest.fixture(params=DOCUMENTS, ids=lambda path: path.name)
+def example(request: pytest.FixtureRequest) -> Path:
+    """Give one document after another."""
+    path: Path = request.param
+    return path
+
+
+def test_an_example_fits_the_schema_of_its_kind(example: Path) -> None:
+    document = documents.read(example).value
+    kinds = {
+        planner.KIND: planner.SCHEMA
+        for planner in map(registry.planner, registry.names(registry.PLANNERS))
+    }
+    assert checking.compiled(kinds[document.get("kind", "solution")])(document) == []
+
+
+def test_an_example_is_planned_without_a_warning(example: Path) -> None:
+    plan = make_plan(example)
+    assert plan.warnings == ()
+    assert len(plan.actions) >= len(documents.read(example).value["actions"])
+
+
+def test_an_example_says_above_everything_what_it_is(example: Path) -> None:
+    first = example.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("# ")
+    assert documents.read(example).value["name"]
+
+
+def needs_by_name(plan: ActionPlan) -> dict[str, set[str]]:
+    """Map each action to what must have ended well before it, by name."""
+    names = {action.uuid: action.label for action in plan.actions}
+    return {action.label: {names[uuid] for uuid in action.needs} for action in plan.actions}
+
+
+def test_the_maintenance_switches_a_host_off_only_once_it_is_empty() -> None:
+    needs = needs_by_name(make_plan(EXAMPLES / "host-maintenance.yaml"))
+    assert needs["switch-off-compute-1"] == {"move-web-1", "move-web-2", "move-web-3"}
+    assert needs["switch-off-compute-2"] >= {"move-db-1", "move-db-2", "move-app-1"}
+    assert needs["move-web-1"] == {"close-compute-1"}
+    assert needs["grow-app-1"] == {"move-app-1"}
+
+
+def test_what_the_maintenance_says_of_the_small_cloud_is_true(tmp_path: Path) -> None:
+    document = documents.read(EXAMPLES / "host-maintenance.yaml").value
+    cloud = SimulatedCloud(tmp_path / "simulator.json").snapshot()
+    facts = document["facts"]
+    assert {k: cloud["instances"][k]["host"] for k in facts["instances"]} == {
+        k: fact["host"] for k, fact in facts["instances"].items()
+    }
+    assert {k: cloud["instances"][k]["name"] for k in facts["instances"]} == {
+        k: fact["name"] for k, fact in facts["instances"].items()
+    }
+    assert {k: host["labels"]["rack"] for k, host in cloud["hosts"].items()} == {
+        k: fact["rack"] for k, fact in facts["hosts"].items()
+    }
+    emptied = {
+        i["name"] for i in cloud["instances"].values() if i["host"] in ("compute-1", "compute-2")
+    }
+    moved = {
+        a["input_parameters"]["resource_name"]
+        for a in document["actions"]
+        if a["action_type"] == "migrate"
+    }
+    assert moved == emptied

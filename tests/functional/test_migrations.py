@@ -1,0 +1,201 @@
+"""The tables: created, upgraded, taken back, like the models, and refused when not ours."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from applier.errors import StoreError
+from applier.storage import schema
+from applier.storage.connection import make_engine, parse
+from applier.storage.sql import SqlStore
+from applier.storage.tables import VERSION_TABLE, metadata
+from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
+from applier.testing.plans import new_plan
+
+SERVERS = [
+    pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
+    pytest.param("mysql_url", marks=pytest.mark.server, id="mysql"),
+]
+OURS = {*metadata.tables, VERSION_TABLE}
+
+
+@pytest.fixture
+def url(request, tmp_path) -> str:
+    """A database without tables, and without them again afterwards."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        yield f"sqlite:///{tmp_path}/plans.db"
+        return
+    url = request.getfixturevalue(request.param)
+    yield url
+    for name in tables(url):
+        run(url, f"DROP TABLE {name}{' CASCADE' if 'postgresql' in url else ''}")
+
+
+every_database = pytest.mark.parametrize("url", ["sqlite", *SERVERS], indirect=True)
+every_server = pytest.mark.parametrize("url", SERVERS, indirect=True)
+
+
+def run(url, *statements):
+    engine = make_engine(parse(url))
+    with engine.begin() as database:
+        if "mysql" in url:
+            database.execute(sa.text("SET foreign_key_checks = 0"))
+        for statement in statements:
+            database.execute(sa.text(statement))
+    engine.dispose()
+
+
+def tables(url):
+    engine = make_engine(parse(url))
+    with engine.connect() as database:
+        names = set(sa.inspect(database).get_table_names())
+    engine.dispose()
+    return names
+
+
+def test_the_revisions_that_opening_knows_are_those_of_alembic():
+    scripts = ScriptDirectory(schema.__file__.replace("schema.py", "migrations"))
+    there = [script.revision for script in scripts.walk_revisions()]
+    assert list(schema.REVISIONS) == there[::-1]
+    assert scripts.get_heads() == [schema.REVISIONS[-1]]
+
+
+@every_database
+def test_up_down_and_up_again(url):
+    schema.upgrade(url)
+    assert tables(url) == OURS
+    schema.upgrade(url)
+    schema.downgrade(url)
+    assert tables(url) == {VERSION_TABLE}
+    schema.upgrade(url)
+    store = SqlStore(url)
+    store.save_plan(new_plan("a", uuid="abcd"))
+    assert store.find_plan("last") == "abcd"
+    store.close()
+
+
+@every_database
+def test_the_models_and_the_migrations_agree(url):
+    schema.upgrade(url)
+    engine = make_engine(parse(url))
+    with engine.connect() as database:
+        options = {"version_table": VERSION_TABLE, "compare_server_default": True}
+        context = MigrationContext.configure(database, opts=options)
+        assert compare_metadata(context, metadata) == []
+    engine.dispose()
+
+
+@every_database
+def test_a_difference_between_models_and_migrations_is_seen(url):
+    schema.upgrade(url)
+    run(url, "DROP INDEX ix_actionplan_plan_state" + " ON actionplan_plan" * ("mysql" in url))
+    run(url, "ALTER TABLE actionplan_wish ADD COLUMN extra INTEGER")
+    engine = make_engine(parse(url))
+    with engine.connect() as database:
+        context = MigrationContext.configure(database, opts={"version_table": VERSION_TABLE})
+        found = {change[0] for change in compare_metadata(context, metadata)}
+    engine.dispose()
+    assert found == {"add_index", "remove_column"}
+
+
+@every_server
+def test_a_server_is_never_migrated_without_being_asked(url):
+    with pytest.raises(StoreError, match=r"not there yet; run: actionplan db upgrade$"):
+        SqlStore(url)
+    assert tables(url) == set()
+    schema.upgrade(url)
+    run(url, "DELETE FROM actionplan_alembic_version")
+    with pytest.raises(StoreError, match="run: actionplan db upgrade"):
+        SqlStore(url)
+
+
+@every_server
+def test_the_tables_of_an_older_release_are_named(url, monkeypatch):
+    schema.upgrade(url)
+    monkeypatch.setattr(schema, "REVISIONS", (*schema.REVISIONS, "9999"))
+    with pytest.raises(StoreError, match=r"version 0001, of an older release; run: .* db upgrade"):
+        SqlStore(url)
+
+
+@every_database
+def test_tables_of_a_newer_release_are_left_alone(url):
+    schema.upgrade(url)
+    run(url, "UPDATE actionplan_alembic_version SET version_num = 'abcd'")
+    for attempt in (SqlStore, schema.upgrade, schema.downgrade):
+        with pytest.raises(StoreError, match="version abcd, of a newer release") as refusal:
+            attempt(url)
+        assert "upgrade ActionPlan" in str(refusal.value)
+
+
+@every_database
+@pytest.mark.parametrize("names", [("action_plans", "audits"), ("alembic_version", "goals")])
+def test_a_database_of_watcher_is_refused_and_stays_as_it_is(url, names):
+    if "sqlite" in url:
+        SqlStore(url).close()
+    run(url, *(f"CREATE TABLE {name} (id INTEGER)" for name in names))
+    before = tables(url)
+    for attempt in (SqlStore, schema.upgrade):
+        with pytest.raises(StoreError, match="holds the tables of Watcher") as refusal:
+            attempt(url)
+        assert "database of its own" in str(refusal.value)
+        assert "option connection of [actionplan]" in str(refusal.value)
+    assert tables(url) == before
+
+
+@every_server
+def test_a_server_may_have_other_tables(url):
+    run(url, "CREATE TABLE goals (id INTEGER)")
+    schema.upgrade(url)
+    SqlStore(url).close()
+
+
+def test_a_file_of_another_program_is_refused_and_stays_as_it_is(url):
+    run(url, "CREATE TABLE bookmarks (id INTEGER)")
+    with pytest.raises(StoreError, match="holds the tables of something else"):
+        SqlStore(url)
+    assert tables(url) == {"bookmarks"}
+
+
+def test_a_file_of_an_older_release_is_upgraded_when_it_is_opened(url):
+    SqlStore(url).close()
+    schema.downgrade(url)
+    SqlStore(url).close()
+    assert tables(url) == OURS
+
+
+def test_processes_that_open_a_new_file_at_once_all_can(url):
+    fresh = multiprocessing.get_context("spawn")
+    barrier = fresh.Barrier(4, timeout=30)
+    running = [fresh.Process(target=open_and_save, args=(barrier, url)) for _ in range(4)]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join(timeout=30)
+    assert [process.exitcode for process in running] == [0] * 4
+    store = SqlStore(url)
+    assert len(store.list_plans()) == 4
+    store.close()
+
+
+def open_and_save(barrier, url):
+    barrier.wait()
+    SqlStore(url).save_plan(new_plan("a"))
+
+
+def test_opening_what_is_up_to_date_does_not_load_alembic(url):
+    SqlStore(url).close()
+    script = (
+        "import sys\n"
+        "from applier.storage.sql import SqlStore\n"
+        f"SqlStore({url!r}).list_plans()\n"
+        "assert not [name for name in sys.modules if name.startswith('alembic')]\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)

@@ -1,0 +1,87 @@
+"""etc/watcher.conf.sample says what the options say, on every machine, and is a file that loads."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oslo_config import cfg, generator
+
+from applier import conf as configuration
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "etc" / "watcher.conf.sample"
+GENERATOR = ROOT / "etc" / "oslo-config-generator.conf"
+
+#: Generates the sample as a machine with other processors, another name and home would.
+ELSEWHERE = """
+import os, socket, sys
+os.cpu_count = lambda: 61
+socket.gethostname = socket.getfqdn = lambda *_: "elsewhere"
+from oslo_config import generator
+generator.main(sys.argv[1:])
+"""
+
+
+def generated() -> str:
+    """Generate the sample anew."""
+    conf = cfg.ConfigOpts()
+    generator.register_cli_opts(conf)
+    conf(["--config-file", str(GENERATOR)], default_config_dirs=[])
+    text = io.StringIO()
+    generator.generate(conf, text)
+    return text.getvalue()
+
+
+def values(file: Path) -> dict[tuple[str, str], Any]:
+    """Read every option through a file, as the program does."""
+    conf = configuration.load([str(file)])
+    found = {}
+    for group, options in configuration.list_opts():
+        name = group if isinstance(group, str) else group.name
+        found.update({(name, o.name): conf[name][o.dest] for o in options})
+    return found
+
+
+def test_the_sample_says_what_the_options_say() -> None:
+    assert SAMPLE.read_text(encoding="utf-8") == generated(), (
+        "if the options are right, write the sample anew: "
+        "oslo-config-generator --config-file etc/oslo-config-generator.conf"
+    )
+
+
+def test_another_machine_generates_the_same_sample(tmp_path: Path) -> None:
+    arguments = ["--config-file", str(GENERATOR), "--output-file", str(tmp_path / "sample")]
+    subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, *arguments],
+        check=True,
+        env={"HOME": "/home/elsewhere", "USER": "elsewhere", "XDG_STATE_HOME": "/state/elsewhere"},
+    )
+    assert (tmp_path / "sample").read_text(encoding="utf-8") == SAMPLE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "option",
+    [pytest.param(o, id=o.name) for _, options in configuration.list_opts() for o in options],
+)
+def test_every_option_has_a_help_that_is_a_sentence(option: cfg.Opt) -> None:
+    assert re.fullmatch(r"[A-Z].*\.", option.help or "", re.DOTALL)
+
+
+def test_the_sample_as_it_is_changes_nothing(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.conf"
+    empty.touch()
+    assert values(SAMPLE) == values(empty)
+
+
+def test_the_sample_with_every_line_uncommented_loads(tmp_path: Path) -> None:
+    text = re.sub(r"^#(?=\w+ =)", "", SAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    file = tmp_path / "watcher.conf"
+    file.write_text(text, encoding="utf-8")
+    set_there = set(re.findall(r"^(\w+) =", text, flags=re.MULTILINE))
+    assert set_there == {option for _, option in values(file)}

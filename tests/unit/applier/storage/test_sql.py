@@ -1,0 +1,268 @@
+"""The database store beyond the contract: files, locks, cost, and things that break."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from applier.errors import PlanConflict, StoreError
+from applier.storage import schema
+from applier.storage.connection import parse
+from applier.storage.sql import SqlStore
+from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
+from applier.testing.plans import new_plan
+from applier.testing.runs import NOW, claimed, starts, succeeds
+from planner.model import Action
+from planner.states import PlanState
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "plans.db"
+
+
+@pytest.fixture
+def store(path):
+    with closing(SqlStore(f"sqlite:///{path}")) as store:
+        yield store
+
+
+class TestFile:
+    def test_it_is_private_and_so_is_the_folder_made_for_it(self, tmp_path):
+        path = tmp_path / "state" / "plans.db"
+        with closing(SqlStore(f"sqlite:///{path}")) as store:
+            store.save_plan(new_plan("a"))
+            made = [path.parent, *path.parent.iterdir()]
+            modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in made}
+        assert modes == {
+            "state": 0o700,
+            **{f"plans.db{end}": 0o600 for end in ("", "-wal", "-shm")},
+        }
+        assert sorted(p.name for p in path.parent.iterdir()) == ["plans.db"]
+
+    @pytest.mark.parametrize(("synchronous", "level"), [("FULL", 2), ("NORMAL", 1)])
+    def test_every_connection_is_set_up(self, path, synchronous, level):
+        url = f"sqlite:///{path}"
+        with closing(SqlStore(url, synchronous=synchronous, busy_timeout_s=1.5)) as store:
+            for database in (store._writer, store._readers.connect()):
+                with database:
+                    asked = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+                    found = [database.exec_driver_sql(f"PRAGMA {a}").scalar() for a in asked]
+                assert found == ["wal", level, 1, 1500]
+
+    def test_opening_it_again_does_not_drop_the_locks_of_this_process(self, path, store):
+        # POSIX: to close any handle of a file drops all locks that the process has on it. Another
+        # process would then take itself for the last, and remove the log that this one writes to.
+        SqlStore(f"sqlite:///{path}").close()
+        assert plans_seen_by_another_process(path) == "0"
+        store.save_plan(new_plan("a"))
+        assert plans_seen_by_another_process(path) == "1"
+
+    def test_who_opens_it_waits_for_who_is_opening_it(self, path):
+        # To turn on the write-ahead log, SQLite needs the file for itself and does not wait.
+        url = f"sqlite:///{path}"
+        with ThreadPoolExecutor(1) as other:
+            with schema.alone(parse(url)):
+                opened = other.submit(SqlStore, url)
+                while not waits_for_lock(path.parent):
+                    assert not opened.done()
+                assert not path.exists()
+            opened.result(timeout=30).close()
+
+    @pytest.mark.parametrize(
+        ("prepare", "sentence"),
+        [
+            (lambda path: path.write_bytes(b"text" * 1000), "file is not a database; name another"),
+            (lambda path: path.mkdir(), "check the rights on the file and on its folder"),
+            (lambda path: path.parent.rmdir() or path.parent.touch(), "cannot use the folder"),
+        ],
+    )
+    def test_one_that_cannot_be_used_is_said_in_one_sentence(self, tmp_path, prepare, sentence):
+        path = tmp_path / "state" / "plans.db"
+        path.parent.mkdir()
+        prepare(path)
+        with pytest.raises(StoreError, match=sentence) as refusal:
+            SqlStore(f"sqlite:///{path}")
+        assert str(path) in str(refusal.value)
+        assert "\n" not in str(refusal.value)
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+    def test_a_folder_that_cannot_be_written_is_named(self, tmp_path):
+        tmp_path.chmod(0o500)
+        with pytest.raises(StoreError, match="cannot create the file: Permission denied"):
+            SqlStore(f"sqlite:///{tmp_path}/plans.db")
+
+    def test_a_full_disk_is_said_and_what_was_there_stays(self, store):
+        plan = new_plan("a")
+        store.save_plan(plan)
+        pages = store._writer.exec_driver_sql("PRAGMA page_count").scalar()
+        store._writer.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        store._writer.rollback()
+        with pytest.raises(StoreError, match="database or disk is full; free some space"):
+            store.save_plan(new_plan(*map(str, range(500))))
+        assert [summary.uuid for summary in store.list_plans()] == [plan.uuid]
+        store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
+
+    def test_another_process_that_writes_for_too_long_is_said(self, path):
+        with closing(SqlStore(f"sqlite:///{path}", busy_timeout_s=0.01)) as store:
+            store.save_plan(new_plan("a", uuid="abcd"))
+            with closing(sqlite3.connect(path)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                with pytest.raises(StoreError, match=r"locked; another process .* too long"):
+                    store.move_plan("abcd", PlanState.PENDING, now=NOW)
+                assert store.load_plan("abcd").state is PlanState.RECOMMENDED
+
+    def test_another_process_that_writes_is_waited_for(self, path, store):
+        store.save_plan(new_plan("a", uuid="abcd"))
+        with closing(sqlite3.connect(path, check_same_thread=False)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            other.execute("UPDATE actionplan_plan SET name = 'other'")
+            release = threading.Timer(0.05, other.commit)
+            release.start()
+            store.move_plan("abcd", PlanState.PENDING, now=NOW)
+            release.join()
+        plan = store.load_plan("abcd")
+        assert (plan.name, plan.state) == ("other", PlanState.PENDING)
+
+    def test_a_process_killed_while_it_saves_leaves_nothing(self, path, store):
+        script = (
+            "import os, signal, sqlalchemy as sa\n"
+            "from applier.storage.sql import SqlStore\n"
+            "from applier.testing.plans import new_plan\n"
+            f"store = SqlStore('sqlite:///{path}')\n"
+            "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
+            "sa.event.listen(store._engine, 'commit', die)\n"
+            "store.save_plan(new_plan(*map(str, range(3000))))\n"
+        )
+        ran = subprocess.run([sys.executable, "-c", script], capture_output=True)
+        assert ran.returncode == -signal.SIGKILL, ran.stderr
+        with closing(sqlite3.connect(path)) as database:
+            assert database.execute("SELECT count(*) FROM actionplan_plan").fetchone() == (0,)
+            assert database.execute("SELECT count(*) FROM actionplan_action").fetchone() == (0,)
+
+
+def plans_seen_by_another_process(path):
+    script = (
+        "import sqlite3, sys\n"
+        "database = sqlite3.connect(sys.argv[1])\n"
+        "print(*database.execute('SELECT count(*) FROM actionplan_plan').fetchone())\n"
+        "database.close()\n"
+    )
+    command = [sys.executable, "-c", script, str(path)]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    return ran.stdout.strip()
+
+
+def waits_for_lock(folder):
+    inode = f":{folder.stat().st_ino} "
+    locks = Path("/proc/locks").read_text().splitlines()
+    return any("->" in line and inode in line for line in locks)
+
+
+class TestCost:
+    def test_a_commit_is_two_statements_that_are_already_compiled(self, store):
+        plan = new_plan(*"abcdefgh")
+        claim = claimed(store, plan)
+        first, then = plan.actions[:4], plan.actions[4:]
+        store.commit(plan.uuid, claim, [starts(a) for a in first], now=NOW)
+        seen = []
+
+        @sa.event.listens_for(store._engine, "before_cursor_execute")
+        def note(_connection, _cursor, statement, parameters, context, executemany):
+            compiled = context.compiled is None or context.cache_hit.name == "CACHE_HIT"
+            seen.append((" ".join(statement.split()[:2]), executemany, compiled))
+
+        batch = [succeeds(a) for a in first] + [starts(a) for a in then]
+        store.commit(plan.uuid, claim, batch, now=NOW)
+        # The first is a write: SQLite gives the right to write at once, or waits for it.
+        assert seen == [
+            ("BEGIN", False, True),
+            ("UPDATE actionplan_plan", False, True),
+            ("UPDATE actionplan_action", True, True),
+        ]
+
+    def test_every_method_that_writes_begins_with_a_write(self, store):
+        begun = {}
+
+        @sa.event.listens_for(store._engine, "before_cursor_execute")
+        def note(connection, _cursor, statement, *_):
+            if connection is store._writer:
+                begun.setdefault("first" if statement == "BEGIN" else "next", []).append(statement)
+                if len(begun.get("first", ())) > len(begun.get("checked", ())) and (
+                    statement != "BEGIN"
+                ):
+                    begun.setdefault("checked", []).append(statement.split()[0])
+
+        plan, other = new_plan("a", "b"), new_plan("c")
+        store.save_plan(other)
+        store.skip_action(other.uuid, other.actions[0].uuid, now=NOW, message="")
+        store.move_plan(other.uuid, PlanState.CANCELLED, now=NOW)
+        claim = claimed(store, plan)
+        store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+        store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
+        assert begun["checked"] == ["INSERT", *["UPDATE"] * 2, "INSERT", *["UPDATE"] * 4]
+
+    def test_ten_thousand_actions_are_saved_and_loaded_in_seconds(self, store):
+        chunk, members = (), []
+        for first in range(0, 10_000, 200):
+            uuids = tuple(f"uuid-{i}" for i in range(first, first + 200))
+            members += [
+                Action(uuid=u, action_type="nop", parents=chunk, needs=chunk) for u in uuids
+            ]
+            chunk = uuids
+        plan = replace(new_plan(), actions=tuple(members))
+        began = time.monotonic()
+        store.save_plan(plan)
+        loaded = store.load_plan(plan.uuid)
+        assert time.monotonic() - began < 15  # two or three, on a machine with nothing else to do
+        assert loaded == plan
+        assert len({id(links) for a in loaded.actions for links in (a.parents, a.needs)}) == 50
+
+
+class TestConflicts:
+    def test_who_moves_a_plan_that_changed_since_it_was_read_is_told_the_state_now(
+        self, path, store
+    ):
+        store.save_plan(new_plan("a", uuid="abcd"))
+        with closing(SqlStore(f"sqlite:///{path}")) as other:
+            read, there = store._head, []
+
+            def head(uuid):
+                found = read(uuid)
+                if not there:
+                    there.append(other.move_plan(uuid, PlanState.CANCELLED, now=NOW))
+                return found
+
+            store._head = head
+            with pytest.raises(PlanConflict, match="was RECOMMENDED and is CANCELLED") as refusal:
+                store.move_plan("abcd", PlanState.PENDING, now=NOW)
+        assert refusal.value.state == "CANCELLED"
+
+    def test_a_nul_that_a_server_refuses_is_said(self, postgresql_url):  # noqa: F811
+        schema.upgrade(postgresql_url)
+        with (
+            closing(SqlStore(postgresql_url)) as store,
+            pytest.raises(StoreError, match=r"NUL .* take the NUL character out of the plan"),
+        ):
+            store.save_plan(new_plan("a\0b"))
+
+    def test_a_value_that_does_not_fit_is_said(self, mysql_url):  # noqa: F811
+        schema.upgrade(mysql_url)
+        with (
+            closing(SqlStore(mysql_url)) as store,
+            pytest.raises(StoreError, match=r"too long for column 'name'.* does not fit"),
+        ):
+            store.save_plan(new_plan("a", name="n" * 256))
