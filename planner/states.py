@@ -88,6 +88,7 @@ _OPERATOR, _ENGINE = Who.OPERATOR, Who.ENGINE
 
 ACTION_TRANSITIONS = (
     Transition(_A.PENDING, _A.ONGOING, _ENGINE, "all before it ended, the gates let it in"),
+    Transition(_A.PENDING, _A.SUCCEEDED, _ENGINE, "a join, and all before it ended"),
     Transition(_A.PENDING, _A.SKIPPED, _OPERATOR, "an operator does not want it"),
     Transition(_A.PENDING, _A.SKIPPED, _ENGINE, "no trigger fired, or a wish to skip it"),
     Transition(_A.PENDING, _A.FAILED_DEPENDENCIES, _ENGINE, "what it needs did not end well"),
@@ -119,7 +120,10 @@ PLAN_TRANSITIONS = (
     Transition(_P.SUPERSEDED, _P.DELETED, _OPERATOR, "removed"),
 )
 
-_ALLOWED = {(t.old, t.new, t.who) for t in ACTION_TRANSITIONS + PLAN_TRANSITIONS}
+# By type as well: a plan's PENDING and an action's are equal as texts.
+_ALLOWED = {
+    (type(t.old), t.old, type(t.new), t.new, t.who) for t in ACTION_TRANSITIONS + PLAN_TRANSITIONS
+}
 
 
 def sources(new: StrEnum, who: Who) -> tuple[StrEnum, ...]:
@@ -140,5 +144,5 @@ def check(what: str, uuid: str, old: StrEnum, new: StrEnum, who: Who) -> None:
     Traceback (most recent call last):
     planner.errors.InvalidTransition: action a1 is SUCCEEDED: only PENDING can become ONGOING
     """
-    if (old, new, who) not in _ALLOWED:
+    if (type(old), old, type(new), new, who) not in _ALLOWED:
         raise InvalidTransition(what, uuid, str(old), str(new), sources(new, who), who)
