@@ -9,10 +9,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
+from applier.errors import ActionFailed
 from planner.model import ActionPlan, Touch
 from planner.states import ActionState, Outcome, PlanState
+
+
+class Verified(StrEnum):
+    """What looking at the world says about work that was cut off."""
+
+    DONE = "done"
+    NOT_DONE = "not done"
+    IN_DOUBT = "in doubt"
 
 
 class Stop(Protocol):
@@ -99,6 +109,10 @@ class Action(ABC):
     SCHEMA: ClassVar[Mapping[str, Any]]
     #: True if running it a second time does no harm, even when the first was cut off.
     RERUN_SAFE: ClassVar[bool] = False
+    #: False if waiting (:meth:`waits_s`) does not count against ``max_workers``.
+    TAKES_WORKER: ClassVar[bool] = True
+    #: True if :meth:`revert` undoes it; only such actions stand in a rollback.
+    REVERTIBLE: ClassVar[bool] = False
 
     def __init__(self, parameters: Mapping[str, Any], context: ActionContext) -> None:
         self.parameters = parameters
@@ -129,12 +143,36 @@ class Action(ABC):
         Ends as soon as it can once ``stop`` is set, by raising ActionFailed.
         """
 
+    @classmethod
+    def waits_s(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
+        """Say for how many seconds it does nothing but wait, or None if it does work.
+
+        Such an action is never executed: it holds its tokens and no thread, and succeeds when the
+        time is over.
+        """
+        return None
+
+    def abort(self) -> None:  # noqa: B027
+        """Ask for an early end of what :meth:`execute` does, from another thread.
+
+        Called once, after ``stop`` was set, where setting it may not be enough.
+        """
+
+    def verify(self) -> Verified:
+        """Look whether work that was cut off is done; changes nothing."""
+        return Verified.IN_DOUBT
+
+    def revert(self, stop: Stop) -> Outcome:
+        """Undo what :meth:`execute` did; raises ActionFailed, also when it cannot be undone."""
+        raise ActionFailed(f"{self.TYPE} cannot be undone")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
     """How one action ended, or that it starts: a line of the record.
 
-    ``old`` is the state that the row must still have.
+    ``old`` is the state that the row must still have. From ONGOING back to PENDING is an attempt
+    that failed and is tried again. ``given_up``: its thread hangs, and its tokens stay held.
     """
 
     uuid: str
@@ -143,29 +181,69 @@ class Report:
     outcome: Outcome | None = None
     message: str | None = None
     output: str | None = None
+    given_up: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One try of an action, as it is on record; ``number`` counts from 1, over all runs."""
+
+    number: int
+    started_at: datetime
+    ended_at: datetime | None = None
+    state: ActionState | None = None
+    outcome: Outcome | None = None
+    message: str | None = None
+    output: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claimant:
-    """Who runs a plan."""
+    """Who runs a plan. ``heartbeat_at`` is when it was last heard of, as the record knows it."""
 
     host: str
     pid: int
+    user: str
+    heartbeat_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Service:
+    """An applier that reports on this record: ``uuid`` is its own from start to end."""
+
+    uuid: str
+    host: str
+    pid: int
+    user: str
+    started_at: datetime
+    heartbeat_at: datetime
+    plans: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reservation:
+    """A resource that an ONGOING plan works on, or will: the first to reserve it has it."""
+
+    resource: str
+    plan: str
+    name: str | None
     user: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wish:
-    """What an operator asks of a running plan: cancel, pause, or the skip of one action.
+    """What an operator asks of a running plan.
 
-    ``verb`` is ``cancel``, ``pause`` or ``skip``; ``action`` is the uuid to skip; ``number`` counts
-    the wishes of a plan from 1.
+    ``verb`` is ``cancel``, ``pause``, ``skip`` or ``abort`` (of the ``action`` with that uuid), or
+    ``limit`` (``limits`` by token, and under ``max_workers``); ``number`` counts the wishes of a
+    plan from 1.
     """
 
     verb: str
     who: str
     why: str | None = None
     action: str | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
     number: int = 0
     created_at: datetime | None = None
 
@@ -238,6 +316,57 @@ class Store(Protocol):
 
     def claimant(self, uuid: str) -> Claimant | None:
         """Give who runs a plan now, or None; raises PlanNotFound."""
+
+    def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
+        """Say that the claimant lives; raises PlanConflict when the claim is not its any more."""
+
+    def resume_plan(
+        self, uuid: str, actions: Sequence[str], *, now: datetime, message: str | None = None
+    ) -> None:
+        """Make a plan PENDING again, and the named actions with it, all or nothing.
+
+        From PAUSED, FAILED, CANCELLED, ONGOING or CANCELLING (of a claimant that is gone: whose
+        claim is void from here on). Actions that are ONGOING or UNKNOWN stay so: the next claimant
+        verifies them. Raises InvalidTransition for an action that may not become PENDING,
+        PlanConflict of two at once.
+        """
+
+    def settle_action(
+        self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
+    ) -> None:
+        """Write what an operator knows of an UNKNOWN or FAILED action of a plan that nobody runs.
+
+        SUCCEEDED gets the outcome ``changed``, FAILED the outcome ``failed``. Raises PlanConflict,
+        InvalidTransition, ActionNotFound.
+        """
+
+    def attempts(self, plan: str, action: str) -> list[Attempt]:
+        """List all tries of an action, oldest first; raises ActionNotFound."""
+
+    def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
+        """Give, by action type, the seconds that the last successful attempts took, newest first."""
+
+    def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
+        """Reserve resources for an ONGOING plan, behind whoever reserved them before.
+
+        All at once, when the plan begins. They are given back when the plan ends or is paused; those
+        of a claimant that died stay until its plan is resumed, cancelled or settled.
+        """
+
+    def held_by_others(self, uuid: str) -> list[Reservation]:
+        """List which of a plan's resources another plan reserved first, and still has."""
+
+    def report_service(self, service: Service) -> None:
+        """Keep that a service lives: the first report and every heartbeat."""
+
+    def remove_service(self, uuid: str) -> None:
+        """Forget a service that ended."""
+
+    def services(self) -> list[Service]:
+        """List the services that reported, last heard of first."""
+
+    def pending_plans(self) -> list[str]:
+        """List the uuids of PENDING plans, those that wait longest first."""
 
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
         """Write what ended and what starts, in that order, all or nothing.
