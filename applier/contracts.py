@@ -264,8 +264,10 @@ class PlanSummary:
 class Store(Protocol):
     """Keeps plans. Every method is one transaction: after it returns, a crash loses nothing.
 
-    The suite in ``applier.testing`` holds for every implementation. Raises
-    :class:`applier.errors.StoreError` when the record cannot be reached.
+    Raises :class:`applier.errors.StoreError` when the record cannot be reached. Nobody knows then
+    whether a write was made; the same call made again, ``now`` aside, makes it once (``save_plan``
+    and ``add_wish`` excepted). No clock decides about any order. The suite in ``applier.testing``
+    holds for every implementation.
     """
 
     def save_plan(self, plan: ActionPlan) -> None:
@@ -298,8 +300,8 @@ class Store(Protocol):
         """Change a plan's state for an operator, if the table of states has the row.
 
         ``message`` becomes the plan's status message, or clears it. CANCELLED also cancels the
-        actions that have not started. Of two at once, one gets PlanConflict; a change that is not a
-        row raises InvalidTransition.
+        actions that have not started. Of two at once, one gets PlanConflict, as does who moves a
+        plan that somebody runs; a change that is not a row raises InvalidTransition.
         """
 
     def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
@@ -326,9 +328,9 @@ class Store(Protocol):
         """Make a plan PENDING again, and the named actions with it, all or nothing.
 
         From PAUSED, FAILED, CANCELLED, ONGOING or CANCELLING (of a claimant that is gone: whose
-        claim is void from here on). Actions that are ONGOING or UNKNOWN stay so: the next claimant
-        verifies them. Raises InvalidTransition for an action that may not become PENDING,
-        PlanConflict of two at once.
+        claim is void from here on). The actions lose outcome, message and times; their attempts
+        stay. Those that are ONGOING or UNKNOWN stay so: the next claimant verifies them. Raises
+        InvalidTransition for a plan or action that may not, PlanConflict or it of two at once.
         """
 
     def settle_action(
@@ -336,25 +338,30 @@ class Store(Protocol):
     ) -> None:
         """Write what an operator knows of an UNKNOWN or FAILED action of a plan that nobody runs.
 
-        SUCCEEDED gets the outcome ``changed``, FAILED the outcome ``failed``. Raises PlanConflict,
-        InvalidTransition, ActionNotFound.
+        SUCCEEDED gets the outcome ``changed``, FAILED ``failed``; its attempts stay as they were.
+        Raises PlanConflict, InvalidTransition, ActionNotFound.
         """
 
     def attempts(self, plan: str, action: str) -> list[Attempt]:
-        """List all tries of an action, oldest first; raises ActionNotFound."""
+        """List all tries of an action, oldest first, also one that runs; raises ActionNotFound."""
 
     def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
-        """Give, by action type, the seconds that the last successful attempts took, newest first."""
+        """Give, by action type, the seconds of the last attempts that did their work.
+
+        SUCCEEDED, ``changed`` or ``created``, under the claim that started them; those that ended
+        last first, at most ``most``.
+        """
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
         """Reserve resources for an ONGOING plan, behind whoever reserved them before.
 
-        All at once, when the plan begins. They are given back when the plan ends or is paused; those
-        of a claimant that died stay until its plan is resumed, cancelled or settled.
+        All at once, when the plan begins; a second call replaces the first, and goes to the back.
+        They are given back when the claim ends; those of a claimant that died stay until its plan
+        is resumed. A resource has at most 255 characters.
         """
 
     def held_by_others(self, uuid: str) -> list[Reservation]:
-        """List which of a plan's resources another plan reserved first, and still has."""
+        """List which of a plan's resources another reserved first and still has, by resource."""
 
     def report_service(self, service: Service) -> None:
         """Keep that a service lives: the first report and every heartbeat."""
@@ -371,9 +378,10 @@ class Store(Protocol):
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
         """Write what ended and what starts, in that order, all or nothing.
 
-        A start sets ``started_at`` and counts an attempt, an end sets ``ended_at``. Raises
-        PlanConflict, and writes nothing, when the claim is not this one's any more or a row is not
-        in the state that its report says.
+        A start sets ``started_at`` and counts an attempt, an end sets ``ended_at``. From ONGOING to
+        PENDING the attempt has FAILED, and the action has a message but no times until the next
+        start. An attempt stays as its action left ONGOING. Raises PlanConflict, and writes nothing,
+        when the claim is not this one's any more or a row is not in the state that its report says.
         """
 
     def move_claimed(
@@ -385,7 +393,7 @@ class Store(Protocol):
         now: datetime,
         message: str | None = None,
     ) -> None:
-        """Change the state of a plan that this claim runs; an ended or PAUSED plan is given up."""
+        """Change the state of a plan that this claim runs; it ends unless that is CANCELLING."""
 
     def add_wish(self, plan: str, wish: Wish, *, now: datetime) -> None:
         """Keep a wish for a plan's claimant; PlanConflict when nobody runs the plan."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from applier.scheduling.scheduler import Stopped
+from applier.scheduling.turn import Halt, Stopped
 from planner.states import OPEN, WELL, ActionState, PlanState
 
 #: How many actions in a state are told, in this order.
@@ -23,11 +23,13 @@ _WORDS = {
 }
 
 
-def fold(states: Iterable[ActionState], stopped: Stopped | None = None) -> tuple[PlanState, str]:
+def fold(
+    states: Iterable[ActionState], stopped: Stopped | Halt | None = None
+) -> tuple[PlanState, str]:
     """Give the state that a plan ends in, and a message that says how many ended how.
 
-    ``stopped`` is why nothing new started, if something kept it. A pause that came when nothing was
-    left to do is none.
+    ``stopped`` is why nothing new started, if something kept it; of a Halt the message says by
+    what. A pause that came when nothing was left to do is none.
 
     >>> S = ActionState
     >>> fold([S.SUCCEEDED] * 12 + [S.FAILED] + [S.FAILED_DEPENDENCIES] * 2)[1]
@@ -36,7 +38,12 @@ def fold(states: Iterable[ActionState], stopped: Stopped | None = None) -> tuple
     'PAUSED'
     """
     counts = Counter(states)
-    return _state(counts, stopped), summary(counts)
+    halt = stopped if isinstance(stopped, Halt) else None
+    state = _state(counts, halt.stopped if halt else stopped)
+    told = summary(counts)
+    if halt and state in (PlanState.PAUSED, PlanState.CANCELLED):
+        told = f"{halt.why}; {told}"
+    return state, told
 
 
 def summary(counts: Counter[ActionState]) -> str:
@@ -45,7 +52,7 @@ def summary(counts: Counter[ActionState]) -> str:
     return ", ".join(told) or "nothing to do"
 
 
-def _state(counts: Counter[ActionState], stopped: Stopped | None) -> PlanState:
+def _state(counts: Counter[ActionState], stopped: Stopped | Halt | None) -> PlanState:
     if stopped is Stopped.CANCELLED:
         return PlanState.CANCELLED
     if stopped is Stopped.PAUSED and any(counts[state] for state in OPEN):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 
 from applier.contracts import Listener, Report, Store
 from applier.errors import PlanConflict, StoreError
-from applier.scheduling.scheduler import Turn
+from applier.insistence import Insistence
+from applier.scheduling.turn import Turn
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
@@ -18,7 +21,8 @@ class Recorder:
 
     ``plan`` is as the store gave it after the claim. As a context manager it does not let a plan
     stay ONGOING behind an exception, except when the store failed or gave the plan to another: then
-    there is nothing more that could be written.
+    there is nothing more that could be written. A store that is away is asked again for
+    ``patience_s`` seconds.
     """
 
     def __init__(
@@ -29,8 +33,10 @@ class Recorder:
         *,
         clock: Callable[[], datetime],
         listeners: Iterable[Listener] = (),
+        patience_s: float = 0.0,
     ) -> None:
         self._store, self._plan, self._claim = store, plan.uuid, claim
+        self._insistence = Insistence(patience_s)
         self._clock, self._listeners = clock, tuple(listeners)
         self._plan_state = plan.state
         #: The state of each action, as it was committed.
@@ -51,36 +57,73 @@ class Recorder:
         if error is not None and not isinstance(error, StoreError | PlanConflict):
             self._break_off(f"the applier broke: {type(error).__name__}: {error}")
 
-    def commit(self, turn: Turn) -> None:
+    def commit(self, turn: Turn, wait: Callable[[float], None] = time.sleep) -> None:
         """Write what came in and what a turn ends and starts; a crash leaves all of it or none.
 
         Returns when it is durable. Raises PlanConflict when the claim is lost, StoreError when the
         store fails, InvalidTransition when a change is not allowed; nothing is written then.
+        ``wait`` is called with seconds to wait while the store is away; what comes in meanwhile is
+        for the next turn.
         """
-        if turn.cancelling is not None:
-            self.move(PlanState.CANCELLING, turn.cancelling)
-        reports = [*self.incoming, *turn.ended, *map(_start, turn.starts)]
-        self._write(reports)
+        ends, self.incoming = self.incoming, []
+        try:
+            if turn.cancelling is not None:
+                self.move(PlanState.CANCELLING, turn.cancelling, wait)
+            delays = dict(turn.delays)
+            again = (_again(r, delays[r.uuid]) if r.uuid in delays else r for r in ends)
+            reports = [*again, *turn.ended, *map(_start, turn.starts)]
+            self._write(reports, wait)
+        except BaseException:
+            self.incoming[:0] = ends
+            raise
         self._tell(reports)
 
-    def move(self, new: PlanState, message: str | None) -> None:
+    def move(
+        self, new: PlanState, message: str | None, wait: Callable[[float], None] = time.sleep
+    ) -> None:
         """Change the state of the plan."""
-        self._move(new, message)
+        self._move(new, message, wait)
         self._tell_plan(message)
 
-    def _write(self, reports: Sequence[Report]) -> None:
+    def reserve(self, resources: Sequence[str]) -> None:
+        """Reserve what the plan works on, behind whoever did so before."""
+
+        def attempt() -> None:
+            self._store.reserve(self._plan, self._claim, resources, now=self._clock())
+
+        self._insistence.write(attempt, lambda: False)
+
+    def _write(self, reports: Sequence[Report], wait: Callable[[float], None] = time.sleep) -> None:
         for report in reports:
             check("action", report.uuid, report.old, report.state, Who.ENGINE)
+        now = self._clock()
+
+        def attempt() -> None:
+            self._store.commit(self._plan, self._claim, reports, now=now)
+
+        def is_written() -> bool:
+            self._store.beat(self._plan, self._claim, now=now)  # refuses if the claim is lost
+            found = {a.uuid: a.state for a in self._store.load_plan(self._plan).actions}
+            return all(found[report.uuid] is report.state for report in reports)
+
         if reports:
-            self._store.commit(self._plan, self._claim, reports, now=self._clock())
+            self._insistence.write(attempt, is_written, wait)
         for report in reports:
             self.states[report.uuid] = report.state
-        self.incoming.clear()
 
-    def _move(self, new: PlanState, message: str | None) -> None:
+    def _move(
+        self, new: PlanState, message: str | None, wait: Callable[[float], None] = time.sleep
+    ) -> None:
         check("plan", self._plan, self._plan_state, new, Who.ENGINE)
         now = self._clock()
-        self._store.move_claimed(self._plan, self._claim, new, now=now, message=message)
+
+        def attempt() -> None:
+            self._store.move_claimed(self._plan, self._claim, new, now=now, message=message)
+
+        def is_written() -> bool:
+            return self._store.load_plan(self._plan).state is new
+
+        self._insistence.write(attempt, is_written, wait)
         self._plan_state = new
 
     def _tell(self, reports: Sequence[Report]) -> None:
@@ -103,6 +146,7 @@ class Recorder:
         cancelling = self._plan_state is PlanState.CANCELLING
         # All is written before anybody hears of it: a listener may be what broke.
         self._write(reports)
+        self.incoming.clear()
         self._move(PlanState.CANCELLED if cancelling else PlanState.FAILED, reason)
         self._tell(reports)
         self._tell_plan(reason)
@@ -112,6 +156,12 @@ _LEFT_BEHIND = {
     ActionState.ONGOING: ActionState.UNKNOWN,
     ActionState.PENDING: ActionState.CANCELLED,
 }
+
+
+def _again(report: Report, delay_s: float) -> Report:
+    """Turn the report of an attempt that failed into one that says that there is another."""
+    message = f"{report.message or 'it failed'}; tried again in {delay_s:g} s"
+    return replace(report, state=ActionState.PENDING, message=message)
 
 
 def _start(uuid: str) -> Report:

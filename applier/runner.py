@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from applier import outcome
 from applier.contracts import Action as ActionPlugin
-from applier.contracts import Claimant, Cloud, Listener, Store, Wish
+from applier.contracts import Claimant, Cloud, Listener, Reservation, Store, Wish
 from applier.engines import Engine, Events
 from applier.errors import UnknownActionTypes
+from applier.heartbeat import Heartbeat
 from applier.recorder import Recorder
+from applier.scheduling.forecast import best_ranks, durations_of
+from applier.scheduling.policy import TypePolicy
+from applier.scheduling.resumption import was_cut_off
+from applier.scheduling.turn import Halt, Turn
 from applier.scheduling.verdict import OnFailure
-from applier.tasks import task_maker
-from applier.wishes import WishReader
+from applier.tasks import task_maker, workerless
+from applier.verifying import verify_all
+from applier.wishes import WishReader, can_follow
 from planner.graph import validate
 from planner.model import JOIN, ActionPlan
-from planner.states import PlanState
+from planner.states import OPEN, ActionState, PlanState
+
+#: Kinds of tokens that name what two plans must not work on at once.
+RESOURCES = ("instance", "node", "volume")
 
 
 class Runner:
     """Runs one plan once; an instance for each run.
 
-    ``plugins`` and ``options`` go by action type. ``on_failure`` holds for plans that say nothing
-    themselves. :meth:`pause` and :meth:`cancel` may be called before and while it runs, by any
-    thread and by signal handlers.
+    ``plugins``, ``options`` and ``policies`` go by action type. ``on_failure`` holds for plans that
+    say nothing themselves. While the store is away nothing starts, and for up to
+    ``store_patience_s`` seconds it is asked again. ``verify_patience_s`` is how long plugins may
+    take to say whether what was cut off is done. :meth:`pause` and :meth:`cancel` may be called
+    before and while it runs, by any thread and by signal handlers.
     """
 
     def __init__(
@@ -38,16 +49,22 @@ class Runner:
         cloud: Callable[[], Cloud],
         claimant: Claimant,
         options: Mapping[str, Mapping[str, Any]] | None = None,
+        policies: Mapping[str, TypePolicy] | None = None,
         on_failure: str = OnFailure.SKIP_DESCENDANTS,
         listeners: Iterable[Listener] = (),
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         wish_interval_s: float = 1.0,
+        heartbeat_interval_s: float = 5.0,
+        store_patience_s: float = 120.0,
+        verify_patience_s: float = 30.0,
     ) -> None:
         self._store, self._engine, self._plugins = store, engine, plugins
         self._cloud, self._options, self._claimant = cloud, options, claimant
+        self._policies = policies or {}
         self._on_failure = OnFailure(on_failure)
         self._listeners, self._clock = tuple(listeners), clock
-        self._wish_interval_s = wish_interval_s
+        self._wish_interval_s, self._heartbeat_interval_s = wish_interval_s, heartbeat_interval_s
+        self._store_patience_s, self._verify_patience_s = store_patience_s, verify_patience_s
         self._events: Events = queue.SimpleQueue()
 
     def pause(self, who: str = "the applier", why: str | None = None) -> None:
@@ -61,35 +78,115 @@ class Runner:
     def run(self, uuid: str) -> PlanState:
         """Run a PENDING plan; gives the state that it ended in, or PAUSED.
 
-        Actions that ended in an earlier run are left as they are. Raises UnknownActionTypes or
-        InvalidPlan before anything is changed, PlanConflict when the plan is not PENDING or is
-        taken away while it runs, StoreError when the record fails. Any other exception is a bug,
+        Actions that ended in an earlier run are left as they are; those that were cut off are
+        verified before anything starts. Raises UnknownActionTypes or InvalidPlan before anything is
+        changed, PlanConflict when the plan is not PENDING or is taken away while it runs,
+        StoreError when the record fails: the plan stays ONGOING then. Any other exception is a bug,
         and is raised after the plan was made FAILED.
         """
         plan = self._store.load_plan(uuid)
         plugins = self._resolve(plan)
         validate(plan.actions)
-        on_failure = OnFailure(plan.on_failure or self._on_failure)
         # Nobody wishes anything of a plan that nobody runs: these are of earlier runs. A skip that
-        # did not come to pass then is still wanted.
+        # did not come to pass then is still wanted, and a limit holds until there is another.
         earlier = self._store.wishes(uuid)
         claim = self._store.claim_plan(uuid, self._claimant, now=self._clock())
         plan = self._store.load_plan(uuid)
-        recorder = Recorder(self._store, plan, claim, clock=self._clock, listeners=self._listeners)
-        with recorder, self._wish_reader(plan, earlier):
-            stopped = self._engine.run(
-                plan,
-                recorder,
-                self._events,
-                make_task=task_maker(
-                    plan.actions, plugins, cloud=self._cloud, options=self._options
-                ),
-                on_failure=on_failure,
-                wishes=[wish for wish in earlier if wish.verb == "skip"],
-            )
-            state, message = outcome.fold(recorder.states.values(), stopped)
+        recorder = Recorder(
+            self._store,
+            plan,
+            claim,
+            clock=self._clock,
+            listeners=self._listeners,
+            patience_s=self._store_patience_s,
+        )
+        with recorder, self._heartbeat(uuid, claim):
+            plan = self._verified(plan, plugins, recorder)
+            foreign = self._reserved(plan, recorder)
+            with self._wish_reader(plan, earlier, foreign):
+                halt = self._run_engine(plan, plugins, recorder, earlier, foreign)
+            state, message = outcome.fold(recorder.states.values(), halt)
             recorder.move(state, message)
         return state
+
+    def _run_engine(
+        self,
+        plan: ActionPlan,
+        plugins: Mapping[str, type[ActionPlugin]],
+        recorder: Recorder,
+        earlier: Iterable[Wish],
+        foreign: Iterable[Reservation],
+    ) -> Halt | None:
+        without = workerless(plan.actions, plugins)
+        return self._engine.run(
+            plan,
+            recorder,
+            self._events,
+            make_task=task_maker(
+                plan.actions,
+                plugins,
+                cloud=self._cloud,
+                options=self._options,
+                policies=self._policies,
+                cut_off=self._cut_off(plan),
+            ),
+            on_failure=OnFailure(plan.on_failure or self._on_failure),
+            ranks=self._ranks(plan, without),
+            policies=self._policies,
+            workerless=without,
+            foreign=foreign,
+            wishes=[w for w in earlier if w.verb in ("skip", "limit") and can_follow(plan.uuid, w)],
+        )
+
+    def _ranks(self, plan: ActionPlan, without: Collection[str]) -> Mapping[str, int]:
+        """Give the ranks of the forecast, so that what was predicted is what runs."""
+        estimates = {
+            name: policy.estimate_s
+            for name, policy in self._policies.items()
+            if policy.estimate_s is not None
+        }
+        return best_ranks(
+            plan.actions,
+            durations_of(plan.actions, estimates),
+            limits=plan.limits,
+            max_workers=self._engine.max_workers,
+            workerless=without,
+        )
+
+    def _verified(
+        self, plan: ActionPlan, plugins: Mapping[str, type[ActionPlugin]], recorder: Recorder
+    ) -> ActionPlan:
+        """Settle what was cut off, on record; gives the plan as it is then."""
+        reports = verify_all(
+            plan.actions,
+            plugins,
+            cloud=self._cloud,
+            options=self._options,
+            patience_s=self._verify_patience_s,
+        )
+        if not reports:
+            return plan
+        recorder.commit(Turn(ended=reports))
+        return self._store.load_plan(plan.uuid)
+
+    def _cut_off(self, plan: ActionPlan) -> set[str]:
+        """Give those that are to run again, and of whose last attempt nobody knows what it did."""
+        again = [a.uuid for a in plan.actions if a.state is ActionState.PENDING and a.attempts]
+        return {uuid for uuid in again if was_cut_off(self._store.attempts(plan.uuid, uuid))}
+
+    def _reserved(self, plan: ActionPlan, recorder: Recorder) -> tuple[Reservation, ...]:
+        """Reserve what is left to work on; gives what other plans reserved before."""
+        wanted = {
+            token: None
+            for action in plan.actions
+            if action.state in OPEN
+            for token in action.tokens
+            if token.partition(":")[0] in RESOURCES
+        }
+        if not wanted:
+            return ()
+        recorder.reserve(list(wanted))
+        return tuple(self._store.held_by_others(plan.uuid))
 
     def _resolve(self, plan: ActionPlan) -> dict[str, type[ActionPlugin]]:
         """Give the plugin of each action type of the plan; raises UnknownActionTypes."""
@@ -99,11 +196,24 @@ class Runner:
             raise UnknownActionTypes(plan.uuid, needed - known, known)
         return {name: self._plugins[name] for name in needed}
 
-    def _wish_reader(self, plan: ActionPlan, earlier: Sequence[Wish]) -> WishReader:
+    def _heartbeat(self, plan: str, claim: str) -> Heartbeat:
+        return Heartbeat(
+            self._store,
+            plan,
+            claim,
+            events=self._events,
+            clock=self._clock,
+            interval_s=self._heartbeat_interval_s,
+        )
+
+    def _wish_reader(
+        self, plan: ActionPlan, earlier: Sequence[Wish], foreign: tuple[Reservation, ...]
+    ) -> WishReader:
         return WishReader(
             self._store,
             plan.uuid,
             after=max((wish.number for wish in earlier), default=0),
             events=self._events,
             interval_s=self._wish_interval_s,
+            foreign=foreign,
         )

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from taskflow import task
 
 from applier.contracts import Action as ActionPlugin
-from applier.contracts import ActionContext, Cloud, Report
+from applier.contracts import ActionContext, Cloud, Report, Verified
 from applier.errors import ActionFailed, AlreadyDone
+from applier.scheduling.policy import TypePolicy, timeout_s
+from applier.scheduling.resumption import in_doubt
 from planner.model import Action
 from planner.states import ActionState, Outcome
 
@@ -54,10 +56,16 @@ class Output:
         return kept.decode(errors="ignore") or None
 
 
+_Ending = tuple[ActionState, Outcome | None, str | None]
+
+
 class ActionTask(task.Task):
     """Runs one action; :meth:`execute` is called in a worker, and gives a report, always.
 
-    Made by copying, because the constructor reads signatures, and costs twenty times as much.
+    ``waits_s`` is for how long it does nothing but wait (it is not executed then), ``limit_s``
+    after how long it is told to stop. ``cut_off`` says that of an attempt before this one nobody
+    knows what it did. Made by copying, because the constructor reads signatures, and costs twenty
+    times as much.
     """
 
     action: Action
@@ -65,6 +73,31 @@ class ActionTask(task.Task):
     cloud: Callable[[], Cloud]
     options: Mapping[str, Any]
     stop: threading.Event
+    waits_s: float | None
+    limit_s: float | None
+    cut_off: bool
+    timed_out = False
+    broke = False
+    work: ActionPlugin | None = None
+
+    def renew(self) -> None:
+        """Make it ready for another attempt."""
+        self.cut_off = self.cut_off or self.broke
+        self.stop, self.timed_out, self.work = threading.Event(), False, None
+
+    def time_out(self) -> None:
+        """Tell it to stop because its time is over; how it ends is looked at afterwards."""
+        self.timed_out = True
+        self.stop.set()
+
+    def abort(self) -> None:
+        """Call the plugin's abort, where there is anything to abort."""
+        if self.work is not None:
+            try:
+                self.work.abort()
+            except BaseException:
+                # A plugin may raise anything; its end is told by execute alone.
+                LOG.exception("Action %s: abort broke", self.action.uuid)
 
     def execute(self) -> Report:
         """Do the action; touches no store and raises nothing."""
@@ -77,6 +110,9 @@ class ActionTask(task.Task):
             LOG.exception("Action %s (%s) broke", self.action.uuid, self.action.action_type)
             state, outcome = ActionState.FAILED, Outcome.ERROR
             message = "".join(traceback.format_exception_only(error)).strip()
+        if self.timed_out and state is ActionState.FAILED:
+            state, outcome, message = self._look(message)
+        self.broke = outcome is Outcome.ERROR
         return Report(
             uuid=self.action.uuid,
             old=ActionState.ONGOING,
@@ -86,25 +122,60 @@ class ActionTask(task.Task):
             output=output.text(),
         )
 
-    def _perform(self, output: Output) -> tuple[ActionState, Outcome | None, str | None]:
+    def _perform(self, output: Output) -> _Ending:
         if self.stop.is_set():
-            return ActionState.CANCELLED, None, "aborted before it began"
+            return self._stopped("before it began")
         context = ActionContext(cloud=self.cloud, output=output.write, options=self.options)
         try:
-            work = self.plugin(self.action.input_parameters, context)
+            work = self.work = self.plugin(self.action.input_parameters, context)
             work.precheck()
             outcome: object = work.execute(self.stop)
         except AlreadyDone as reason:
+            if self.cut_off:
+                return self._done_before(str(reason))
             return ActionState.SKIPPED, Outcome.OK, str(reason) or "there was nothing to do"
         except ActionFailed as reason:
             if self.stop.is_set():
-                return ActionState.CANCELLED, None, f"aborted: {reason}"
+                return self._stopped(str(reason))
             return ActionState.FAILED, Outcome.FAILED, str(reason) or "it gave no reason"
+        if outcome is Outcome.OK and self.cut_off:
+            return self._done_before("it found nothing to do")
         if isinstance(outcome, Outcome) and outcome in _DONE:
             return ActionState.SUCCEEDED, outcome, None
         name = f"{self.plugin.__module__}.{self.plugin.__qualname__}"
         message = f"{name} returned {outcome!r}: accepted is an Outcome, {', '.join(sorted(_DONE))}"
         return ActionState.FAILED, Outcome.ERROR, f"{message}; failure is raised"
+
+    def _stopped(self, how: str) -> _Ending:
+        if self.timed_out:
+            return ActionState.FAILED, Outcome.FAILED, how
+        text = "aborted " if how.startswith("before") else "aborted: "
+        return ActionState.CANCELLED, None, text + how
+
+    def _done_before(self, reason: str) -> _Ending:
+        message = f"an attempt that was cut off had done it: {reason}"
+        return ActionState.SUCCEEDED, Outcome.CHANGED, message
+
+    def _look(self, message: str | None) -> _Ending:
+        """Say how an attempt ended whose time was over: what the world says decides."""
+        found = verified(self.work.verify) if self.work is not None else Verified.NOT_DONE
+        text = f"timed out after {self.limit_s or 0:g} s"
+        if found is Verified.DONE:
+            return ActionState.SUCCEEDED, Outcome.CHANGED, f"{text}; verified: its work is done"
+        if found is Verified.IN_DOUBT:
+            return ActionState.UNKNOWN, None, f"{text}; {in_doubt(self.action)}"
+        return ActionState.FAILED, Outcome.ERROR, f"{text}: {message}"
+
+
+def verified(look: Callable[[], Verified]) -> Verified:
+    """Let a plugin look whether its work is done; whatever it raises means that nobody can say."""
+    try:
+        found = look()
+    except BaseException:
+        # A plugin may raise anything, SystemExit too.
+        LOG.exception("An action cannot be verified")
+        return Verified.IN_DOUBT
+    return found if isinstance(found, Verified) else Verified.IN_DOUBT
 
 
 class JoinTask(task.Task):
@@ -118,17 +189,42 @@ _ACTION_TASK = ActionTask("action")
 _JOIN_TASK = JoinTask("join")
 
 
+def waits_s(action: Action, plugin: type[ActionPlugin]) -> float | None:
+    """Give for how many seconds an action does nothing but wait, or None if it does work."""
+    try:
+        seconds = plugin.waits_s(action.input_parameters)
+    except BaseException:
+        # A plugin may raise anything; executed, it will say what the matter is.
+        LOG.exception("Action %s (%s): waits_s broke", action.uuid, action.action_type)
+        return None
+    return seconds if seconds is not None and seconds >= 0 else None
+
+
+def workerless(actions: Iterable[Action], plugins: Mapping[str, type[ActionPlugin]]) -> set[str]:
+    """Give the actions that only wait, and do not count against ``max_workers`` while they do."""
+    return {
+        action.uuid
+        for action in actions
+        if (plugin := plugins.get(action.action_type)) is not None
+        and not plugin.TAKES_WORKER
+        and waits_s(action, plugin) is not None
+    }
+
+
 def task_maker(
     actions: Iterable[Action],
     plugins: Mapping[str, type[ActionPlugin]],
     *,
     cloud: Callable[[], Cloud],
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    policies: Mapping[str, TypePolicy] | None = None,
+    cut_off: Collection[str] = (),
 ) -> Callable[[str], task.Task]:
     """Give the function that makes the task for an action's uuid, or for the name of a join.
 
-    ``plugins`` and ``options`` go by action type. An action whose type has no plugin (a plan's own
-    join) gets the task of a join.
+    ``plugins``, ``options`` and ``policies`` go by action type. An action whose type has no plugin
+    (a plan's own join) gets the task of a join. ``cut_off`` are those whose last attempt did not
+    get to tell what it did.
     """
     known = {a.uuid: a for a in actions if a.action_type in plugins}
 
@@ -140,6 +236,9 @@ def task_maker(
             made.action, made.plugin, made.cloud = action, plugins[action.action_type], cloud
             made.options = (options or {}).get(action.action_type, {})
             made.stop = threading.Event()
+            made.waits_s = waits_s(action, made.plugin)
+            made.limit_s = timeout_s(action, policies or {})
+            made.cut_off = name in cut_off
         return made
 
     return make

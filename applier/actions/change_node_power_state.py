@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import Action, Stop
+from applier.contracts import Action, Stop, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Effect, Touch
 from planner.states import Outcome
@@ -24,6 +24,7 @@ class ChangeNodePowerState(Action):
     TYPE = "change_node_power_state"
     #: It sets a state: twice is once.
     RERUN_SAFE = True
+    REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.TEXT, "state": {"enum": list(_EFFECTS)}},
         optional={
@@ -63,5 +64,23 @@ class ChangeNodePowerState(Action):
     def execute(self, stop: Stop) -> Outcome:
         """Switch it."""
         host, power = resource(self.parameters, ""), self.parameters["state"]
+        self.context.cloud().set_host_power(host, power, stop)
+        return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Look how the host is."""
+        known = self.context.cloud().host(resource(self.parameters, ""))
+        if known is None:
+            return Verified.IN_DOUBT
+        done = known["power"] == self.parameters["state"]
+        return Verified.DONE if done else Verified.NOT_DONE
+
+    def revert(self, stop: Stop) -> Outcome:
+        """Switch it back."""
+        host = resource(self.parameters, "")
+        power = "off" if self.parameters["state"] == "on" else "on"
+        known = self.context.cloud().host(host)
+        if known is not None and known["power"] == power:
+            return Outcome.OK
         self.context.cloud().set_host_power(host, power, stop)
         return Outcome.CHANGED

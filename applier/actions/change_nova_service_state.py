@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import Action, Stop
+from applier.contracts import Action, Stop, Verified
 from applier.errors import AlreadyDone
 from planner.model import Effect, Touch
 from planner.states import Outcome
@@ -30,6 +30,7 @@ class ChangeNovaServiceState(Action):
     TYPE = "change_nova_service_state"
     #: It sets a state: twice is once.
     RERUN_SAFE = True
+    REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.TEXT, "state": {"enum": list(_STATES)}},
         optional={
@@ -71,6 +72,24 @@ class ChangeNovaServiceState(Action):
         host, status = self._wanted()
         reason = self.parameters.get("disabled_reason") if status == "disabled" else None
         self.context.cloud().set_service_status(host, status, reason, stop)
+        return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Look how the service is."""
+        host, status = self._wanted()
+        service = self.context.cloud().service(host)
+        if service is None:
+            return Verified.IN_DOUBT
+        return Verified.DONE if service["status"] == status else Verified.NOT_DONE
+
+    def revert(self, stop: Stop) -> Outcome:
+        """Set the other status, without a reason."""
+        host, status = self._wanted()
+        before = "disabled" if status == "enabled" else "enabled"
+        service = self.context.cloud().service(host)
+        if service is not None and service["status"] == before:
+            return Outcome.OK
+        self.context.cloud().set_service_status(host, before, None, stop)
         return Outcome.CHANGED
 
     def _wanted(self) -> tuple[str, str]:

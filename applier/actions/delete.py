@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import Action, Stop
+from applier.contracts import Action, Stop, Verified
 from applier.errors import AlreadyDone
 from planner.model import Touch
 from planner.states import Outcome
@@ -48,3 +48,8 @@ class Delete(Action):
         """Remove it."""
         self.context.cloud().delete_instance(self.parameters["resource_id"], stop)
         return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Look whether it is there."""
+        there = self.context.cloud().instance(self.parameters["resource_id"])
+        return Verified.DONE if there is None else Verified.NOT_DONE

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import Action, Stop
+from applier.contracts import Action, Stop, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Effect, Touch
 from planner.states import Outcome
@@ -19,6 +19,7 @@ class Migrate(Action):
     TYPE = "migrate"
     #: What was moved is found by the precheck, and the cloud refuses two moves of one at once.
     RERUN_SAFE = True
+    REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {
             "resource_id": schemas.INSTANCE_ID,
@@ -99,5 +100,32 @@ class Migrate(Action):
             self.parameters["migration_type"] == "live",
             stop,
         )
+        self.context.output(f"{resource(self.parameters, 'instance')} is on {host}\n")
+        return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Look where it is: on the destination, or, without one, anywhere but on the source."""
+        instance = self.context.cloud().instance(self.parameters["resource_id"])
+        if instance is None or instance["host"] is None:
+            return Verified.IN_DOUBT
+        source = self.parameters["source_node"]
+        destination = self.parameters.get("destination_node")
+        if instance["host"] == destination:
+            return Verified.DONE
+        if instance["host"] == source:
+            return Verified.NOT_DONE
+        return Verified.IN_DOUBT if destination else Verified.DONE
+
+    def revert(self, stop: Stop) -> Outcome:
+        """Move it back to the source, from wherever it is: live if it can be."""
+        source, instance_id = self.parameters["source_node"], self.parameters["resource_id"]
+        instance = self.context.cloud().instance(instance_id)
+        if instance is None:
+            name = resource(self.parameters, "instance")
+            raise ActionFailed(f"{name} cannot move back to {source}: it does not exist any more")
+        if instance["host"] == source:
+            return Outcome.OK
+        live = self.parameters["migration_type"] == "live" and instance["status"] == "ACTIVE"
+        host = self.context.cloud().migrate(instance_id, source, live, stop)
         self.context.output(f"{resource(self.parameters, 'instance')} is on {host}\n")
         return Outcome.CHANGED

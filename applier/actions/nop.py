@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text
-from applier.contracts import Action, Stop
+from applier.contracts import Action, Stop, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.states import Outcome
 
@@ -58,3 +58,7 @@ class Nop(Action):
         if self.parameters.get("fail_post_condition"):
             raise ActionFailed("this nop was asked to fail after its work (fail_post_condition)")
         return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Nothing is lost by doing nothing again."""
+        return Verified.NOT_DONE

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import Action, Stop
+from applier.contracts import Action, Stop, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Touch
 from planner.states import Outcome
@@ -59,3 +59,11 @@ class Resize(Action):
         """Resize it."""
         self.context.cloud().resize(self.parameters["resource_id"], self.parameters["flavor"], stop)
         return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Look which flavor it has."""
+        instance = self.context.cloud().instance(self.parameters["resource_id"])
+        if instance is None:
+            return Verified.IN_DOUBT
+        done = instance["flavor"] == self.parameters["flavor"]
+        return Verified.DONE if done else Verified.NOT_DONE

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import Action, Stop
+from applier.contracts import Action, Stop, Verified
 from applier.errors import AlreadyDone
 from planner.model import Touch
 from planner.states import Outcome
@@ -50,3 +50,10 @@ class Shelve(Action):
         """Shelve it."""
         self.context.cloud().set_instance_status(self.parameters["resource_id"], "SHELVED", stop)
         return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Look whether it is SHELVED."""
+        instance = self.context.cloud().instance(self.parameters["resource_id"])
+        if instance is None:
+            return Verified.IN_DOUBT
+        return Verified.DONE if instance["status"] == "SHELVED" else Verified.NOT_DONE

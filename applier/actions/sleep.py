@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier.actions import schemas
-from applier.contracts import Action, Stop
+from applier.contracts import Action, Stop, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
@@ -39,6 +39,11 @@ class Sleep(Action):
         duration = cls.estimate(parameters)
         return "sleep" if duration is None else f"sleep {duration:g} s"
 
+    @classmethod
+    def waits_s(cls, parameters: Mapping[str, Any]) -> float | None:
+        """Give the duration: it does nothing else."""
+        return cls.estimate(parameters)
+
     def execute(self, stop: Stop) -> Outcome:
         """Wait, without looking at the clock until the end."""
         duration = self.parameters["duration"]
@@ -47,3 +52,7 @@ class Sleep(Action):
             passed = time.monotonic() - began
             raise ActionFailed(f"stopped after {passed:.1f} s of {duration:g} s")
         return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Nothing is lost by waiting again."""
+        return Verified.NOT_DONE

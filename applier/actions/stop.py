@@ -19,6 +19,7 @@ class Stop(contracts.Action):
     TYPE = "stop"
     #: What is SHUTOFF is found by the precheck.
     RERUN_SAFE = True
+    REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.INSTANCE_ID},
         optional={"resource_name": schemas.RESOURCE_NAME},
@@ -49,4 +50,21 @@ class Stop(contracts.Action):
     def execute(self, stop: contracts.Stop) -> Outcome:
         """Stop it."""
         self.context.cloud().set_instance_status(self.parameters["resource_id"], "SHUTOFF", stop)
+        return Outcome.CHANGED
+
+    def verify(self) -> contracts.Verified:
+        """Look whether it is SHUTOFF."""
+        instance = self.context.cloud().instance(self.parameters["resource_id"])
+        if instance is None:
+            return contracts.Verified.IN_DOUBT
+        done = instance["status"] == "SHUTOFF"
+        return contracts.Verified.DONE if done else contracts.Verified.NOT_DONE
+
+    def revert(self, stop: contracts.Stop) -> Outcome:
+        """Start it again."""
+        instance_id = self.parameters["resource_id"]
+        instance = self.context.cloud().instance(instance_id)
+        if instance is not None and instance["status"] == "ACTIVE":
+            return Outcome.OK
+        self.context.cloud().set_instance_status(instance_id, "ACTIVE", stop)
         return Outcome.CHANGED

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, touch
-from applier.contracts import Action, Stop
+from applier.contracts import Action, Stop, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Effect, Touch
 from planner.states import Outcome
@@ -22,6 +22,7 @@ class TurnHostToAcpiS3State(Action):
     TYPE = "turn_host_to_acpi_s3_state"
     #: It sets a state: twice is once.
     RERUN_SAFE = True
+    REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.TEXT},
         optional={
@@ -57,4 +58,20 @@ class TurnHostToAcpiS3State(Action):
     def execute(self, stop: Stop) -> Outcome:
         """Suspend it."""
         self.context.cloud().set_host_power(resource(self.parameters, ""), "suspended", stop)
+        return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Look whether the host is suspended."""
+        known = self.context.cloud().host(resource(self.parameters, ""))
+        if known is None:
+            return Verified.IN_DOUBT
+        return Verified.DONE if known["power"] == "suspended" else Verified.NOT_DONE
+
+    def revert(self, stop: Stop) -> Outcome:
+        """Switch it on again."""
+        host = resource(self.parameters, "")
+        known = self.context.cloud().host(host)
+        if known is not None and known["power"] == "on":
+            return Outcome.OK
+        self.context.cloud().set_host_power(host, "on", stop)
         return Outcome.CHANGED

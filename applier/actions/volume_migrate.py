@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import Action, Stop
-from applier.errors import AlreadyDone
+from applier.contracts import Action, Stop, Verified
+from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Touch
 from planner.states import Outcome
 
@@ -23,12 +23,14 @@ _WAYS = {
 class VolumeMigrate(Action):
     """Move a volume to the pool ``destination_node`` (migrate), or make it ``destination_type``.
 
-    ``retype`` changes the volume, ``swap`` puts a new one of that type in its place.
+    ``retype`` changes the volume, ``swap`` puts a new one of that type in its place. It can be
+    undone where ``source_node`` or ``source_type`` says how it was.
     """
 
     TYPE = "volume_migrate"
     #: What is there already is found by the precheck.
     RERUN_SAFE = True
+    REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {
             "resource_id": {**schemas.UUID, "description": "UUID of the volume"},
@@ -37,6 +39,8 @@ class VolumeMigrate(Action):
         optional={
             "destination_node": {**schemas.TEXT_OR_NULL, "description": "pool, for migrate"},
             "destination_type": {**schemas.TEXT_OR_NULL, "description": "for retype and swap"},
+            "source_node": {**schemas.TEXT_OR_NULL, "description": "pool before, to undo it"},
+            "source_type": {**schemas.TEXT_OR_NULL, "description": "type before, to undo it"},
             "resource_name": schemas.RESOURCE_NAME,
         },
         examples=[
@@ -94,5 +98,27 @@ class VolumeMigrate(Action):
         key, field, _ = _WAYS[self.parameters["migration_type"]]
         destination = self.parameters[key]
         pool, volume_type = (destination, None) if field == "pool" else (None, destination)
+        self.context.cloud().migrate_volume(self.parameters["resource_id"], pool, volume_type, stop)
+        return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Look where it is, or of which type."""
+        key, field, _ = _WAYS[self.parameters["migration_type"]]
+        volume = self.context.cloud().volume(self.parameters["resource_id"])
+        if volume is None:
+            return Verified.IN_DOUBT
+        return Verified.DONE if volume[field] == self.parameters[key] else Verified.NOT_DONE
+
+    def revert(self, stop: Stop) -> Outcome:
+        """Move or retype it back to where it is said to have been."""
+        key, field, _ = _WAYS[self.parameters["migration_type"]]
+        before = self.parameters.get(key.replace("destination", "source"))
+        name = resource(self.parameters, "volume")
+        if before is None:
+            raise ActionFailed(f"nobody said which {field} {name} had before")
+        volume = self.context.cloud().volume(self.parameters["resource_id"])
+        if volume is not None and volume[field] == before:
+            return Outcome.OK
+        pool, volume_type = (before, None) if field == "pool" else (None, before)
         self.context.cloud().migrate_volume(self.parameters["resource_id"], pool, volume_type, stop)
         return Outcome.CHANGED

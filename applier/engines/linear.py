@@ -7,21 +7,39 @@ nothing but run actions, and put their reports into its queue.
 
 from __future__ import annotations
 
+import queue
+import time
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from taskflow import exceptions, states, storage, task
 from taskflow import flow as taskflow_flow
 from taskflow.engines import base
 
-from applier.contracts import Report, Wish
-from applier.engines import Events
+from applier.contracts import Report, Reservation, Wish
+from applier.engines import Event, Events, Foreign
+from applier.engines.running import Running
+from applier.engines.timers import Timer, Timers
 from applier.engines.workers import Workers
+from applier.errors import PlanConflict
 from applier.recorder import Recorder
-from applier.scheduling.scheduler import Scheduler, Stopped, Turn
+from applier.scheduling.scheduler import Scheduler
+from applier.scheduling.turn import Halt, Stopped, Turn
 from planner.states import WELL, ActionState
 
 _REQUIRED = ("schedule", "recorder", "events", "max_workers")
+#: Seconds that an action has to end in, once it was told to stop, unless the option says others.
+GRACE_S = 30.0
+
+
+@dataclass(kw_only=True, slots=True)
+class _News:
+    """What came in since the last turn, besides ends."""
+
+    wishes: list[Wish] = field(default_factory=list)
+    elapsed: list[str] = field(default_factory=list)
+    foreign: tuple[Reservation, ...] | None = None
 
 
 class LinearEngine(base.Engine):
@@ -29,11 +47,13 @@ class LinearEngine(base.Engine):
 
     Options: ``schedule`` makes the Scheduler from the links of the flow, so that what runs is the
     flow; ``recorder`` writes each turn; ``events`` is the queue (``queue.SimpleQueue``) into which
-    anybody may put a Wish; ``max_workers``; ``wishes``, those to begin with.
+    anybody may put a Wish; ``max_workers``; ``wishes`` and ``foreign`` reservations, those to begin
+    with; ``grace_s``, after which an action that was told to stop is given up; ``clock``, in
+    seconds.
 
     Work begins only after the commit that holds its start, and an end is durable before anything
     that depends on it starts. When the recorder raises, nothing new starts; what runs is told to
-    stop and awaited; then :meth:`run` raises.
+    stop and awaited, for as long as the grace; then :meth:`run` raises.
     """
 
     def __init__(self, flow: Any, flow_detail: Any, backend: Any, options: Any) -> None:
@@ -46,7 +66,9 @@ class LinearEngine(base.Engine):
         self._recorder: Recorder = self._options["recorder"]
         self._tasks: dict[str, Any] = {}
         self._scheduler: Scheduler | None = None
-        self._busy: set[str] = set()
+        self._clock = self._options.get("clock", time.monotonic)
+        self._timers = Timers(self._clock)
+        self._news = _News()
         self._turns = 0
 
     @property
@@ -62,9 +84,9 @@ class LinearEngine(base.Engine):
         return {"turns": self._turns, "examined": self._scheduler.examined}
 
     @property
-    def stopped(self) -> Stopped | None:
+    def halt(self) -> Halt | None:
         """Why nothing new started, if something kept it."""
-        return self._scheduler.stopped if self._scheduler else None
+        return self._scheduler.halt if self._scheduler else None
 
     def compile(self) -> None:
         """Read tasks and links out of the flow.
@@ -114,56 +136,93 @@ class LinearEngine(base.Engine):
         result = states.FAILURE
         try:
             with Workers(self._options["max_workers"], self._events.put) as workers:
+                grace_s = self._options.get("grace_s", GRACE_S)
+                running = Running(self._tasks, workers, self._timers, grace_s=grace_s)
                 try:
-                    wishes = [*self._options.get("wishes", ()), *self._receive(wait=False)]
-                    self._carry_out(scheduler.begin(wishes), workers)
-                    while not scheduler.done:
-                        wishes = self._receive()
-                        turn = scheduler.turn(self._recorder.incoming, wishes)
-                        self._carry_out(turn, workers)
+                    self._loop(scheduler, running, workers)
                 finally:
-                    self._await_running()
+                    self._await_running(running)
             result = _flow_state(scheduler)
         finally:
             if result == states.SUSPENDED:
                 self._change_state(states.SUSPENDING)
             self._change_state(result)
 
-    def _receive(self, wait: bool = True) -> list[Wish]:
-        """Give the wishes that came in; ends go to the recorder. Waits until anything comes."""
-        wishes: list[Wish] = []
-        while wait or not self._events.empty():
-            event = self._events.get()
-            wait = False
-            if isinstance(event, Report):
-                self._busy.discard(event.uuid)
-                self._recorder.incoming.append(event)
-            elif event is not None:
-                wishes.append(event)
-        return wishes
+    def _loop(self, scheduler: Scheduler, running: Running, workers: Workers) -> None:
+        self._news.wishes += self._options.get("wishes", ())
+        if not self._events.empty():
+            self._gather(running)
+        first, self._news = self._news, _News()
+        foreign = self._options.get("foreign", ()) if first.foreign is None else first.foreign
+        self._carry_out(scheduler.begin(first.wishes, foreign), running, workers)
+        while not scheduler.done:
+            self._gather(running)
+            news, self._news = self._news, _News()
+            turn = scheduler.turn(
+                self._recorder.incoming, news.wishes, elapsed=news.elapsed, foreign=news.foreign
+            )
+            self._carry_out(turn, running, workers)
 
-    def _carry_out(self, turn: Turn, workers: Workers) -> None:
+    def _gather(self, running: Running, most_s: float | None = None) -> None:
+        """Wait until anything comes, or a timer is due, or ``most_s`` seconds; take it all in."""
+        left = [s for s in (most_s, self._timers.left_s()) if s is not None]
+        try:
+            event = self._events.get(timeout=min(*left, _LONGEST_S)) if left else self._events.get()
+            self._take_in(event, running)
+            while not self._events.empty():
+                self._take_in(self._events.get(), running)
+        except queue.Empty:
+            pass  # a timer
+        for timer in self._timers.due() if left else ():
+            if timer.kind == "delay":
+                self._news.elapsed.append(timer.uuid)
+            elif (report := running.due(timer)) is not None:
+                self._recorder.incoming.append(report)
+
+    def _take_in(self, event: Event, running: Running) -> None:
+        if isinstance(event, Report):
+            if running.ended(event):
+                self._recorder.incoming.append(event)
+        elif isinstance(event, Wish):
+            self._news.wishes.append(event)
+        elif isinstance(event, Foreign):
+            self._news.foreign = event.reservations
+        elif isinstance(event, PlanConflict):
+            raise event
+
+    def _carry_out(self, turn: Turn, running: Running, workers: Workers) -> None:
         """Write the turn, then do it."""
         self._turns += 1
         ended = [*self._recorder.incoming, *turn.ended]
-        self._recorder.commit(turn)
+        self._recorder.commit(turn, lambda seconds: self._linger(running, seconds))
+        if turn.max_workers is not None:
+            workers.maximum = turn.max_workers
+        for uuid, seconds in turn.delays:
+            self._tasks[uuid].renew()
+            self._timers.set(Timer("delay", uuid), seconds)
         for uuid in turn.starts:
-            workers.grow(len(self._busy) + 1)
-            self._busy.add(uuid)
-            workers.submit(self._tasks[uuid].execute)
-        self._stop(turn.stops)
+            running.start(uuid)
+        for uuid in turn.stops:
+            if (report := running.stop(uuid)) is not None:
+                self._recorder.incoming.append(report)
+                self._events.put(None)
         if len(self.atom_notifier):
             self._notify(ended, turn.starts)
 
-    def _stop(self, uuids: Iterable[str]) -> None:
-        for uuid in uuids:
-            self._tasks[uuid].stop.set()
+    def _linger(self, running: Running, seconds: float) -> None:
+        """Wait for the store; whatever comes in meanwhile is for the turn after."""
+        end = self._clock() + seconds
+        while (left := end - self._clock()) > 0:
+            self._gather(running, left)
 
-    def _await_running(self) -> None:
+    def _await_running(self, running: Running) -> None:
         """After an exception: let nothing run on behind the back of whoever hears of it."""
-        self._stop(self._busy)
-        while self._busy:
-            self._receive()
+        running.stop_all()
+        while running:
+            try:
+                self._gather(running)
+            except PlanConflict:
+                continue  # that is known, or does not matter any more
 
     def _change_state(self, state: str) -> None:
         changed, old = self._storage.change_flow_state(state)
@@ -185,6 +244,10 @@ class LinearEngine(base.Engine):
         for uuid in starts:
             details = {"task_name": uuid, "task_uuid": uuid, "old_state": states.PENDING}
             self.atom_notifier.notify(states.RUNNING, details)
+
+
+#: The longest time that a thread waits at once: there are limits to what it can be asked for.
+_LONGEST_S = 3600.0
 
 
 def _flow_state(scheduler: Scheduler) -> Any:

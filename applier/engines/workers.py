@@ -17,17 +17,24 @@ class Workers:
     """
 
     def __init__(self, maximum: int, done: Callable[[Any], None]) -> None:
-        self._maximum, self._done = maximum, done
+        #: How many may work at once; when it is lowered, no thread ends by that.
+        self.maximum = maximum
+        self._done = done
         self._work: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._given_up = 0
 
     def grow(self, number: int) -> None:
         """Have so many threads, or as many as may be; raises RuntimeError if one cannot start."""
-        while len(self._threads) < min(number, self._maximum):
+        while len(self._threads) < min(number, self.maximum) + self._given_up:
             name = f"action-worker-{len(self._threads) + 1}"
             thread = threading.Thread(target=self._loop, name=name, daemon=True)
             thread.start()
             self._threads.append(thread)
+
+    def replace(self) -> None:
+        """Count one thread as given up: there may be another in its place."""
+        self._given_up += 1
 
     def submit(self, work: Callable[[], Any]) -> None:
         """Have work done by the next thread that is free."""

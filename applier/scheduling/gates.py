@@ -8,6 +8,9 @@ wakes in vain; what needs no token that has a limit is examined once. An action 
 ``PATIENCE`` times in vain becomes the collector: it keeps its tokens as they come free, so that
 actions of a worse rank which need only one of them cannot starve it. There is one collector at a
 time, hence no two that wait for each other.
+
+Limits may change while actions wait and run: what holds more than it may now keeps it until it is
+released. What is lost (:meth:`Gates.lose`) gives back its worker and keeps its tokens for ever.
 """
 
 from __future__ import annotations
@@ -24,10 +27,23 @@ PATIENCE = 16
 class _Waiting:
     """One action, from its submission until its release."""
 
-    __slots__ = ("blocked_by", "examined", "key", "tokens")
+    __slots__ = (
+        "all_tokens",
+        "blocked_by",
+        "examined",
+        "key",
+        "number",
+        "rank",
+        "tokens",
+        "worker",
+    )
 
-    def __init__(self, key: str, tokens: tuple[str, ...]) -> None:
-        self.key, self.tokens = key, tokens
+    def __init__(self, key: str, all_tokens: Iterable[str], worker: bool) -> None:
+        self.key, self.all_tokens, self.worker = key, all_tokens, worker
+        #: Those that have a limit, each once.
+        self.tokens: tuple[str, ...] = ()
+        self.rank: float = 0
+        self.number = 0
         self.examined = 0
         #: The token that it was found to lack when it was examined last.
         self.blocked_by: str | None = None
@@ -49,16 +65,20 @@ class Gates:
         self, limits: Mapping[str, int], max_workers: int, *, patience: int = PATIENCE
     ) -> None:
         for name, number in {**limits, "max_workers": max_workers}.items():
-            if number < 1:
-                raise ValueError(f"limit {name} is {number}: a limit is at least 1")
+            _check_limit(name, number)
         self._limits, self._patience = dict(limits), patience
-        #: Workers that have nothing to do.
+        self._max_workers = max_workers
+        #: Workers that have nothing to do; below 0 when there are more than there may be now.
         self.idle = max_workers
         #: How many actions were looked at so far: what the work of the gates is measured by.
         self.examined = 0
         self._free: dict[str, int] = {}
         self._known: dict[str, _Waiting] = {}
+        self._holders: dict[str, _Waiting] = {}
+        self._lost: dict[str, _Waiting] = {}
         self._ready: list[_Place] = []
+        #: Ready as well, but in need of no worker.
+        self._ready_without: list[_Place] = []
         self._blocked: defaultdict[str, list[_Place]] = defaultdict(list)
         self._collector: _Place | None = None
         self._missing: set[str] = set()
@@ -74,20 +94,29 @@ class Gates:
         exact = self._limits.get(token)
         return exact if exact is not None else self._limits.get(f"{token.partition(':')[0]}:*")
 
-    def submit(self, key: str, tokens: Iterable[str] = (), rank: float = 0) -> None:
-        """Let an action wait for its tokens and a worker. O(tokens + log n).
+    def submit(
+        self, key: str, tokens: Iterable[str] = (), rank: float = 0, *, worker: bool = True
+    ) -> None:
+        """Let an action wait for its tokens and, unless it needs none, a worker.
 
-        Equal ranks start in the order in which they were submitted.
+        Equal ranks start in the order in which they were submitted. O(tokens + log n).
         """
-        limited = tuple(t for t in dict.fromkeys(tokens) if self._has_limit(t))
-        waiting = self._known[key] = _Waiting(key, limited)
+        waiting = self._known[key] = _Waiting(key, tokens, worker)
+        waiting.tokens = self._limited(tokens)
         self._count += 1
-        heapq.heappush(self._ready, (rank, self._count, waiting))
+        waiting.rank, waiting.number = rank, self._count
+        self._make_ready((rank, self._count, waiting))
 
     def take(self) -> str | None:
         """Give the next action that may start now, or None; it holds its tokens from here on."""
-        while self.idle and self._ready:
-            place = heapq.heappop(self._ready)
+        without = self._ready_without
+        while True:
+            heap = self._ready if self.idle > 0 else without
+            if without and (not heap or without[0] < heap[0]):
+                heap = without
+            if not heap:
+                return None
+            place = heapq.heappop(heap)
             waiting = place[2]
             if self._known.get(waiting.key) is not waiting:
                 continue  # withdrawn
@@ -95,15 +124,53 @@ class Gates:
                 self._collector = None  # it is in ready because it has collected all
             elif not self._admit(place):
                 continue
-            self.idle -= 1
+            self._holders[waiting.key] = self._known.pop(waiting.key)
+            self.idle -= waiting.worker
             return waiting.key
-        return None
 
     def release(self, key: str) -> None:
         """Give back what an action held that :meth:`take` gave. O(tokens log n)."""
-        tokens = self._known.pop(key).tokens
-        self.idle += 1
-        self._give_back(tokens)
+        waiting = self._holders.pop(key)
+        self.idle += waiting.worker
+        self._give_back(waiting.tokens)
+
+    def lose(self, key: str) -> None:
+        """Give back the worker of an action that :meth:`take` gave; its tokens stay held."""
+        waiting = self._lost[key] = self._holders.pop(key)
+        self.idle += waiting.worker
+
+    def lost_to(self, key: str) -> tuple[str, str] | None:
+        """Give a token that a waiting action lacks for good, and a lost one that keeps it."""
+        for token in self._known[key].tokens if self._lost else ():
+            keepers = [other.key for other in self._lost.values() if token in other.tokens]
+            if len(keepers) >= (self.limit(token) or math.inf):
+                return token, keepers[0]
+        return None
+
+    def set_workers(self, number: int) -> None:
+        """Change how many workers there are; none is taken away from what runs."""
+        _check_limit("max_workers", number)
+        self.idle += number - self._max_workers
+        self._max_workers = number
+
+    def set_limit(self, name: str, number: int) -> None:
+        """Change the limit of a token or of ``KIND:*``, or give it one; nothing is taken away.
+
+        Everything that waits is looked at anew: O(n log n).
+        """
+        _check_limit(name, number)
+        self._limits[name] = number
+        self._free.clear()
+        self._collector, self._missing = None, set()
+        for heap in (self._ready, self._ready_without, self._blocked):
+            heap.clear()
+        for holder in (*self._holders.values(), *self._lost.values()):
+            holder.tokens = self._limited(holder.all_tokens)
+            for token in holder.tokens:
+                self._free[token] -= 1
+        for waiting in self._known.values():
+            waiting.tokens, waiting.blocked_by = self._limited(waiting.all_tokens), None
+            self._make_ready((waiting.rank, waiting.number, waiting))
 
     def withdraw(self, key: str) -> None:
         """Forget an action that waits; its place in a heap is dropped when it is met."""
@@ -123,6 +190,12 @@ class Gates:
             return next((t for t in waiting.tokens if t in self._missing), None)
         return self._lacks(waiting)
 
+    def _limited(self, tokens: Iterable[str]) -> tuple[str, ...]:
+        return tuple(t for t in dict.fromkeys(tokens) if self._has_limit(t))
+
+    def _make_ready(self, place: _Place) -> None:
+        heapq.heappush(self._ready if place[2].worker else self._ready_without, place)
+
     def _has_limit(self, token: str) -> bool:
         if token in self._free:
             return True
@@ -133,7 +206,7 @@ class Gates:
 
     def _lacks(self, waiting: _Waiting) -> str | None:
         for token in waiting.tokens:
-            if not self._free[token]:
+            if self._free[token] <= 0:
                 return token
         return None
 
@@ -163,13 +236,13 @@ class Gates:
     def _wake(self, tokens: Iterable[str]) -> None:
         """Pass on a unit of each of these tokens, if one is free: the collector is first."""
         for token in tokens:
-            if token in self._missing and self._free[token]:
+            if token in self._missing and self._free[token] > 0:
                 self._collect(token)
             blocked = self._blocked.get(token)
             while blocked and self._known.get(blocked[0][2].key) is not blocked[0][2]:
                 heapq.heappop(blocked)  # withdrawn
-            if blocked and self._free[token]:
-                heapq.heappush(self._ready, heapq.heappop(blocked))
+            if blocked and self._free[token] > 0:
+                self._make_ready(heapq.heappop(blocked))
 
     def _collect(self, token: str) -> None:
         self._free[token] -= 1
@@ -178,4 +251,9 @@ class Gates:
             # It waited longest and holds what others wait for: it gets the next worker.
             _, number, waiting = self._collector
             self._collector = (-math.inf, number, waiting)
-            heapq.heappush(self._ready, self._collector)
+            self._make_ready(self._collector)
+
+
+def _check_limit(name: str, number: int) -> None:
+    if number < 1:
+        raise ValueError(f"limit {name} is {number}: a limit is at least 1")

@@ -63,8 +63,10 @@ def links(
                 after[name].append(action.uuid)
                 covered.append(members)
         rest.update((t.action, None) for t in action.triggers)
+        for known in covered if rest else ():
+            rest = {uuid: None for uuid in rest if uuid not in known}
         for uuid in rest:
-            if uuid in after and not any(uuid in members for members in covered):
+            if uuid in after:
                 after[uuid].append(action.uuid)
     return after
 

@@ -10,50 +10,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import NamedTuple
 
-from applier.contracts import Report, Wish
+from applier.contracts import Report, Reservation, Wish
 from applier.scheduling.countdown import Countdown
 from applier.scheduling.gates import Gates
+from applier.scheduling.policy import Retries, TypePolicy
+from applier.scheduling.turn import Halt, Stopped, Turn, Why
 from applier.scheduling.verdict import End, OnFailure, Verdicts, ending
+from applier.scheduling.waiting import Waiting
 from planner.model import JOIN, Action
 from planner.states import WELL, ActionState
-
-
-class Stopped(StrEnum):
-    """Why nothing new starts."""
-
-    PAUSED = "paused"
-    CANCELLED = "cancelled"
-
-
-@dataclass(kw_only=True, slots=True)
-class Turn:
-    """What is to be done now, in this order.
-
-    ``cancelling`` is set in the one turn in which a cancel takes effect, and says who and why.
-    ``ended`` are the actions that end without having started, ``starts`` those that start,
-    ``stops`` those that run and are to be told to stop.
-    """
-
-    cancelling: str | None = None
-    ended: list[Report] = field(default_factory=list)
-    starts: list[str] = field(default_factory=list)
-    stops: list[str] = field(default_factory=list)
-
-
-class Why(NamedTuple):
-    """What an action waits for.
-
-    ``kind``: ``all`` of ``actions`` have to end, ``any`` of them has to end well, a ``token`` has
-    to come free that ``actions`` hold, or a ``worker`` that is busy with one of ``actions``.
-    """
-
-    kind: str
-    actions: tuple[str, ...]
-    token: str | None = None
 
 
 class Scheduler:
@@ -63,7 +29,8 @@ class Scheduler:
     a name that is no action's is a join inside the flow, and leaves no record. ``ended`` are the
     actions that ended in an earlier run: those that ``after`` leaves out are behind us, the others
     pass their turn on. ``ranks`` decides who is first among those that may start, lowest first;
-    without it, the place in the plan does.
+    without it, the place in the plan does. ``policies`` go by action type; ``workerless`` are the
+    actions that do not count against ``max_workers``.
     """
 
     def __init__(
@@ -76,12 +43,15 @@ class Scheduler:
         on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS,
         ranks: Mapping[str, int] | None = None,
         ended: Mapping[str, End] | None = None,
+        policies: Mapping[str, TypePolicy] | None = None,
+        workerless: Collection[str] = (),
     ) -> None:
         self._actions = {a.uuid: a for a in actions}
-        self._ranks = ranks or {uuid: i for i, uuid in enumerate(self._actions)}
+        ranks = ranks or {uuid: i for i, uuid in enumerate(self._actions)}
         self._on_failure = on_failure
         self._verdicts = Verdicts(self._actions, ended or {}, on_failure)
         self._gates = Gates(limits, max_workers)
+        self._waiting = Waiting(self._gates, self._actions, ranks, workerless)
         groups = {
             uuid: action.needs_any
             for uuid, action in self._actions.items()
@@ -89,11 +59,18 @@ class Scheduler:
         }
         self._countdown = Countdown(after, groups)
         self._open = sum(uuid not in self._verdicts for uuid in self._actions)
-        self._waiting: set[str] = set()
         self._running: dict[str, None] = {}
         self._skips: dict[str, Wish] = {}
+        self._retries = Retries(policies or {})
+        #: Those that were told to stop: they are not tried again.
+        self._aborted: set[str] = set()
         #: Why nothing new starts; None as long as something may.
-        self.stopped: Stopped | None = None
+        self.halt: Halt | None = None
+
+    @property
+    def stopped(self) -> Stopped | None:
+        """What kind of halt there is, if there is one."""
+        return self.halt.stopped if self.halt else None
 
     @property
     def running(self) -> Collection[str]:
@@ -103,7 +80,7 @@ class Scheduler:
     @property
     def done(self) -> bool:
         """True once nothing runs and nothing more will: all has ended, or the plan is paused."""
-        return not self._running and (not self._open or self.stopped is not None)
+        return not self._running and (not self._open or self.halt is not None)
 
     @property
     def well(self) -> bool:
@@ -115,39 +92,47 @@ class Scheduler:
         """How many actions the gates looked at so far."""
         return self._gates.examined
 
-    def begin(self, wishes: Iterable[Wish] = ()) -> Turn:
-        """Give the first turn; ``wishes`` are those that were there before it."""
+    def begin(self, wishes: Iterable[Wish] = (), foreign: Iterable[Reservation] = ()) -> Turn:
+        """Give the first turn; ``wishes`` and what is ``foreign`` are those that were before it."""
+        self._waiting.hear(foreign)
         due = deque(self._countdown.due())
         for uuid in self._actions:
             if uuid not in self._countdown:  # it ended in an earlier run and is behind us
                 due += self._countdown.passed(uuid, self._verdicts.well(uuid))
         return self._go_on(Turn(), due, wishes)
 
-    def turn(self, reports: Iterable[Report], wishes: Iterable[Wish] = ()) -> Turn:
+    def turn(
+        self,
+        reports: Iterable[Report],
+        wishes: Sequence[Wish] = (),
+        *,
+        elapsed: Iterable[str] = (),
+        foreign: Iterable[Reservation] | None = None,
+    ) -> Turn:
         """Take in what ended and what operators want; say what follows from it.
 
-        Wishes hold for all that became due by these reports.
+        Wishes hold for all that became due by these reports. ``elapsed`` are those whose delay is
+        over; ``foreign``, when it is given, is all that other plans hold now.
         """
         turn, due = Turn(), deque[str]()
+        unwanted = {w.action for w in wishes if w.verb in ("skip", "abort")}
+        cancelled = any(w.verb == "cancel" for w in wishes)
         for report in reports:
-            del self._running[report.uuid]
-            self._gates.release(report.uuid)
-            self._note(report, due)
-            if self._on_failure is OnFailure.PAUSE and report.state in _FAILURES:
-                self.stopped = self.stopped or Stopped.PAUSED
+            retried = not (cancelled or report.uuid in unwanted)
+            self._take_in(report, turn, due, retried)
+        if foreign is not None:
+            self._waiting.hear(foreign)
+        self._waiting.elapsed(elapsed)
         return self._go_on(turn, due, wishes)
 
     def why(self, uuid: str) -> Why | None:
         """Say what an action waits for; None if it runs, has ended, or may not start any more."""
         action = self._actions[uuid]
-        if uuid in self._verdicts or uuid in self._running or self.stopped:
+        if uuid in self._verdicts or uuid in self._running or self.halt:
             return None
-        if uuid in self._waiting:
-            token = self._gates.why(uuid)
-            if token is None:
-                return Why("worker", tuple(self._running))
-            holders = (u for u in self._running if token in self._actions[u].tokens)
-            return Why("token", tuple(holders), token)
+        why = self._waiting.why(uuid, self._running)
+        if why is not None:
+            return why
         left = tuple(u for u in action.before() if u not in self._verdicts)
         if left:
             return Why("all", left)
@@ -156,35 +141,103 @@ class Scheduler:
                 return Why("any", tuple(u for u in group if u not in self._verdicts))
         return None
 
+    def _take_in(self, report: Report, turn: Turn, due: deque[str], retried: bool) -> None:
+        """Take in how an attempt ended; ``retried`` says whether another may follow."""
+        uuid, action = report.uuid, self._actions[report.uuid]
+        del self._running[uuid]
+        if report.given_up:
+            self._gates.lose(uuid)
+        else:
+            self._gates.release(uuid)
+        if report.state is ActionState.FAILED and retried and self._may_retry(uuid):
+            delay = self._retries.next_delay_s(action)
+            if delay is not None:
+                self._waiting.delayed.add(uuid)
+                turn.delays.append((uuid, delay))
+                return
+        self._note(report, due)
+        if self._on_failure is OnFailure.PAUSE and report.state in _FAILURES:
+            why = f"paused because {action.label} ended {report.state}"
+            self.halt = self.halt or Halt(Stopped.PAUSED, why)
+
+    def _may_retry(self, uuid: str) -> bool:
+        return uuid not in self._aborted and self.stopped is not Stopped.CANCELLED
+
     def _go_on(self, turn: Turn, due: deque[str], wishes: Iterable[Wish]) -> Turn:
         for wish in wishes:
             self._hear(wish, turn, due)
-        if self.stopped is None:
+        if self.halt is None:
             self._settle(turn, due)
-            while (uuid := self._gates.take()) is not None:
-                self._waiting.remove(uuid)
-                self._running[uuid] = None
-                turn.starts.append(uuid)
-            if self._open and not self._running:
+            self._start(turn)
+            while self._stuck() and self._drop_waiting(turn, due):
+                self._settle(turn, due)
+                self._start(turn)
+            if self._stuck():
                 self._end_all(turn, "nothing is left that could let it start")
         return turn
+
+    def _start(self, turn: Turn) -> None:
+        while (uuid := self._waiting.take()) is not None:
+            self._running[uuid] = None
+            turn.starts.append(uuid)
+
+    def _stuck(self) -> bool:
+        """Has nothing ended, and will nothing end that could let anything start?"""
+        return bool(self._open) and not (self._running or self._waiting.for_others)
+
+    def _drop_waiting(self, turn: Turn, due: deque[str]) -> bool:
+        """Cancel what waits for tokens that a lost action keeps; says whether there was any."""
+        found = self._waiting.lost()
+        for uuid, token, keeper in found:
+            self._waiting.withdraw(uuid)
+            message = f"{token} is held by {self._actions[keeper].label}, which hangs"
+            report = ending(self._actions[uuid], ActionState.CANCELLED, message)
+            turn.ended.append(report)
+            self._note(report, due)
+        return bool(found)
 
     def _hear(self, wish: Wish, turn: Turn, due: deque[str]) -> None:
         if not self._open:
             return  # it comes too late
         who = f"by {wish.who}" + (f": {wish.why}" if wish.why else "")
         if wish.verb == "cancel" and self.stopped is not Stopped.CANCELLED:
-            self.stopped, turn.cancelling = Stopped.CANCELLED, f"cancelled {who}"
+            turn.cancelling = f"cancelled {who}"
+            self.halt = Halt(Stopped.CANCELLED, turn.cancelling)
             turn.stops += self._running
             self._end_all(turn, f"the plan was cancelled {who}")
         elif wish.verb == "pause":
-            self.stopped = self.stopped or Stopped.PAUSED
-        elif wish.verb == "skip" and wish.action is not None:
-            self._skips[wish.action] = wish
-            if wish.action in self._waiting:
-                self._waiting.remove(wish.action)
-                self._gates.withdraw(wish.action)
-                due.append(wish.action)
+            self.halt = self.halt or Halt(Stopped.PAUSED, f"paused {who}")
+        elif wish.verb == "limit":
+            self._limit(wish, turn)
+        elif wish.action in self._actions and wish.action not in self._verdicts:
+            if wish.verb == "skip":
+                self._skip(wish.action, wish, due)
+            elif wish.verb == "abort":
+                self._abort(wish.action, f"aborted {who}", turn, due)
+
+    def _skip(self, uuid: str, wish: Wish, due: deque[str]) -> None:
+        self._skips[uuid] = wish
+        if self._waiting.withdraw(uuid):
+            due.append(uuid)
+
+    def _abort(self, uuid: str, message: str, turn: Turn, due: deque[str]) -> None:
+        """Tell one action to stop, or to try no more; what has not begun is left as it is."""
+        if uuid in self._running:
+            self._aborted.add(uuid)
+            turn.stops.append(uuid)
+        elif uuid in self._waiting.delayed:
+            self._waiting.withdraw(uuid)
+            report = ending(self._actions[uuid], ActionState.CANCELLED, message)
+            turn.ended.append(report)
+            self._note(report, due)
+
+    def _limit(self, wish: Wish, turn: Turn) -> None:
+        for name, number in wish.limits.items():
+            if name == MAX_WORKERS:
+                self._gates.set_workers(number)
+                turn.max_workers = number
+            else:
+                self._gates.set_limit(name, number)
 
     def _settle(self, turn: Turn, due: deque[str]) -> None:
         """Give what is due its verdict, and what becomes due by that."""
@@ -200,8 +253,7 @@ class Scheduler:
                 turn.ended.append(report)
                 self._note(report, due)
             else:
-                self._waiting.add(name)
-                self._gates.submit(name, action.tokens, self._ranks[name])
+                self._waiting.submit(name)
 
     def _verdict(self, action: Action) -> Report | None:
         wish = self._skips.get(action.uuid)
@@ -229,4 +281,6 @@ class Scheduler:
         self._waiting.clear()
 
 
+#: The name under which a wish has the number of workers among its limits.
+MAX_WORKERS = "max_workers"
 _FAILURES = frozenset({ActionState.FAILED, ActionState.UNKNOWN})

@@ -83,23 +83,29 @@ def shown(url: sa.URL) -> str:
 
 
 def make_engine(
-    url: sa.URL, *, synchronous: str = "FULL", busy_timeout_s: float = 30.0
+    url: sa.URL,
+    *,
+    synchronous: str = "FULL",
+    busy_timeout_s: float = 30.0,
+    answer_s: int | None = None,
 ) -> sa.Engine:
     """Make the engine of a URL that :func:`parse` gave; nothing is connected yet.
 
     oslo.db makes it: its filters name the errors of every driver alike, and its engines notice
     connections that broke. The logs are kept down, because what they have to say is raised anyway.
-    ``synchronous`` and ``busy_timeout_s`` are for SQLite; raises StoreError when the driver is
-    missing, ConfigurationError for another word than FULL and NORMAL.
+    ``synchronous`` and ``busy_timeout_s`` are for SQLite, ``answer_s`` (how long a server may take
+    for one statement) for servers. Raises StoreError when the driver is missing, ConfigurationError
+    for another word than FULL and NORMAL.
     """
     if synchronous not in ("FULL", "NORMAL"):
         raise ConfigurationError(f"[actionplan] synchronous: {synchronous!r} is not FULL or NORMAL")
     for log in map(logging.getLogger, ("oslo_db", "sqlalchemy.pool")):
         if log.level == logging.NOTSET:
             log.setLevel(logging.CRITICAL)
+    backend = url.get_backend_name()
     try:
         engine: sa.Engine = create_engine(
-            url,
+            url if answer_s is None else _bounded(url, answer_s),
             sqlite_fk=True,
             mysql_sql_mode="TRADITIONAL",
             connection_debug=-1,
@@ -116,15 +122,33 @@ def make_engine(
         # What a method reads by two statements is of one moment.
         "mysql": ("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",),
     }
+    if answer_s is not None:
+        settings["postgresql"] = (f"SET statement_timeout = {answer_s * 1000}",)
 
     @sa.event.listens_for(engine, "connect")
     def settle(connection: sa.engine.interfaces.DBAPIConnection, _record: object) -> None:
         cursor = connection.cursor()
-        for statement in settings.get(url.get_backend_name(), ()):
+        for statement in settings.get(backend, ()):
             cursor.execute(statement)
         cursor.close()
+        # PostgreSQL forgets a setting whose transaction does not end well.
+        connection.commit()
 
     return engine
+
+
+def _bounded(url: sa.URL, answer_s: int) -> sa.URL:
+    """Let the driver notice a host that is gone; what the URL itself says counts more."""
+    seconds, tenth = str(answer_s), str(max(answer_s // 10, 1))
+    waits = {
+        "psycopg": {
+            "tcp_user_timeout": f"{seconds}000",
+            "keepalives_idle": seconds,
+            "keepalives_interval": tenth,
+        },
+        "pymysql": {"read_timeout": seconds, "write_timeout": seconds},
+    }
+    return url.set(query={**waits.get(url.get_driver_name(), {}), **url.query})
 
 
 def _missing(url: sa.URL) -> str:

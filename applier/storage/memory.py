@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import count
 from uuid import uuid4
 
-from applier.contracts import Claimant, PlanSummary, Report, Wish
+from applier.contracts import Attempt, Claimant, PlanSummary, Report, Reservation, Service, Wish
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.storage import rules
 from planner.model import Action, ActionPlan
@@ -24,8 +25,14 @@ class _Kept:
     actions: dict[str, Action]
     claim: str | None = None
     claimant: Claimant | None = None
+    claimed_at: datetime | None = None
     wishes: list[Wish] = field(default_factory=list)
-    output: dict[str, str | None] = field(default_factory=dict)
+    #: By action, those that ended.
+    attempts: dict[str, list[Attempt]] = field(default_factory=dict)
+    #: When it became PENDING, and when it reserved: numbers that grow.
+    queued: int = 0
+    reserved: int = 0
+    resources: frozenset[str] = frozenset()
 
 
 class MemoryStore:
@@ -36,6 +43,10 @@ class MemoryStore:
         self._lock = threading.Lock()
         #: In the order in which they were saved.
         self._plans: dict[str, _Kept] = {}
+        self._services: dict[str, Service] = {}
+        #: By action type, from when to when its attempts took, in the order in which they ended.
+        self._took: dict[str, list[tuple[datetime, datetime]]] = {}
+        self._turns = count(1)
 
     def save_plan(self, plan: ActionPlan) -> None:
         """See :meth:`applier.contracts.Store.save_plan`."""
@@ -82,7 +93,9 @@ class MemoryStore:
         with self._lock:
             kept = self._kept(uuid)
             check("plan", uuid, kept.head.state, new, Who.OPERATOR)
-            _move(kept, new, now, message)
+            if kept.claim is not None:
+                raise rules.still_claimed(uuid, kept.head.state)
+            self._move(kept, new, now, message)
             if new is PlanState.CANCELLED:
                 cancelled = {
                     a.uuid: replace(
@@ -96,19 +109,61 @@ class MemoryStore:
                 }
                 kept.actions |= cancelled
 
+    def resume_plan(
+        self, uuid: str, actions: Sequence[str], *, now: datetime, message: str | None = None
+    ) -> None:
+        """See :meth:`applier.contracts.Store.resume_plan`."""
+        with self._lock:
+            kept = self._kept(uuid)
+            rules.require_resumable(uuid, kept.head.state)
+            for action in actions:
+                state = _action(kept, action).state
+                check("action", action, state, ActionState.PENDING, Who.OPERATOR)
+            waiting = Report(uuid="", old=ActionState.FAILED, state=ActionState.PENDING)
+            kept.actions |= {a: _reported(kept.actions[a], waiting, now) for a in actions}
+            self._move(kept, PlanState.PENDING, now, message)
+
     def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
         """See :meth:`applier.contracts.Store.skip_action`."""
+        self._change(plan, action, ActionState.SKIPPED, rules.WAITING_PLAN, now, message)
+
+    def settle_action(
+        self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
+    ) -> None:
+        """See :meth:`applier.contracts.Store.settle_action`."""
+        rules.require_settling(action, new)
+        self._change(plan, action, new, rules.UNCLAIMED_PLAN, now, message)
+
+    def _change(
+        self,
+        plan: str,
+        action: str,
+        new: ActionState,
+        states: Collection[PlanState],
+        now: datetime,
+        message: str,
+    ) -> None:
         with self._lock:
             kept = self._kept(plan)
-            if kept.head.state not in rules.WAITING_PLAN:
-                raise rules.not_waiting(plan, kept.head.state)
+            if kept.head.state not in states:
+                raise rules.not_waiting(plan, kept.head.state, states)
             found = _action(kept, action)
-            check("action", action, found.state, ActionState.SKIPPED, Who.OPERATOR)
+            check("action", action, found.state, new, Who.OPERATOR)
             report = Report(
-                uuid=action, old=found.state, state=ActionState.SKIPPED, message=message
+                uuid=action,
+                old=found.state,
+                state=new,
+                outcome=rules.SETTLED.get(new),
+                message=message,
             )
             kept.actions[action] = _reported(found, report, now)
             kept.head = replace(kept.head, updated_at=now)
+
+    def pending_plans(self) -> list[str]:
+        """See :meth:`applier.contracts.Store.pending_plans`."""
+        with self._lock:
+            kept = [k for k in self._plans.values() if k.head.state is PlanState.PENDING]
+        return [k.head.uuid for k in sorted(kept, key=lambda k: k.queued)]
 
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
         """See :meth:`applier.contracts.Store.claim_plan`."""
@@ -116,7 +171,8 @@ class MemoryStore:
             kept = self._kept(uuid)
             if kept.head.state is not PlanState.PENDING:
                 raise rules.cannot_claim(uuid, kept.head.state)
-            kept.claim, kept.claimant = self._new_id(), claimant
+            kept.claim = self._new_id()
+            kept.claimant, kept.claimed_at = replace(claimant, heartbeat_at=now), now
             kept.head = replace(kept.head, state=PlanState.ONGOING, updated_at=now)
             return kept.claim
 
@@ -126,6 +182,13 @@ class MemoryStore:
             kept = self._kept(uuid)
             return kept.claimant if kept.claim else None
 
+    def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
+        """See :meth:`applier.contracts.Store.beat`."""
+        with self._lock:
+            kept = self._claimed(uuid, claim)
+            if kept.claimant is not None:
+                kept.claimant = replace(kept.claimant, heartbeat_at=now)
+
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
         """See :meth:`applier.contracts.Store.commit`."""
         for report in reports:
@@ -133,6 +196,7 @@ class MemoryStore:
         with self._lock:
             kept = self._claimed(uuid, claim)
             new: dict[str, Action] = {}
+            ended: list[tuple[Action, Attempt]] = []
             for report in reports:
                 found = new.get(report.uuid) or _action(kept, report.uuid)
                 if found.state is not report.old:
@@ -140,9 +204,19 @@ class MemoryStore:
                         uuid, kept.head.state, report.uuid, report.old, found.state
                     )
                 new[report.uuid] = _reported(found, report, now)
+                if report.old is ActionState.ONGOING:
+                    ended.append((found, _attempt(found, report, now)))
             kept.actions |= new
-            kept.output |= {report.uuid: rules.kept(report.output) for report in reports}
+            for action, attempt in ended:
+                self._keep_attempt(kept, action, attempt)
             kept.head = replace(kept.head, updated_at=now)
+
+    def _keep_attempt(self, kept: _Kept, action: Action, attempt: Attempt) -> None:
+        kept.attempts.setdefault(action.uuid, []).append(attempt)
+        in_one_run = kept.claimed_at is not None and attempt.started_at >= kept.claimed_at
+        if in_one_run and rules.measures(attempt) and attempt.ended_at is not None:
+            times = (attempt.started_at, attempt.ended_at)
+            self._took.setdefault(action.action_type, []).append(times)
 
     def move_claimed(
         self, uuid: str, claim: str, new: PlanState, *, now: datetime, message: str | None = None
@@ -151,7 +225,34 @@ class MemoryStore:
         with self._lock:
             kept = self._claimed(uuid, claim)
             check("plan", uuid, kept.head.state, new, Who.ENGINE)
-            _move(kept, new, now, message)
+            self._move(kept, new, now, message)
+
+    def _move(self, kept: _Kept, new: PlanState, now: datetime, message: str | None) -> None:
+        message = rules.kept(message)
+        kept.head = replace(kept.head, state=new, updated_at=now, status_message=message)
+        if rules.gives_up(new):
+            kept.claim, kept.resources = None, frozenset()
+        if new is PlanState.PENDING:
+            kept.queued = next(self._turns)
+
+    def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
+        """See :meth:`applier.contracts.Store.reserve`."""
+        with self._lock:
+            kept = self._claimed(uuid, claim)
+            kept.resources, kept.reserved = frozenset(resources), next(self._turns)
+            kept.head = replace(kept.head, updated_at=now)
+
+    def held_by_others(self, uuid: str) -> list[Reservation]:
+        """See :meth:`applier.contracts.Store.held_by_others`."""
+        with self._lock:
+            mine = self._kept(uuid)
+            earlier = [k for k in self._plans.values() if k.reserved < mine.reserved]
+            return rules.firsts(
+                Reservation(resource=resource, plan=k.head.uuid, name=k.head.name, user=user)
+                for k in sorted(earlier, key=lambda k: k.reserved)
+                for user in [k.claimant.user if k.claimant else ""]
+                for resource in k.resources & mine.resources
+            )
 
     def add_wish(self, plan: str, wish: Wish, *, now: datetime) -> None:
         """See :meth:`applier.contracts.Store.add_wish`."""
@@ -167,11 +268,42 @@ class MemoryStore:
             kept = self._plans.get(plan)
             return kept.wishes[after:] if kept else []
 
-    def output(self, plan: str, action: str) -> str | None:
-        """See :meth:`applier.contracts.Store.output`."""
+    def attempts(self, plan: str, action: str) -> list[Attempt]:
+        """See :meth:`applier.contracts.Store.attempts`."""
         with self._lock:
             kept = self._kept(plan)
-            return kept.output.get(_action(kept, action).uuid)
+            found = _action(kept, action)
+            ended = list(kept.attempts.get(action, ()))
+        if found.state is ActionState.ONGOING and found.started_at is not None:
+            ended.append(Attempt(number=found.attempts, started_at=found.started_at))
+        return ended
+
+    def output(self, plan: str, action: str) -> str | None:
+        """See :meth:`applier.contracts.Store.output`."""
+        tried = self.attempts(plan, action)
+        return tried[-1].output if tried else None
+
+    def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
+        """See :meth:`applier.contracts.Store.durations`."""
+        with self._lock:
+            took = {name: self._took.get(name, [])[::-1][:most] for name in action_types}
+        return {name: rules.seconds(times) for name, times in took.items()}
+
+    def report_service(self, service: Service) -> None:
+        """See :meth:`applier.contracts.Store.report_service`."""
+        with self._lock:
+            self._services[service.uuid] = service
+
+    def remove_service(self, uuid: str) -> None:
+        """See :meth:`applier.contracts.Store.remove_service`."""
+        with self._lock:
+            self._services.pop(uuid, None)
+
+    def services(self) -> list[Service]:
+        """See :meth:`applier.contracts.Store.services`."""
+        with self._lock:
+            by_uuid = sorted(self._services.values(), key=lambda service: service.uuid)
+        return sorted(by_uuid, key=lambda service: service.heartbeat_at, reverse=True)
 
     def _kept(self, uuid: str) -> _Kept:
         kept = self._plans.get(uuid)
@@ -193,22 +325,29 @@ def _action(kept: _Kept, uuid: str) -> Action:
     return action
 
 
-def _move(kept: _Kept, new: PlanState, now: datetime, message: str | None) -> None:
-    kept.head = replace(kept.head, state=new, updated_at=now, status_message=rules.kept(message))
-    if rules.gives_up(new):
-        kept.claim = None
-
-
 def _reported(action: Action, report: Report, now: datetime) -> Action:
-    starts = report.state is ActionState.ONGOING
+    starts, waits = report.state is ActionState.ONGOING, report.state is ActionState.PENDING
     return replace(
         action,
         state=report.state,
-        outcome=report.outcome,
+        outcome=None if waits else report.outcome,
         status_message=rules.kept(report.message),
-        started_at=now if starts else action.started_at,
-        ended_at=None if starts else now,
+        started_at=now if starts else None if waits else action.started_at,
+        ended_at=None if starts or waits else now,
         attempts=action.attempts + starts,
+    )
+
+
+def _attempt(action: Action, report: Report, now: datetime) -> Attempt:
+    state, outcome = rules.attempt_end(report)
+    return Attempt(
+        number=action.attempts,
+        started_at=action.started_at or now,
+        ended_at=now,
+        state=state,
+        outcome=outcome,
+        message=rules.kept(report.message),
+        output=rules.kept(report.output),
     )
 
 

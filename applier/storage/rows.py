@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from applier.contracts import Claimant, PlanSummary, Report, Wish
-from applier.storage.rules import kept
+from applier.contracts import Attempt, Claimant, PlanSummary, Report, Wish
+from applier.storage.rules import attempt_end, kept
 from planner.model import Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
@@ -107,37 +107,27 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
     return tuple(map(action, sorted(rows, key=lambda row: int(row["position"]))))
 
 
-def report_row(plan: str, report: Report, now: datetime) -> dict[str, Any]:
-    """Give what the UPDATE of one action is told: which row, the state it must have, and the new.
-
-    A start clears what an attempt before it left; an end keeps when it started.
-    """
-    starts = report.state is ActionState.ONGOING
+def report_row(plan: str, report: Report, now: datetime) -> Changes:
+    """Give what the statements are told that write one report."""
+    state, outcome = attempt_end(report)
     return {
         "plan_uuid": plan,
         "action_uuid": report.uuid,
         "old_state": str(report.old),
-        "new_state": str(report.state),
-        "new_outcome": _text(report.outcome),
+        "new_state": str(state),
+        "new_outcome": _text(outcome),
         "new_message": kept(report.message),
         "new_output": kept(report.output),
-        "new_start": now if starts else None,
-        "new_end": None if starts else now,
-        "more_attempts": int(starts),
+        "now": now,
     }
 
 
-def as_reported(reports: Sequence[Report], found: Mapping[str, Row], now: datetime) -> bool:
-    """Say whether rows, by uuid, are as a batch of reports leaves them that is written at ``now``.
-
-    Of several reports on one action the last one counts.
-    """
-    last = {report.uuid: report for report in reports}
-    return all(
-        found[uuid]["state"] == report.state
-        and found[uuid]["started_at" if report.state is ActionState.ONGOING else "ended_at"] == now
-        for uuid, report in last.items()
-    )
+def attempt_of(row: Row) -> Attempt:
+    """Give the attempt of a row."""
+    known = {key: row[key] for key in Attempt.__dataclass_fields__}
+    known |= {"state": ActionState(row["state"])}
+    known |= {"outcome": Outcome(row["outcome"]) if row["outcome"] else None}
+    return Attempt(**known)
 
 
 def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
@@ -171,12 +161,14 @@ def wish_row(plan: str, number: int, wish: Wish, now: datetime) -> dict[str, Any
         "why": wish.why,
         "action": wish.action,
         "created_at": now,
+        "limits": _encode(dict(wish.limits)) if wish.limits else None,
     }
 
 
 def wish_of(row: Row) -> Wish:
     """Give the wish of a row."""
-    return Wish(**{key: value for key, value in row.items() if key != "plan"})
+    known = {key: value for key, value in row.items() if key != "plan"}
+    return Wish(**known | {"limits": json.loads(row["limits"] or "{}")})
 
 
 def claimant_of(head: Row) -> Claimant | None:
@@ -184,7 +176,10 @@ def claimant_of(head: Row) -> Claimant | None:
     if head["claim"] is None:
         return None
     return Claimant(
-        host=head["claimant_host"], pid=head["claimant_pid"], user=head["claimant_user"]
+        host=head["claimant_host"],
+        pid=head["claimant_pid"],
+        user=head["claimant_user"],
+        heartbeat_at=head["heartbeat_at"],
     )
 
 

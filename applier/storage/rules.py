@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
+from datetime import datetime
 
+from applier.contracts import Attempt, Report, Reservation
 from applier.errors import PlanConflict, PlanNotFound
-from planner.errors import InvalidPlan
+from planner.errors import InvalidPlan, InvalidTransition
 from planner.model import ActionPlan
-from planner.states import ENDED_PLAN, PlanState
+from planner.states import ActionState, Outcome, PlanState, Who, sources
 
 #: Of what an action printed, this many bytes (UTF-8) are kept: the last ones.
 OUTPUT_LIMIT = 64 * 1024
@@ -18,11 +20,60 @@ SHORTEST_BEGINNING = 4
 LAST = "last"
 #: Nobody runs a plan in one of these, so an operator may still skip its actions.
 WAITING_PLAN = (PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED)
+#: Nobody runs a plan in one of these, so an operator may settle its actions.
+UNCLAIMED_PLAN = (*WAITING_PLAN, PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED)
+#: A plan in one of these can be resumed; a RECOMMENDED one is started.
+RESUMABLE = tuple(
+    state
+    for state in sources(PlanState.PENDING, Who.OPERATOR)
+    if state is not PlanState.RECOMMENDED
+)
+#: What an operator may say of work that is in doubt, and the outcome that goes with it.
+SETTLED = {ActionState.SUCCEEDED: Outcome.CHANGED, ActionState.FAILED: Outcome.FAILED}
 
 
 def gives_up(state: PlanState) -> bool:
     """Say whether a plan that comes into this state is let go by who runs it."""
-    return state is PlanState.PAUSED or state in ENDED_PLAN
+    return state not in (PlanState.ONGOING, PlanState.CANCELLING)
+
+
+def measures(end: Report | Attempt) -> bool:
+    """Say whether an attempt that ends so tells how long its type of action takes."""
+    worked = end.outcome in (Outcome.CHANGED, Outcome.CREATED)
+    return worked and end.state is ActionState.SUCCEEDED
+
+
+def seconds(times: Iterable[tuple[datetime, datetime]]) -> list[float]:
+    """Turn (start, end) into durations; those that a clock made negative tell nothing."""
+    took = ((end - start).total_seconds() for start, end in times)
+    return [duration for duration in took if duration >= 0]
+
+
+def attempt_end(report: Report) -> tuple[ActionState, Outcome | None]:
+    """Say how an attempt ended: one that is tried again has FAILED."""
+    if report.state is ActionState.PENDING:
+        return ActionState.FAILED, report.outcome
+    return report.state, report.outcome
+
+
+def require_resumable(uuid: str, state: PlanState) -> None:
+    """Raise InvalidTransition for a plan that nobody can resume."""
+    if state not in RESUMABLE:
+        raise InvalidTransition("plan", uuid, state, PlanState.PENDING, RESUMABLE, Who.OPERATOR)
+
+
+def require_settling(action: str, new: ActionState) -> None:
+    """Raise InvalidTransition for a state that is no answer to whether an action did its work."""
+    if new not in SETTLED:
+        raise InvalidTransition("action", action, "in doubt", new, (), Who.OPERATOR)
+
+
+def firsts(found: Iterable[Reservation]) -> list[Reservation]:
+    """Of each resource keep the reservation that comes first; sorted by resource."""
+    first: dict[str, Reservation] = {}
+    for reservation in found:
+        first.setdefault(reservation.resource, reservation)
+    return [first[resource] for resource in sorted(first)]
 
 
 def kept(text: str | None) -> str | None:
@@ -106,10 +157,16 @@ def not_claimed(uuid: str, state: str) -> PlanConflict:
     return PlanConflict(uuid, state, text)
 
 
-def not_waiting(uuid: str, state: str) -> PlanConflict:
+def not_waiting(uuid: str, state: str, accepted: Iterable[PlanState]) -> PlanConflict:
     """Say that an operator may not write a plan's actions now."""
-    accepted = ", ".join(WAITING_PLAN)
-    text = f"plan {uuid} is {state}: actions can be skipped here while it is one of {accepted}"
+    states = ", ".join(accepted)
+    text = f"plan {uuid} is {state}: actions can be changed here while it is one of {states}"
+    return PlanConflict(uuid, state, text)
+
+
+def still_claimed(uuid: str, state: str) -> PlanConflict:
+    """Say that a plan must be resumed, and not started, if the one who runs it is gone."""
+    text = f"plan {uuid} is {state}: somebody runs it; if that is over, resume the plan"
     return PlanConflict(uuid, state, text)
 
 

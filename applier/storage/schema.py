@@ -20,7 +20,7 @@ from applier.storage.connection import make_engine, parse, shown, told
 from applier.storage.tables import VERSION_TABLE, metadata
 
 #: Every version of the tables that there was, oldest first; a test compares it with alembic's.
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 #: Tables that, together, only Watcher has.
 WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
 #: Written into a SQLite file, for those who ask what the file is (``file plans.db``).

@@ -5,42 +5,78 @@ SQLAlchemy then finds the text of each in its cache, and a commit costs little m
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.storage import rules
-from applier.storage.tables import Moment, actions, plans, wishes
-from planner.states import ActionState, PlanState
+from applier.contracts import Attempt
+from applier.storage.tables import (
+    actions,
+    attempts,
+    plans,
+    reservations,
+    services,
+    turn,
+    wishes,
+)
+from planner.states import ActionState, Outcome, PlanState
+
+
+def _word(value: StrEnum) -> sa.ColumnElement[str]:
+    """A word that stands in a statement itself: one parameter less for each row of a batch."""
+    return sa.literal_column(f"'{value}'", sa.String)
+
 
 #: The row of one plan.
 PLAN = sa.select(plans).where(plans.c.uuid == bindparam("plan_uuid"))
-#: The rows of a plan's actions, without what they printed.
-ACTIONS = sa.select(*(c for c in actions.c if c is not actions.c.output)).where(
-    actions.c.plan == bindparam("plan_uuid")
-)
+#: The rows of a plan's actions.
+ACTIONS = sa.select(actions).where(actions.c.plan == bindparam("plan_uuid"))
+#: How far each action of a plan is.
+STATES = sa.select(actions.c.uuid, actions.c.state).where(actions.c.plan == bindparam("plan_uuid"))
 #: What is asked of one action.
-ACTION = sa.select(
-    actions.c.state, actions.c.started_at, actions.c.ended_at, actions.c.output
-).where(actions.c.plan == bindparam("plan_uuid"), actions.c.uuid == bindparam("action_uuid"))
+ACTION = sa.select(actions.c.state, actions.c.started_at, actions.c.attempts).where(
+    actions.c.plan == bindparam("plan_uuid"), actions.c.uuid == bindparam("action_uuid")
+)
+#: The attempts of an action that ended, oldest first.
+ATTEMPTS = (
+    sa.select(*(attempts.c[name] for name in Attempt.__dataclass_fields__))
+    .where(attempts.c.plan == bindparam("plan_uuid"), attempts.c.action == bindparam("action_uuid"))
+    .order_by(attempts.c.number)
+)
+#: From when to when the latest attempts took that tell the duration of an action type.
+DURATIONS = (
+    sa.select(attempts.c.started_at, attempts.c.ended_at)
+    .where(attempts.c.measures == bindparam("action_type"))
+    .order_by(attempts.c.id.desc())
+    .limit(bindparam("most"))
+)
 #: The wishes of a plan, oldest first.
 WISHES = (
     sa.select(wishes)
     .where(wishes.c.plan == bindparam("plan_uuid"), wishes.c.number > bindparam("after"))
     .order_by(wishes.c.number)
 )
-#: Take hold of a plan that this claim runs.
+#: Take hold of a plan that this claim runs, for a write that was not made before.
 HOLD_CLAIM = (
     sa.update(plans)
-    .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.claim == bindparam("held"))
-    .values(updated_at=bindparam("now"))
+    .where(
+        plans.c.uuid == bindparam("plan_uuid"),
+        plans.c.claim == bindparam("held"),
+        sa.func.coalesce(plans.c.last_write, "") != bindparam("write"),
+    )
+    .values(updated_at=bindparam("now"), last_write=bindparam("write"))
 )
-#: Take hold of a plan that nobody runs.
-HOLD_WAITING = (
+#: Take hold of a plan in one of some states.
+HOLD_STATE = (
     sa.update(plans)
-    .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.state.in_(map(str, rules.WAITING_PLAN)))
-    .values(updated_at=bindparam("now"))
+    .where(
+        plans.c.uuid == bindparam("plan_uuid"),
+        plans.c.state.in_(bindparam("states", expanding=True)),
+        sa.func.coalesce(plans.c.last_write, "") != bindparam("write"),
+    )
+    .values(updated_at=bindparam("now"), last_write=bindparam("write"))
 )
 #: Take hold of a plan that somebody runs, and of the next number for a wish.
 COUNT_WISH = (
@@ -48,22 +84,62 @@ COUNT_WISH = (
     .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.claim.is_not(None))
     .values(wishes=plans.c.wishes + 1)
 )
-#: Write one report, if the action is in the state that it says.
-REPORT = (
+_REPORTED = (actions.c.plan == bindparam("plan_uuid"), actions.c.uuid == bindparam("action_uuid"))
+#: Let an action start, if it waits.
+START = (
     sa.update(actions)
-    .where(
-        actions.c.plan == bindparam("plan_uuid"),
-        actions.c.uuid == bindparam("action_uuid"),
-        actions.c.state == bindparam("old_state"),
+    .where(*_REPORTED, actions.c.state == _word(ActionState.PENDING))
+    .values(
+        state=_word(ActionState.ONGOING),
+        outcome=sa.null(),
+        status_message=bindparam("new_message"),
+        started_at=bindparam("now"),
+        ended_at=sa.null(),
+        attempts=actions.c.attempts + sa.literal_column("1"),
     )
+)
+#: Let an action end, if it is in the state that its report says.
+END = (
+    sa.update(actions)
+    .where(*_REPORTED, actions.c.state == bindparam("old_state"))
     .values(
         state=bindparam("new_state"),
         outcome=bindparam("new_outcome"),
         status_message=bindparam("new_message"),
-        output=bindparam("new_output"),
-        started_at=sa.func.coalesce(bindparam("new_start", type_=Moment), actions.c.started_at),
-        ended_at=bindparam("new_end"),
-        attempts=actions.c.attempts + bindparam("more_attempts"),
+        ended_at=bindparam("now"),
+    )
+)
+_WORKED = (actions.c.state == _word(ActionState.SUCCEEDED)) & (
+    (actions.c.outcome == _word(Outcome.CHANGED)) | (actions.c.outcome == _word(Outcome.CREATED))
+)
+_CLAIMED = sa.select(plans.c.claimed_at).where(plans.c.uuid == actions.c.plan).scalar_subquery()
+#: Keep the attempt that just ended, as the row of its action has it.
+KEEP_ATTEMPT = sa.insert(attempts).from_select(
+    [c.key for c in attempts.c if c is not attempts.c.id],
+    sa.select(
+        actions.c.plan,
+        actions.c.uuid,
+        actions.c.attempts,
+        sa.func.coalesce(actions.c.started_at, actions.c.ended_at),
+        actions.c.ended_at,
+        actions.c.state,
+        actions.c.outcome,
+        sa.case((_WORKED & (actions.c.started_at >= _CLAIMED), actions.c.action_type)),
+        actions.c.status_message,
+        bindparam("new_output", type_=sa.String),
+    ).where(*_REPORTED),
+    include_defaults=False,
+)
+#: Let an action wait for its turn again.
+AGAIN = (
+    sa.update(actions)
+    .where(*_REPORTED)
+    .values(
+        state=str(ActionState.PENDING),
+        outcome=None,
+        status_message=bindparam("new_message"),
+        started_at=None,
+        ended_at=None,
     )
 )
 #: Cancel the actions of a plan that have not started.
@@ -89,7 +165,31 @@ MOVE = (
         claim=bindparam("new_claim"),
         status_message=bindparam("new_message"),
         updated_at=bindparam("now"),
+        last_write=bindparam("write"),
     )
+)
+#: Take the next number in the queues; nobody else does until this is committed.
+TAKE_TURN = sa.update(turn).values(number=turn.c.number + 1)
+TURN = sa.select(turn.c.number)
+#: Put a plan at the end of those that wait for an applier.
+QUEUE = (
+    sa.update(plans)
+    .where(plans.c.uuid == bindparam("plan_uuid"))
+    .values(queued=bindparam("new_number"))
+)
+#: Put a plan at the end of those that reserve, or out of them.
+QUEUE_RESERVED = (
+    sa.update(plans)
+    .where(plans.c.uuid == bindparam("plan_uuid"))
+    .values(reserved=bindparam("new_number"))
+)
+#: Give back what a plan reserved.
+GIVE_BACK = sa.delete(reservations).where(reservations.c.plan == bindparam("plan_uuid"))
+#: Say that a claimant lives.
+BEAT = (
+    sa.update(plans)
+    .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.claim == bindparam("held"))
+    .values(heartbeat_at=bindparam("now"))
 )
 #: Claim a plan that waits for an applier.
 CLAIM = (
@@ -102,6 +202,9 @@ CLAIM = (
         claimant_pid=bindparam("pid"),
         claimant_user=bindparam("user"),
         updated_at=bindparam("now"),
+        heartbeat_at=bindparam("now"),
+        claimed_at=bindparam("now"),
+        last_write=bindparam("new_claim"),
     )
 )
 #: The plan that was saved last.
@@ -111,6 +214,31 @@ LAST = (
     .order_by(plans.c.number.desc())
     .limit(1)
 )
+#: The plans that wait for an applier, those that wait longest first.
+PENDING_PLANS = (
+    sa.select(plans.c.uuid)
+    .where(plans.c.state == str(PlanState.PENDING))
+    .order_by(sa.func.coalesce(plans.c.queued, 0), plans.c.number)
+)
+_own, _mine, _theirs = reservations.alias(), plans.alias(), plans.alias()
+#: Who reserved a plan's resources before it did, in the order in which they did.
+HELD = (
+    sa.select(
+        reservations.c.resource,
+        _theirs.c.uuid.label("plan"),
+        _theirs.c.name,
+        _theirs.c.claimant_user.label("user"),
+    )
+    .select_from(_own)
+    .join(_mine, _mine.c.uuid == _own.c.plan)
+    .join(reservations, reservations.c.resource == _own.c.resource)
+    .join(_theirs, _theirs.c.uuid == reservations.c.plan)
+    .where(_own.c.plan == bindparam("plan_uuid"), _theirs.c.reserved < _mine.c.reserved)
+    .order_by(_theirs.c.reserved)
+)
+#: What services say of themselves.
+FORGET_SERVICE = sa.delete(services).where(services.c.uuid == bindparam("service_uuid"))
+SERVICES = sa.select(services).order_by(services.c.heartbeat_at.desc(), services.c.uuid)
 
 
 def fitting(reference: str) -> sa.Select[str, str | None]:

@@ -1,4 +1,4 @@
-"""The tables of the record: plans, their actions, and what operators wish of running plans.
+"""The tables of the record: plans, actions and their attempts, wishes, reservations, services.
 
 Names begin with ``actionplan_``, so that they never meet those of Watcher. Columns are named as
 the fields of :mod:`planner.model` that they hold. Lists and mappings stand as JSON in text
@@ -85,6 +85,14 @@ plans = sa.Table(
     sa.Column("claimant_pid", sa.Integer),
     sa.Column("claimant_user", sa.String(255)),
     sa.Column("wishes", sa.Integer, nullable=False),
+    sa.Column("heartbeat_at", Moment),
+    # What was started before was cut off: how long it took, nobody knows.
+    sa.Column("claimed_at", Moment),
+    # What the last writer called its change: who lost the answer sees whether it was written.
+    sa.Column("last_write", Uuid),
+    # Numbers of ``turn``: when it became PENDING, and when it reserved what it works on.
+    sa.Column("queued", sa.Integer),
+    sa.Column("reserved", sa.Integer),
     sa.UniqueConstraint("uuid", name="uq_actionplan_plan_uuid"),
     sa.Index("ix_actionplan_plan_name", "name"),
     sa.Index("ix_actionplan_plan_state", "state"),
@@ -117,7 +125,6 @@ actions = sa.Table(
     sa.Column("needs", LongText, nullable=False),
     sa.Column("needs_any", LongText, nullable=False),
     sa.Column("triggers", LongText, nullable=False),
-    sa.Column("output", LongText),
     sa.PrimaryKeyConstraint("plan", "uuid", name="pk_actionplan_action"),
     # Counts by state are read from the index alone, without the wide rows. The uuid is in it
     # because PostgreSQL may prefer this index for a report, and must then find one row by it.
@@ -135,6 +142,64 @@ wishes = sa.Table(
     sa.Column("why", LongText),
     sa.Column("action", Uuid),
     sa.Column("created_at", Moment, nullable=False),
+    sa.Column("limits", LongText),
     sa.PrimaryKeyConstraint("plan", "number", name="pk_actionplan_wish"),
+    **_MYSQL,
+)
+
+#: One row per attempt that ended, written when it ends; the one that runs is the action's row. No
+#: foreign key: it would cost a look-up for each, and rows come from a SELECT on the action.
+attempts = sa.Table(
+    "actionplan_attempt",
+    metadata,
+    # The order in which they ended: no clock decides which are the latest.
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("plan", Uuid, nullable=False),
+    sa.Column("action", Uuid, nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("started_at", Moment, nullable=False),
+    sa.Column("ended_at", Moment, nullable=False),
+    sa.Column("state", Word, nullable=False),
+    sa.Column("outcome", Word),
+    # The action type whose duration this attempt tells; NULL if it tells none.
+    sa.Column("measures", sa.String(255)),
+    sa.Column("message", LongText),
+    sa.Column("output", LongText),
+    sa.Index("ix_actionplan_attempt_plan_action", "plan", "action"),
+    sa.Index("ix_actionplan_attempt_measures", "measures", "id"),
+    **_MYSQL,
+)
+
+#: A resource that a plan reserved; which plan was first, its ``reserved`` says.
+reservations = sa.Table(
+    "actionplan_reservation",
+    metadata,
+    sa.Column("plan", Uuid, sa.ForeignKey(plans.c.uuid, name="fk_actionplan_reservation_plan")),
+    sa.Column("resource", sa.String(255)),
+    sa.PrimaryKeyConstraint("plan", "resource", name="pk_actionplan_reservation"),
+    sa.Index("ix_actionplan_reservation_resource", "resource"),
+    **_MYSQL,
+)
+
+#: One row: the last number that was given to a plan that queues up. Whoever takes the next holds
+#: the row until it commits, so that numbers are in the order of commits; a sequence's are not.
+turn = sa.Table(
+    "actionplan_turn",
+    metadata,
+    sa.Column("number", sa.Integer, nullable=False),
+    **_MYSQL,
+)
+
+services = sa.Table(
+    "actionplan_service",
+    metadata,
+    sa.Column("uuid", Uuid),
+    sa.Column("host", sa.String(255), nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("user", sa.String(255), nullable=False),
+    sa.Column("started_at", Moment, nullable=False),
+    sa.Column("heartbeat_at", Moment, nullable=False),
+    sa.Column("plans", sa.Integer, nullable=False),
+    sa.PrimaryKeyConstraint("uuid", name="pk_actionplan_service"),
     **_MYSQL,
 )

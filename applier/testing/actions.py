@@ -26,7 +26,7 @@ import json
 import math
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -34,7 +34,7 @@ from typing import Any
 import jsonschema
 
 from applier.clouds.simulated import SimulatedCloud
-from applier.contracts import Action, ActionContext
+from applier.contracts import Action, ActionContext, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import JOIN, Effect, Touch
 from planner.states import Outcome
@@ -131,6 +131,47 @@ class ActionContract:
                 said = str(refusal)
             assert said.strip(), f"{example}: the refusal says nothing"
 
+    def test_looking_whether_it_is_done_gives_an_answer(
+        self, action: type[Action], tmp_path: Path
+    ) -> None:
+        """After a crash its verify is asked first: it answers, twice the same."""
+        for example in _examples(action):
+            work = action(example, self.make_context(tmp_path))
+            found = work.verify()
+            assert isinstance(found, Verified), f"{example}: verified as {found!r}"
+            assert work.verify() is found, f"{example}: looking changed the answer"
+
+    def test_an_abort_that_comes_at_any_time_does_no_harm(
+        self, action: type[Action], tmp_path: Path
+    ) -> None:
+        """It may come before the work began, and after it ended."""
+        for example in _examples(action):
+            action(example, self.make_context(tmp_path)).abort()
+
+    def test_what_cannot_be_undone_says_so(self, action: type[Action], tmp_path: Path) -> None:
+        """A type that is not REVERTIBLE refuses with a sentence; one that is has a revert."""
+        assert isinstance(action.REVERTIBLE, bool), "REVERTIBLE is True or False"
+        stop = threading.Event()
+        stop.set()
+        for example in _examples(action):
+            work = action(example, self.make_context(tmp_path))
+            ends: list[object] = []
+            _note_end(lambda: work.revert(stop), ends)  # noqa: B023 - called at once
+            (end,) = ends
+            if not action.REVERTIBLE:
+                assert isinstance(end, ActionFailed), f"{example}: reverted with {end!r}"
+            assert isinstance(end, Outcome | ActionFailed), f"{example}: reverted with {end!r}"
+            assert str(end).strip(), f"{example}: the refusal says nothing"
+
+    def test_an_action_that_only_waits_says_for_how_long(self, action: type[Action]) -> None:
+        """Seconds for parameters that fit the schema; nothing is raised for those that do not."""
+        for example in _examples(action):
+            seconds = action.waits_s(example)
+            fits = seconds is None or (isinstance(seconds, int | float) and 0 <= seconds < math.inf)
+            assert fits, f"{example}: waits {seconds!r}"
+            for odd in _odd(action, example):
+                action.waits_s(odd)
+
     def test_a_stop_that_is_set_ends_it_soon(self, action: type[Action], tmp_path: Path) -> None:
         """Once the stop is set it ends: ActionFailed with a sentence, or an outcome if done."""
         for example in _examples(action):
@@ -148,8 +189,12 @@ class ActionContract:
 def _execute(work: Action, ends: list[object]) -> None:
     stop = threading.Event()
     stop.set()
+    _note_end(lambda: work.execute(stop), ends)
+
+
+def _note_end(call: Callable[[], object], ends: list[object]) -> None:
     try:
-        ends.append(work.execute(stop))
+        ends.append(call())
     except Exception as error:
         ends.append(error)
 

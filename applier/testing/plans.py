@@ -57,10 +57,10 @@ def plans(draw: st.DrawFn) -> ActionPlan:
         status_message=draw(st.none() | texts),
         audit_uuid=draw(st.none() | texts),
         strategy_name=draw(st.none() | texts),
-        efficacy_indicators=draw(st.lists(mappings, max_size=2)),
-        global_efficacy=draw(st.lists(mappings, max_size=2)),
+        efficacy_indicators=tuple(draw(st.lists(mappings, max_size=2))),
+        global_efficacy=tuple(draw(st.lists(mappings, max_size=2))),
         limits=draw(limits),
-        tolerances=draw(st.lists(mappings, max_size=2)),
+        tolerances=tuple(draw(st.lists(mappings, max_size=2))),
         on_failure=draw(st.sampled_from([None, "pause", "continue", "skip_descendants"])),
         warnings=tuple(draw(st.lists(texts, max_size=2))),
     )

@@ -74,9 +74,9 @@ class ClaimContract:
         claim = store.claim_plan(plan.uuid, ME, now=NOW)
         loaded = store.load_plan(plan.uuid)
         assert (loaded.state, loaded.updated_at) == (PlanState.ONGOING, NOW)
-        assert store.claimant(plan.uuid) == ME
+        assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=NOW)
         store.move_claimed(plan.uuid, claim, PlanState.CANCELLING, now=NOW)
-        assert store.claimant(plan.uuid) == ME
+        assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=NOW)
         store.move_claimed(plan.uuid, claim, PlanState.CANCELLED, now=NOW, message="asked to")
         assert store.claimant(plan.uuid) is None
         assert store.load_plan(plan.uuid).status_message == "asked to"
@@ -106,7 +106,7 @@ class ClaimContract:
             answers = at_once(4, claim)
             (winner,) = [i for i, answer in enumerate(answers) if isinstance(answer, str)]
             assert all(isinstance(a, PlanConflict) for a in answers if not isinstance(a, str))
-            assert store.claimant(plan.uuid) == replace(ME, pid=winner)
+            assert store.claimant(plan.uuid) == replace(ME, pid=winner, heartbeat_at=NOW)
             store.commit(plan.uuid, answers[winner], [starts(plan.actions[0])], now=NOW)
 
     def test_a_plan_that_was_given_up_takes_no_writes_with_the_old_token(
@@ -135,16 +135,13 @@ class ClaimContract:
         """An operator's moves are not its own."""
         plan = new_plan("a")
         claim = claimed(store, plan)
-        for new in (
-            PlanState.PENDING,
-            PlanState.CANCELLED,
-            PlanState.DELETED,
-            PlanState.RECOMMENDED,
-        ):
+        for new in (PlanState.CANCELLED, PlanState.DELETED, PlanState.RECOMMENDED):
             with pytest.raises(InvalidTransition, match="is ONGOING"):
                 store.move_claimed(plan.uuid, claim, new, now=NOW)
         with pytest.raises(InvalidTransition, match="is ONGOING"):
             store.move_plan(plan.uuid, PlanState.CANCELLED, now=NOW)
+        with pytest.raises(PlanConflict, match=r"somebody runs it; .* resume the plan"):
+            store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
         assert store.load_plan(plan.uuid).state is PlanState.ONGOING
         assert store.load_plan(plan.uuid).actions == plan.actions
 
@@ -309,6 +306,16 @@ class WishContract:
         with pytest.raises(PlanConflict, match="PAUSED"):
             store.add_wish(plan.uuid, wish, now=NOW)
         assert [wish.number for wish in store.wishes(plan.uuid)] == [1]
+
+    def test_a_wish_for_limits_keeps_them(self, store: Store) -> None:
+        """As they were asked for, to whoever reads them."""
+        plan = new_plan("a")
+        claimed(store, plan)
+        limits = {"type:migrate": 1, "node:*": 2, "max_workers": 8}
+        store.add_wish(plan.uuid, Wish(verb="limit", who="wanda", limits=limits), now=NOW)
+        (wish,) = store.wishes(plan.uuid)
+        assert dict(wish.limits) == limits
+        assert (wish.who, wish.created_at) == ("wanda", NOW)
 
     def test_wishes_made_at_once_get_different_numbers(self, store: Store) -> None:
         """None is lost."""

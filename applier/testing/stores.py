@@ -28,7 +28,10 @@ from hypothesis import HealthCheck, given, settings
 
 from applier.contracts import Store, Wish
 from applier.errors import ActionNotFound, PlanConflict, PlanNotFound
+from applier.testing.attempts import AttemptContract
 from applier.testing.plans import MADE, new_plan, plans
+from applier.testing.queues import QueueContract, ReservationContract, ServiceContract
+from applier.testing.resuming import HeartbeatContract, ResumeContract, SettleContract
 from applier.testing.runs import (
     LATER,
     ME,
@@ -123,6 +126,12 @@ class SavingContract:
             lambda: store.move_claimed("none", "claim", PlanState.PAUSED, now=NOW),
             lambda: store.add_wish("none", Wish(verb="cancel", who="wanda"), now=NOW),
             lambda: store.output("none", "none"),
+            lambda: store.attempts("none", "none"),
+            lambda: store.beat("none", "claim", now=NOW),
+            lambda: store.resume_plan("none", [], now=NOW),
+            lambda: store.settle_action("none", "x", ActionState.FAILED, now=NOW, message=""),
+            lambda: store.reserve("none", "claim", ["node:a"], now=NOW),
+            lambda: store.held_by_others("none"),
         ):
             with pytest.raises(PlanNotFound, match="'none'"):
                 call()
@@ -301,5 +310,12 @@ class StoreContract(
     ClaimContract,
     CommitContract,
     WishContract,
+    AttemptContract,
+    HeartbeatContract,
+    ResumeContract,
+    SettleContract,
+    QueueContract,
+    ReservationContract,
+    ServiceContract,
 ):
     """All of the above, for the store of the fixture ``store``."""

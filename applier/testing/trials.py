@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from applier.errors import ApplierError
 from applier.runner import Runner
 from applier.scheduling.verdict import End, OnFailure
 from applier.storage.memory import MemoryStore
+from applier.tasks import workerless
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState, Outcome, PlanState
 
@@ -38,16 +39,20 @@ class CheckedStore:
     ``peak`` how many ran at once. ``before_commit`` is called with each batch before it is passed
     on: a test may raise there what a broken store raises. ``heard`` is set once the engine's side
     has come for more wishes, so that those before are on their way. ``needed`` says whether needs
-    hold.
+    hold; ``workerless`` are the actions that do not count against ``max_workers``, which a test
+    may change as a wish does.
     """
 
     def __init__(self, inner: Store, plan: ActionPlan, *, max_workers: int) -> None:
-        self._inner, self._max_workers = inner, max_workers
+        self._inner, self.max_workers = inner, max_workers
         self._actions = {a.uuid: a for a in plan.actions}
         self.needed = plan.on_failure != OnFailure.CONTINUE
+        self.workerless: Collection[str] = ()
         self._limits = plan.limits
-        self._held: Counter[str] = Counter()
-        self._running: set[str] = set()
+        # What was cut off in an earlier run counts until it is settled.
+        left = [a for a in plan.actions if a.state is ActionState.ONGOING]
+        self._held = Counter(token for a in left for token in set(a.tokens))
+        self._running = {a.uuid for a in left}
         self.ends = {a.uuid: End(a.state, a.outcome) for a in plan.actions}
         self.heard = threading.Event()
         self.commits: list[list[Report]] = []
@@ -77,7 +82,8 @@ class CheckedStore:
                 continue
             if report.old is ActionState.ONGOING:
                 self._running.remove(report.uuid)
-                self._held.subtract(set(action.tokens))
+                if not report.given_up:
+                    self._held.subtract(set(action.tokens))
             if report.state is ActionState.ONGOING:
                 self._start(action)
         self.peak = max(self.peak, len(self._running))
@@ -86,7 +92,8 @@ class CheckedStore:
         self.started.append(action.uuid)
         self._running.add(action.uuid)
         self._held.update(set(action.tokens))
-        assert len(self._running) <= self._max_workers, "more run at once than there are workers"
+        busy = len(self._running.difference(self.workerless))
+        assert busy <= self.max_workers, "more run at once than there are workers"
         for token in action.tokens:
             limit = self._limits.get(token, self._limits.get(f"{token.split(':')[0]}:*"))
             assert limit is None or self._held[token] <= limit, f"{token} is held too often"
@@ -122,7 +129,8 @@ class Trial:
     """One plan in a checked store, ready to run: ``Trial(plan, engine, work).run()``.
 
     Each action's parameters get its ``uuid``, so that one function can do the ``work`` of all; it
-    may be set later. Further arguments go to the :class:`applier.runner.Runner`.
+    may be set later. ``plugins`` are further action types. What else is given goes to the
+    :class:`applier.runner.Runner`.
     """
 
     def __init__(
@@ -133,23 +141,39 @@ class Trial:
         *,
         max_workers: int,
         inner: Store | None = None,
+        plugins: Mapping[str, type[ActionPlugin]] | None = None,
         **options: Any,
     ) -> None:
+        self._more = dict(plugins or {})
         if inner is None:
             inner = MemoryStore()
             inner.save_plan(_with_uuids(plan))
         self.uuid, self.work = plan.uuid, work
         self._inner, self._max_workers = inner, max_workers
         self.store = CheckedStore(inner, inner.load_plan(plan.uuid), max_workers=max_workers)
-        given: dict[str, Any] = {"cloud": lambda: None, "wish_interval_s": 60.0, **options}
+        self.store.workerless = workerless(plan.actions, self._plugins())
+        given: dict[str, Any] = {
+            "cloud": lambda: None,
+            "wish_interval_s": 60.0,
+            "heartbeat_interval_s": 60.0,
+            "store_patience_s": 0.0,
+            **options,
+        }
         self.runner = Runner(self.store, engine, self._plugins(), claimant=CLAIMANT, **given)
 
     def _plugins(self) -> dict[str, type[ActionPlugin]]:
-        return {"nop": plugin(lambda *given: self.work(*given))}
+        return {"nop": plugin(lambda *given: self.work(*given)), **self._more}
 
     def again(self, engine: Engine) -> Trial:
         """Make a trial that goes on with the same plan in the same store."""
-        return Trial(self.plan(), engine, max_workers=self._max_workers, inner=self._inner)
+        return Trial(
+            self.plan(),
+            engine,
+            self.work,
+            max_workers=self._max_workers,
+            inner=self._inner,
+            plugins=self._more,
+        )
 
     def run(self) -> PlanState:
         """Run it; every action of a plan that has ended must have ended as well."""

@@ -52,9 +52,9 @@ class TestInstalledActions(ActionContract):
         assert cloud.snapshot() == before
 
 
-def test_the_twelve_types_of_the_product_are_installed():
+def test_the_types_of_the_product_are_installed():
     assert {entry.name for entry in OURS} == {
-        *("nop", "sleep", "shell", "migrate", "resize", "stop", "shelve", "delete"),
+        *("nop", "sleep", "pause", "shell", "migrate", "resize", "stop", "shelve", "delete"),
         *("change_nova_service_state", "change_node_power_state", "volume_migrate"),
         "turn_host_to_acpi_s3_state",
     }
@@ -77,6 +77,7 @@ def test_planning_never_raises_whatever_the_parameters_are(entry, data):
     for touch in action.touches(parameters):
         assert touch.resource.partition(":")[2], "a touch of nothing"
     action.estimate(parameters)
+    action.waits_s(parameters)
     assert action.describe(parameters)
 
 

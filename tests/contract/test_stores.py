@@ -15,11 +15,14 @@ from applier.storage import schema
 from applier.storage.connection import make_engine, parse
 from applier.storage.memory import MemoryStore
 from applier.storage.sql import SqlStore
-from applier.storage.tables import metadata
+from applier.storage.tables import metadata, turn
 from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
 from applier.testing.plans import MADE, new_plan
 from applier.testing.stores import StoreContract
+from planner.errors import InvalidTransition
 from planner.states import PlanState
+
+PROCESSES, ROUNDS = 4, 8
 
 SERVERS = [
     pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
@@ -37,7 +40,8 @@ def url(request, tmp_path) -> str:
     engine = make_engine(parse(url))
     with engine.begin() as database:
         for table in reversed(metadata.sorted_tables):
-            database.execute(sa.delete(table))
+            if table is not turn:
+                database.execute(sa.delete(table))
     engine.dispose()
     return url
 
@@ -50,18 +54,22 @@ def store(url) -> Iterator[Store]:
 
 @pytest.mark.parametrize("url", ["sqlite", *SERVERS], indirect=True)
 class TestSqlStore(StoreContract):
-    def test_of_several_processes_that_claim_at_once_exactly_one_does(self, url):
+    def test_of_several_processes_at_once_exactly_one_comes_first(self, url):
         with closing(SqlStore(url)) as store:
-            uuids = []
-            for _ in range(10):
+            uuids, own = [], []
+            for number in range(ROUNDS * (1 + PROCESSES)):
                 plan = new_plan("a")
-                uuids.append(plan.uuid)
+                (uuids if number < ROUNDS else own).append(plan.uuid)
                 store.save_plan(plan)
                 store.move_plan(plan.uuid, PlanState.PENDING, now=MADE)
-            claims = processes(4, claim_each, url, uuids)
+            raced = processes(PROCESSES, race, url, uuids, own)
             for number, uuid in enumerate(uuids):
-                (winner,) = [i for i, won in enumerate(claims) if won[number]]
-                assert store.claimant(uuid).pid == winner
+                (winner,) = [i for i, answer in enumerate(raced) if answer["claim"][number]]
+                assert raced[winner]["pid"][number] == winner
+                assert sum(answer["resume"][number] for answer in raced) == 1
+                assert store.load_plan(uuid).state is PlanState.PENDING
+                held = sorted(answer["held"][number] for answer in raced)
+                assert held == [0, 2, 2, 2]
 
 
 class TestMemoryStore(StoreContract):
@@ -89,15 +97,30 @@ def processes(number, function, *arguments):
     return [got[index] for index in range(number)]
 
 
-def claim_each(index, barrier, answers, url, uuids):
-    """Claim one plan after the other, each at the same moment as the other processes."""
-    store, won = SqlStore(url), []
-    for uuid in uuids:
+def race(index, barrier, answers, url, uuids, own):
+    """Claim, resume and reserve, each at the same moment as the other processes."""
+    store = SqlStore(url)
+    got = {"claim": [], "pid": [], "resume": [], "held": []}
+    me = Claimant(host="here", pid=index, user="wanda")
+
+    def first(call):
         barrier.wait()
         try:
-            store.claim_plan(uuid, Claimant(host="here", pid=index, user="wanda"), now=MADE)
-            won.append(True)
-        except PlanConflict:
-            won.append(False)
+            call()
+        except (PlanConflict, InvalidTransition):
+            return False
+        return True
+
+    for number, uuid in enumerate(uuids):
+        got["claim"].append(first(lambda uuid=uuid: store.claim_plan(uuid, me, now=MADE)))
+        barrier.wait()
+        got["pid"].append(store.claimant(uuid).pid)
+        got["resume"].append(first(lambda uuid=uuid: store.resume_plan(uuid, [], now=MADE)))
+        mine = own[index * ROUNDS + number]
+        claim = store.claim_plan(mine, me, now=MADE)
+        nodes = [f"node:{number}", f"instance:{number}"][:: 1 if index % 2 else -1]
+        barrier.wait()
+        store.reserve(mine, claim, nodes, now=MADE)
+        got["held"].append(len(store.held_by_others(mine)))
     store.close()
-    answers.put((index, won))
+    answers.put((index, got))

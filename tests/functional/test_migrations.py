@@ -5,6 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import subprocess
 import sys
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -12,6 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from applier.contracts import Attempt, Report
 from applier.errors import StoreError
 from applier.storage import schema
 from applier.storage.connection import make_engine, parse
@@ -19,6 +23,7 @@ from applier.storage.sql import SqlStore
 from applier.storage.tables import VERSION_TABLE, metadata
 from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
 from applier.testing.plans import new_plan
+from planner.states import ActionState, Outcome, PlanState
 
 SERVERS = [
     pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
@@ -121,7 +126,7 @@ def test_a_server_is_never_migrated_without_being_asked(url):
 def test_the_tables_of_an_older_release_are_named(url, monkeypatch):
     schema.upgrade(url)
     monkeypatch.setattr(schema, "REVISIONS", (*schema.REVISIONS, "9999"))
-    with pytest.raises(StoreError, match=r"version 0001, of an older release; run: .* db upgrade"):
+    with pytest.raises(StoreError, match=r"version 0002, of an older release; run: .* db upgrade"):
         SqlStore(url)
 
 
@@ -169,6 +174,73 @@ def test_a_file_of_an_older_release_is_upgraded_when_it_is_opened(url):
     schema.downgrade(url)
     SqlStore(url).close()
     assert tables(url) == OURS
+
+
+#: Plan "ran" of release 0001: ONGOING, claimed; its actions succeeded, failed, run and wait.
+OF_0001 = Path(__file__).with_name("record_0001.sql")
+
+
+@pytest.fixture
+def old(url) -> str:
+    """A record of revision 0001 with a plan in the middle of its run, and one that waits."""
+    schema.upgrade(url, "0001")
+    run(url, *filter(str.strip, OF_0001.read_text().split(";\n")))
+    return url
+
+
+@every_database
+def test_what_a_plan_has_done_survives_an_upgrade(old):
+    if "sqlite" not in old:
+        schema.upgrade(old)
+    with closing(SqlStore(old)) as store:
+        plan = store.load_plan("ran")
+        states = [(a.name, a.state, a.outcome, a.attempts) for a in plan.actions]
+        assert states == [
+            ("done", "SUCCEEDED", "changed", 1),
+            ("broke", "FAILED", "error", 1),
+            ("unneeded", "SKIPPED", None, 0),
+            ("runs", "ONGOING", None, 1),
+            ("waits", "PENDING", None, 0),
+        ]
+        done, broke, _, runs, _ = ([*store.attempts("ran", a.uuid)] for a in plan.actions)
+        began = datetime(2026, 11, 1, 8, 0, 0, 250000, tzinfo=UTC)
+        assert done == [
+            Attempt(
+                number=1,
+                started_at=began,
+                ended_at=began + timedelta(seconds=30),
+                state=ActionState.SUCCEEDED,
+                outcome=Outcome.CHANGED,
+                message="moved",
+                output="all of it",
+            )
+        ]
+        assert (broke[0].message, broke[0].output) == ("no route", None)
+        assert runs == [Attempt(number=1, started_at=began + timedelta(seconds=31))]
+        assert store.output("ran", plan.actions[0].uuid) == "all of it"
+        assert store.durations(["nop"]) == {"nop": [30.0]}
+        assert store.pending_plans() == ["next"]
+        (wish,) = store.wishes("ran")
+        assert (wish.verb, wish.who, wish.limits) == ("pause", "wanda", {})
+        end = Report(uuid="a4", old=ActionState.ONGOING, state=ActionState.FAILED)
+        store.commit("ran", "claim-1", [end], now=began)
+        store.move_claimed("ran", "claim-1", PlanState.FAILED, now=began)
+        store.resume_plan("ran", ["a2", "a4"], now=began)
+        assert store.pending_plans() == ["next", "ran"]
+
+
+@every_database
+def test_the_last_attempt_survives_the_way_back(old):
+    schema.upgrade(old)
+    schema.downgrade(old, "0001")
+    engine = make_engine(parse(old))
+    with engine.connect() as database:
+        asked = "SELECT uuid, output FROM actionplan_action WHERE output IS NOT NULL"
+        assert database.execute(sa.text(asked)).all() == [("a1", "all of it")]
+    engine.dispose()
+    schema.upgrade(old)
+    with closing(SqlStore(old)) as store:
+        assert store.output("ran", "a1") == "all of it"
 
 
 def test_processes_that_open_a_new_file_at_once_all_can(url):

@@ -101,13 +101,19 @@ LAYERS = (
     ),
     Layer(
         "L5",
-        ("applier.recorder", "applier.tasks", "applier.engines.*"),
+        (
+            "applier.engines.*",
+            "applier.insistence",
+            "applier.recorder",
+            "applier.tasks",
+            "applier.verifying",
+        ),
         above=("L0", "L1", "L2", "L3", "L4"),
         third_party=("oslo_config", "taskflow"),
     ),
     Layer(
         "L6",
-        ("applier.conf", "applier.runner", "applier.wishes"),
+        ("applier.conf", "applier.heartbeat", "applier.runner", "applier.wishes"),
         above=("L0", "L1", "L2", "L3", "L4", "L5"),
         third_party=("oslo_config", "platformdirs"),
     ),
@@ -151,8 +157,11 @@ WRITERS_OF_STATES = ("applier/recorder.py", "applier/storage/rows.py")
 #: Where everything may be caught and not raised again, and why.
 CATCHES_ALL = {
     ("applier/tasks.py", "ActionTask.execute"): "a plugin may raise anything; it becomes a report",
+    ("applier/tasks.py", "ActionTask.abort"): "a plugin may raise anything; execute tells its end",
+    ("applier/tasks.py", "verified"): "a plugin may raise anything; then nobody can say",
+    ("applier/tasks.py", "waits_s"): "a plugin may raise anything; executed, it says so",
     ("planner/planners/solution.py", "_about"): "a plugin may raise anything; the error names it",
-    ("applier/testing/actions.py", "_execute"): "the suite judges whatever a plugin raises",
+    ("applier/testing/actions.py", "_note_end"): "the suite judges whatever a plugin raises",
 }
 
 #: Modules that hand a command line to a shell.

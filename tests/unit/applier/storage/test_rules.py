@@ -51,5 +51,5 @@ def test_a_name_may_be_shorter_than_a_beginning():
 
 
 def test_the_states_in_which_nobody_runs_a_plan_any_more():
-    kept = {PlanState.RECOMMENDED, PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING}
+    kept = {PlanState.ONGOING, PlanState.CANCELLING}
     assert {state for state in PlanState if not rules.gives_up(state)} == kept

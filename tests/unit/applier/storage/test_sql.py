@@ -13,20 +13,26 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
+from applier.contracts import Service
 from applier.errors import PlanConflict, StoreError
 from applier.storage import schema
 from applier.storage.connection import parse
 from applier.storage.sql import SqlStore
+from applier.storage.tables import attempts
 from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
 from applier.testing.plans import new_plan
 from applier.testing.runs import NOW, claimed, starts, succeeds
 from planner.model import Action
 from planner.states import PlanState
+
+#: What attempts on record tell of: every other one tells nothing.
+MEASURES = (None, "nop", None, "migrate")
 
 
 @pytest.fixture
@@ -57,7 +63,7 @@ class TestFile:
     def test_every_connection_is_set_up(self, path, synchronous, level):
         url = f"sqlite:///{path}"
         with closing(SqlStore(url, synchronous=synchronous, busy_timeout_s=1.5)) as store:
-            for database in (store._writer, store._readers.connect()):
+            for database in (store._database.writer, store._database.readers.connect()):
                 with database:
                     asked = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
                     found = [database.exec_driver_sql(f"PRAGMA {a}").scalar() for a in asked]
@@ -108,9 +114,9 @@ class TestFile:
     def test_a_full_disk_is_said_and_what_was_there_stays(self, store):
         plan = new_plan("a")
         store.save_plan(plan)
-        pages = store._writer.exec_driver_sql("PRAGMA page_count").scalar()
-        store._writer.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-        store._writer.rollback()
+        pages = store._database.writer.exec_driver_sql("PRAGMA page_count").scalar()
+        store._database.writer.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        store._database.writer.rollback()
         with pytest.raises(StoreError, match="database or disk is full; free some space"):
             store.save_plan(new_plan(*map(str, range(500))))
         assert [summary.uuid for summary in store.list_plans()] == [plan.uuid]
@@ -144,7 +150,7 @@ class TestFile:
             "from applier.testing.plans import new_plan\n"
             f"store = SqlStore('sqlite:///{path}')\n"
             "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
-            "sa.event.listen(store._engine, 'commit', die)\n"
+            "sa.event.listen(store._database.engine, 'commit', die)\n"
             "store.save_plan(new_plan(*map(str, range(3000))))\n"
         )
         ran = subprocess.run([sys.executable, "-c", script], capture_output=True)
@@ -173,14 +179,15 @@ def waits_for_lock(folder):
 
 
 class TestCost:
-    def test_a_commit_is_two_statements_that_are_already_compiled(self, store):
-        plan = new_plan(*"abcdefgh")
+    def test_a_commit_is_four_statements_that_are_already_compiled(self, store):
+        plan = new_plan(*"abcdefghij")
         claim = claimed(store, plan)
-        first, then = plan.actions[:4], plan.actions[4:]
-        store.commit(plan.uuid, claim, [starts(a) for a in first], now=NOW)
+        first, then, warm = plan.actions[:4], plan.actions[4:8], plan.actions[8:]
+        store.commit(plan.uuid, claim, [starts(a) for a in (*first, *warm)], now=NOW)
+        store.commit(plan.uuid, claim, [succeeds(a) for a in warm], now=NOW)
         seen = []
 
-        @sa.event.listens_for(store._engine, "before_cursor_execute")
+        @sa.event.listens_for(store._database.engine, "before_cursor_execute")
         def note(_connection, _cursor, statement, parameters, context, executemany):
             compiled = context.compiled is None or context.cache_hit.name == "CACHE_HIT"
             seen.append((" ".join(statement.split()[:2]), executemany, compiled))
@@ -192,14 +199,16 @@ class TestCost:
             ("BEGIN", False, True),
             ("UPDATE actionplan_plan", False, True),
             ("UPDATE actionplan_action", True, True),
+            ("INSERT INTO", True, True),
+            ("UPDATE actionplan_action", True, True),
         ]
 
     def test_every_method_that_writes_begins_with_a_write(self, store):
         begun = {}
 
-        @sa.event.listens_for(store._engine, "before_cursor_execute")
+        @sa.event.listens_for(store._database.engine, "before_cursor_execute")
         def note(connection, _cursor, statement, *_):
-            if connection is store._writer:
+            if connection is store._database.writer:
                 begun.setdefault("first" if statement == "BEGIN" else "next", []).append(statement)
                 if len(begun.get("first", ())) > len(begun.get("checked", ())) and (
                     statement != "BEGIN"
@@ -212,8 +221,43 @@ class TestCost:
         store.move_plan(other.uuid, PlanState.CANCELLED, now=NOW)
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+        store.beat(plan.uuid, claim, now=NOW)
+        store.reserve(plan.uuid, claim, ["node:a"], now=NOW)
         store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
-        assert begun["checked"] == ["INSERT", *["UPDATE"] * 2, "INSERT", *["UPDATE"] * 4]
+        store.resume_plan(plan.uuid, [], now=NOW)
+        here = {"host": "h", "pid": 1, "user": "u", "started_at": NOW, "heartbeat_at": NOW}
+        store.report_service(Service(uuid="s", **here))
+        store.remove_service("s")
+        writes = ["INSERT", *["UPDATE"] * 2, "INSERT", *["UPDATE"] * 7, *["DELETE"] * 2]
+        assert begun["checked"] == writes
+
+    def test_twenty_thousand_resources_are_reserved_and_given_back_in_a_moment(self, store):
+        one, other = new_plan("a"), new_plan("b")
+        claims = [claimed(store, plan) for plan in (one, other)]
+        resources = [f"instance:{number:036}" for number in range(20_000)]
+        began = time.monotonic()
+        for plan, claim in zip((one, other), claims, strict=True):
+            store.reserve(plan.uuid, claim, resources, now=NOW)
+        assert len(store.held_by_others(other.uuid)) == 20_000
+        store.move_claimed(one.uuid, claims[0], PlanState.PAUSED, now=NOW)
+        assert store.held_by_others(other.uuid) == []
+        assert time.monotonic() - began < 5  # all together one, on an idle machine
+
+    def test_durations_are_found_among_a_hundred_thousand_attempts(self, store):
+        numbered = range(100_000)
+        row = {"plan": "p", "state": "SUCCEEDED", "number": 1, "output": "x" * 200}
+        row |= {"started_at": NOW, "ended_at": NOW + timedelta(seconds=2)}
+        rows = ({**row, "action": str(i), "measures": MEASURES[i % 4]} for i in numbered)
+        with store._database.write() as database:
+            database.execute(sa.insert(attempts), list(rows))
+        store.durations(["nop"])
+        took = []
+        for _ in range(5):
+            began = time.monotonic()
+            found = store.durations(["nop", "rare", "migrate"])
+            took.append(time.monotonic() - began)
+        assert [len(durations) for durations in found.values()] == [200, 0, 200]
+        assert min(took) < 0.05  # a few milliseconds, on an idle machine
 
     def test_ten_thousand_actions_are_saved_and_loaded_in_seconds(self, store):
         chunk, members = (), []
@@ -238,7 +282,7 @@ class TestConflicts:
     ):
         store.save_plan(new_plan("a", uuid="abcd"))
         with closing(SqlStore(f"sqlite:///{path}")) as other:
-            read, there = store._head, []
+            read, there = store._database.head, []
 
             def head(uuid):
                 found = read(uuid)
@@ -246,7 +290,7 @@ class TestConflicts:
                     there.append(other.move_plan(uuid, PlanState.CANCELLED, now=NOW))
                 return found
 
-            store._head = head
+            store._database.head = head
             with pytest.raises(PlanConflict, match="was RECOMMENDED and is CANCELLED") as refusal:
                 store.move_plan("abcd", PlanState.PENDING, now=NOW)
         assert refusal.value.state == "CANCELLED"

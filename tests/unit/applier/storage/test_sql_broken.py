@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from contextlib import closing, suppress
 
 import pytest
@@ -13,9 +14,10 @@ from applier.errors import PlanNotFound, StoreError
 from applier.storage import schema
 from applier.storage.connection import parse
 from applier.storage.sql import SqlStore
+from applier.testing.attempts import ends, retries
 from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
 from applier.testing.plans import MADE, new_plan
-from applier.testing.runs import ME, NOW, claimed, starts, succeeds
+from applier.testing.runs import LATER, ME, NOW, claimed, starts, succeeds
 from planner.states import ActionState, PlanState
 
 
@@ -30,17 +32,17 @@ def test_a_batch_that_met_a_deadlock_is_written_again(postgresql_url):  # noqa: 
         "SELECT count(*) FROM pg_stat_activity"
         " WHERE wait_event_type = 'Lock' AND datname = current_database()"
     )
-    with closing(SqlStore(postgresql_url)) as store, store._engine.connect() as other:
+    with closing(SqlStore(postgresql_url)) as store, store._database.engine.connect() as other:
         claim = claimed(store, plan)
         other.execute(sa.text("SET LOCAL deadlock_timeout = '60s'"))  # the store is to notice it
         other.execute(hold_action, row)
-        tries = count_calls(store, "_written")
+        tries = count_calls(store._database, "write")
         batch = [starts(plan.actions[0])]
         run = threading.Thread(
             target=store.commit, args=(plan.uuid, claim, batch), kwargs={"now": NOW}
         )
         run.start()  # it holds the plan, and waits for the action
-        with store._engine.connect() as watch:
+        with store._database.engine.connect() as watch:
             while not watch.execute(waiting).scalar():
                 watch.rollback()
         other.execute(hold_plan, row)
@@ -77,6 +79,9 @@ class Gateway:
         self.cut = None
         #: How many COMMITs pass before that.
         self.passes = 0
+        #: How many connections are dropped before one is let through again.
+        self.drops = 0
+        self.lines = []
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -85,11 +90,22 @@ class Gateway:
                 client, _ = self.listener.accept()
             except OSError:
                 return
+            if self.drops > 0:
+                self.drops -= 1
+                hang_up(client)
+                continue
             server = socket.create_connection(self.server)
+            self.lines += [client, server]
             for line in (client, server):
                 line.settimeout(20)  # a test that waits for nothing fails
             threading.Thread(target=self.pass_on, args=(client, server), daemon=True).start()
             threading.Thread(target=self.pass_back, args=(client, server), daemon=True).start()
+
+    def go_away(self, drops):
+        """Cut every line, and drop the next connections."""
+        self.drops = drops
+        lines, self.lines = self.lines, []
+        hang_up(*lines)
 
     def pass_on(self, client, server):
         while data := self.receive(client):
@@ -127,18 +143,126 @@ def hang_up(*lines):
         line.close()
 
 
+@pytest.fixture(params=["postgresql_url", "mysql_url"])
+def gateway(request):
+    url = request.getfixturevalue(request.param)
+    schema.upgrade(url)
+    gateway = Gateway(url)
+    yield gateway
+    gateway.listener.close()
+
+
 @pytest.mark.server
-@pytest.mark.parametrize("server", ["postgresql_url", "mysql_url"])
+class TestServerThatIsAway:
+    def test_a_store_without_patience_works_again_as_soon_as_the_server_is_back(self, gateway):
+        with closing(SqlStore(gateway.url, patience_s=0)) as store:
+            plan = new_plan("a")
+            claim = claimed(store, plan)
+            gateway.go_away(20)
+            began, refused = time.monotonic(), []
+            while True:
+                try:
+                    store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+                    break
+                except StoreError as error:
+                    refused.append(str(error))
+            assert time.monotonic() - began < 5
+            # A call takes one connection, or two when it finds a broken one first.
+            assert 10 <= len(refused) <= 20
+            assert all("is the server running?" in sentence for sentence in refused)
+            assert gateway.drops == 0
+            assert len(store.attempts(plan.uuid, plan.actions[0].uuid)) == 1
+
+    def test_a_patient_store_waits_no_longer_than_it_takes(self, gateway):
+        with closing(SqlStore(gateway.url, patience_s=20)) as store:
+            plan = new_plan("a")
+            claim = claimed(store, plan)
+            gateway.go_away(5)
+            began = time.monotonic()
+            store.beat(plan.uuid, claim, now=NOW)
+            assert time.monotonic() - began < 3
+
+    def test_patience_has_an_end(self, gateway):
+        with closing(SqlStore(gateway.url, patience_s=0.5)) as store:
+            gateway.go_away(10_000)
+            began = time.monotonic()
+            with pytest.raises(StoreError):
+                store.pending_plans()
+            assert time.monotonic() - began < 2
+
+    def test_closing_the_store_ends_the_waiting(self, gateway):
+        store = SqlStore(gateway.url, patience_s=60)
+        gateway.go_away(10_000)
+        asked = threading.Thread(target=suppressed, args=(store.pending_plans,))
+        asked.start()
+        asked.join(0.02)
+        assert asked.is_alive()
+        store.close()
+        asked.join(5)
+        assert not asked.is_alive()
+
+    @pytest.mark.parametrize("cut", ["before", "after"])
+    def test_a_call_made_again_after_a_store_error_is_written_once(self, gateway, cut):
+        with closing(SqlStore(gateway.url, patience_s=0)) as store:
+
+            def twice(call, passes=0):
+                gateway.cut, gateway.passes = cut, passes
+                with pytest.raises(StoreError):
+                    call(NOW)
+                assert gateway.cut is None
+                return call(LATER)
+
+            plan = new_plan("a")
+            (a,) = plan.actions
+            store.save_plan(plan)
+            uuid = plan.uuid
+            twice(lambda now: store.move_plan(uuid, PlanState.PENDING, now=now), 1)
+            claim = twice(lambda now: store.claim_plan(uuid, ME, now=now))
+            twice(lambda now: store.reserve(uuid, claim, ["node:a"], now=now))
+            twice(lambda now: store.commit(uuid, claim, [starts(a)], now=now))
+            again = [retries(a), starts(a)]  # its second time would fit as well
+            twice(lambda now: store.commit(uuid, claim, again, now=now))
+            began = NOW if cut == "after" else LATER
+            assert [t.started_at for t in store.attempts(uuid, a.uuid)] == [began] * 2
+            unknown = [ends(a, ActionState.UNKNOWN)]
+            twice(lambda now: store.commit(uuid, claim, unknown, now=now))
+            twice(lambda now: store.move_claimed(uuid, claim, PlanState.FAILED, now=now), 1)
+            failed = ActionState.FAILED
+            twice(lambda now: store.settle_action(uuid, a.uuid, failed, now=now, message=""))
+            twice(lambda now: store.resume_plan(uuid, [a.uuid], now=now), 1)
+            (waits,) = store.load_plan(uuid).actions
+            assert (waits.state, waits.attempts) == (ActionState.PENDING, 2)
+            twice(lambda now: store.skip_action(uuid, a.uuid, now=now, message=""))
+
+    def test_the_same_batch_for_another_reason_is_another_write(self, gateway):
+        with closing(SqlStore(gateway.url, patience_s=0)) as store:
+            plan = new_plan("a")
+            (a,) = plan.actions
+            claim = claimed(store, plan)
+            store.commit(plan.uuid, claim, [starts(a)], now=NOW)
+            for _ in range(3):  # every attempt fails at the same moment
+                store.commit(plan.uuid, claim, [retries(a), starts(a)], now=NOW)
+            assert len(store.attempts(plan.uuid, a.uuid)) == 4
+
+    def test_a_server_may_not_think_for_ever(self, gateway):
+        with (
+            closing(SqlStore(gateway.url)) as store,
+            store._database.engine.connect() as database,
+        ):
+            if database.dialect.name == "postgresql":
+                assert database.exec_driver_sql("SHOW statement_timeout").scalar() == "30s"
+            else:
+                assert database.connection.driver_connection._read_timeout == 30
+
+
+def suppressed(call):
+    with suppress(StoreError):
+        call()
+
+
+@pytest.mark.server
 @pytest.mark.parametrize("cut", ["before", "after"])
 class TestLostConnection:
-    @pytest.fixture
-    def gateway(self, request, server):
-        url = request.getfixturevalue(server)
-        schema.upgrade(url)
-        gateway = Gateway(url)
-        yield gateway
-        gateway.listener.close()
-
     @pytest.fixture
     def store(self, gateway):
         with closing(SqlStore(gateway.url)) as store:

@@ -1,0 +1,56 @@
+"""Wait between two steps of a plan, without taking the place of an action that works."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from applier.actions import schemas
+from applier.contracts import Action, Stop, Verified
+from applier.errors import ActionFailed
+from planner.states import Outcome
+
+
+class Pause(Action):
+    """Wait ``seconds`` between two steps; it does not count against ``max_workers``."""
+
+    TYPE = "pause"
+    RERUN_SAFE = True
+    TAKES_WORKER = False
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {"seconds": {"type": "number", "minimum": 0}},
+        optional=schemas.ANY_RESOURCE,
+        examples=[{"seconds": 300}, {"seconds": 0.5}],
+    )
+
+    @classmethod
+    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
+        """Give the seconds."""
+        seconds = parameters.get("seconds")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            return None
+        return float(seconds) if 0 <= seconds < math.inf else None
+
+    @classmethod
+    def waits_s(cls, parameters: Mapping[str, Any]) -> float | None:
+        """Give the seconds: it does nothing else."""
+        return cls.estimate(parameters)
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``pause for 300 s``."""
+        seconds = cls.estimate(parameters)
+        return "pause" if seconds is None else f"pause for {seconds:g} s"
+
+    def execute(self, stop: Stop) -> Outcome:
+        """Wait, for whoever calls it instead of setting a timer."""
+        seconds = self.parameters["seconds"]
+        if stop.wait(min(seconds, threading.TIMEOUT_MAX)):
+            raise ActionFailed(f"stopped before {seconds:g} s were over")
+        return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Nothing is lost by waiting again."""
+        return Verified.NOT_DONE

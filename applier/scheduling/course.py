@@ -1,0 +1,148 @@
+"""The scheduler, driven by a simulated clock: how a plan runs if everything takes what it should.
+
+Every action is taken to end well, and to have changed something.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from applier.contracts import Report
+from applier.scheduling import order
+from applier.scheduling.gates import Gates
+from applier.scheduling.scheduler import Scheduler
+from applier.scheduling.verdict import ends
+from planner.model import JOIN, Action
+from planner.states import OPEN, ActionState, Outcome
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Timeline:
+    """When what starts and ends, in seconds from the beginning, by uuid, in order of starts."""
+
+    start_s: Mapping[str, float]
+    end_s: Mapping[str, float]
+    makespan_s: float
+
+
+class Course:
+    """What is left of a plan, ready to be simulated any number of times. Linear to make.
+
+    ``workerless`` are the actions that do not count against ``max_workers``.
+    """
+
+    def __init__(
+        self,
+        actions: Sequence[Action],
+        durations: Mapping[str, float],
+        limits: Mapping[str, int],
+        max_workers: int,
+        workerless: Collection[str] = (),
+    ) -> None:
+        self.actions, self.workerless = actions, workerless
+        self.ended = ends(actions)
+        self.left = [a for a in actions if a.state in OPEN and a.action_type != JOIN]
+        self.durations, self.limits, self.max_workers = durations, limits, max_workers
+        self.after = order.links(actions, order.passed(actions, self.ended))
+
+    def run(self, ranks: Mapping[str, int]) -> Timeline:
+        """Simulate with these ranks, lowest first."""
+        scheduler = Scheduler(
+            self.actions,
+            self.after,
+            limits=self.limits,
+            max_workers=self.max_workers,
+            ranks=ranks,
+            ended=self.ended,
+            workerless=self.workerless,
+        )
+        return _drive(scheduler, self.durations)
+
+    def run_backwards(self, ranks: Mapping[str, int]) -> Timeline:
+        """Simulate from the ends to the beginnings; times count from the end."""
+        before: dict[str, list[str]] = {name: [] for name in self.after}
+        for name, later in self.after.items():
+            for follower in later:
+                before[follower].append(name)
+        bare = [
+            Action(uuid=a.uuid, action_type=a.action_type, tokens=a.tokens) for a in self.actions
+        ]
+        scheduler = Scheduler(
+            bare,
+            before,
+            limits=self.limits,
+            max_workers=self.max_workers,
+            ranks=ranks,
+            ended=self.ended,
+            workerless=self.workerless,
+        )
+        return _drive(scheduler, self.durations)
+
+    def remaining(self) -> dict[str, float]:
+        """Give for each name how long the longest path from its start to the end is."""
+        longest: dict[str, float] = {}
+        for name in reversed(_in_order(self.after)):
+            behind = max((longest[n] for n in self.after[name]), default=0.0)
+            longest[name] = self.durations.get(name, 0.0) + behind
+        return longest
+
+    def ranked(self, priorities: Mapping[str, float]) -> dict[str, int]:
+        """Turn priorities, highest first, into unique ranks; equal ones go by place in the plan."""
+        first = sorted(self.actions, key=lambda a: -priorities.get(a.uuid, 0.0))
+        return {action.uuid: rank for rank, action in enumerate(first)}
+
+    def lower_bound(self, remaining: Mapping[str, float]) -> float:
+        """Give what no order can beat: the longest path, and the work for each limit by itself."""
+        gates = Gates(self.limits, self.max_workers)
+        work: defaultdict[str, float] = defaultdict(float)
+        for action in self.left:
+            for token in action.tokens:
+                if gates.limit(token) is not None:
+                    work[token] += self.durations[action.uuid]
+        bounds = [seconds / (gates.limit(token) or 1) for token, seconds in work.items()]
+        everything = sum(self.durations[a.uuid] for a in self.left if a.uuid not in self.workerless)
+        return max([*remaining.values(), *bounds, everything / self.max_workers], default=0.0)
+
+
+def _drive(scheduler: Scheduler, durations: Mapping[str, float]) -> Timeline:
+    clock: list[tuple[float, int, str]] = []
+    start: dict[str, float] = {}
+    end: dict[str, float] = {}
+    now, turn = 0.0, scheduler.begin()
+    while True:
+        for uuid in turn.starts:
+            start[uuid], end[uuid] = now, now + durations[uuid]
+            heapq.heappush(clock, (end[uuid], len(start), uuid))
+        if not clock:
+            return Timeline(start_s=start, end_s=end, makespan_s=now)
+        now = clock[0][0]
+        reports = []
+        while clock and clock[0][0] == now:
+            reports.append(_done(heapq.heappop(clock)[2]))
+        turn = scheduler.turn(reports)
+
+
+def _done(uuid: str) -> Report:
+    return Report(
+        uuid=uuid,
+        old=ActionState.ONGOING,
+        state=ActionState.SUCCEEDED,
+        outcome=Outcome.CHANGED,
+    )
+
+
+def _in_order(after: Mapping[str, Sequence[str]]) -> list[str]:
+    left = dict.fromkeys(after, 0)
+    for names in after.values():
+        for name in names:
+            left[name] += 1
+    found = [name for name, n in left.items() if not n]
+    for name in found:  # it grows while it is read
+        for follower in after[name]:
+            left[follower] -= 1
+            if not left[follower]:
+                found.append(follower)
+    return found

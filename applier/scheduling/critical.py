@@ -1,0 +1,98 @@
+"""What the length of a schedule hangs on: the critical path, and the slack of what is not on it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from applier.scheduling.course import Course, Timeline
+from applier.scheduling.gates import Gates
+from planner.model import JOIN, Action
+
+
+def _released(course: Course, timeline: Timeline) -> dict[str, list[str]]:
+    """Give for each action those whose end let it start: what it held them up for, or waited for.
+
+    Links first; where none of them ended just then, whoever gave back a token that has a limit, and
+    where nobody did, whoever gave back a worker.
+    """
+    ended_at: defaultdict[float, list[Action]] = defaultdict(list)
+    for action in course.left:
+        if action.uuid in timeline.end_s:
+            ended_at[timeline.end_s[action.uuid]].append(action)
+    gates = Gates(course.limits, course.max_workers)
+    before = _before(course)
+    found: dict[str, list[str]] = {}
+    for action in course.left:
+        at = timeline.start_s.get(action.uuid)
+        if not at:
+            continue
+        then = ended_at[at]
+        links = [a.uuid for a in then if a.uuid in before[action.uuid]]
+        limited = {t for t in action.tokens if gates.limit(t) is not None}
+        tokens = [a.uuid for a in then if not limited.isdisjoint(a.tokens)]
+        found[action.uuid] = links or tokens or [a.uuid for a in then]
+    return found
+
+
+def _before(course: Course) -> Mapping[str, frozenset[str]]:
+    """Give for each action everything right before it, plan's own joins looked through."""
+    joins = {a.uuid: a for a in course.actions if a.action_type == JOIN}
+    shared: dict[int, frozenset[str]] = {}
+
+    def through(uuids: tuple[str, ...]) -> frozenset[str]:
+        found = shared.get(id(uuids))
+        if found is None:
+            plain = {u for u in uuids if u not in joins}
+            for join in (joins[u] for u in uuids if u in joins):
+                plain |= through(join.parents) | through(join.needs)
+            found = shared[id(uuids)] = frozenset(plain)
+        return found
+
+    return {
+        a.uuid: frozenset(
+            {t.action for t in a.triggers}.union(
+                through(a.parents), through(a.needs), *map(through, a.needs_any)
+            )
+        )
+        for a in course.left
+    }
+
+
+def critical_path(course: Course, timeline: Timeline) -> tuple[str, ...]:
+    """Give a chain of actions without a gap that ends with the plan: what its length hangs on."""
+    if not timeline.end_s:
+        return ()
+    released = _released(course, timeline)
+    last = max(timeline.end_s, key=lambda uuid: timeline.end_s[uuid])
+    path, seen = [last], {last}
+    while True:
+        earlier = [u for u in released.get(path[-1], ()) if u not in seen]
+        if not earlier:
+            return tuple(reversed(path))
+        longest = max(earlier, key=lambda uuid: timeline.end_s[uuid] - timeline.start_s[uuid])
+        path.append(longest)
+        seen.add(longest)
+
+
+def slacks(course: Course, timeline: Timeline) -> dict[str, float]:
+    """Give for each action by how much it may be late without moving the end of the schedule.
+
+    Whoever starts when it ends, by a link, a token or a worker, moves with it.
+    """
+    after: defaultdict[str, list[str]] = defaultdict(list)
+    for uuid, earlier in _released(course, timeline).items():
+        for other in earlier:
+            after[other].append(uuid)
+    for uuid, sources in _before(course).items():
+        if uuid in timeline.start_s:
+            for other in sources:
+                after[other].append(uuid)
+    slack: dict[str, float] = {}
+    for uuid in sorted(timeline.end_s, key=lambda u: (-timeline.end_s[u], -timeline.start_s[u])):
+        latest = min(
+            (timeline.start_s[other] + slack[other] for other in after[uuid] if other in slack),
+            default=timeline.makespan_s,
+        )
+        slack[uuid] = max(0.0, latest - timeline.end_s[uuid])
+    return slack

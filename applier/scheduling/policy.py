@@ -1,0 +1,56 @@
+"""What holds for all actions of a type, and how often one of them is tried again. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner.model import Action
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TypePolicy:
+    """The options of ``[watcher_actions.TYPE]`` that the engine goes by.
+
+    An action of the plan that says something itself (``retries`` above 0, ``timeout_s``,
+    ``estimate_s``) has its own value.
+    """
+
+    retries: int = 0
+    retry_delay_s: float = 0.0
+    timeout_s: float | None = None
+    estimate_s: float | None = None
+
+
+#: What holds for a type of which nothing was said.
+NO_POLICY = TypePolicy()
+
+
+def timeout_s(action: Action, policies: Mapping[str, TypePolicy]) -> float | None:
+    """Give after how many seconds an action is told to stop, or None."""
+    if action.timeout_s is not None:
+        return action.timeout_s
+    return policies.get(action.action_type, NO_POLICY).timeout_s
+
+
+class Retries:
+    """Counts the attempts of one run, and says whether there is another.
+
+    >>> retries = Retries({"nop": TypePolicy(retries=1, retry_delay_s=5)})
+    >>> action = Action(uuid="a", action_type="nop")
+    >>> retries.next_delay_s(action), retries.next_delay_s(action)
+    (5, None)
+    """
+
+    def __init__(self, policies: Mapping[str, TypePolicy]) -> None:
+        self._policies = policies
+        self._used: Counter[str] = Counter()
+
+    def next_delay_s(self, action: Action) -> float | None:
+        """Take a retry; gives the seconds until it starts, or None if there is none left."""
+        policy = self._policies.get(action.action_type, NO_POLICY)
+        if self._used[action.uuid] >= (action.retries or policy.retries):
+            return None
+        self._used[action.uuid] += 1
+        return policy.retry_delay_s

@@ -1,0 +1,57 @@
+"""What becomes of an action whose applier is gone, or whose end nobody knows. Pure."""
+
+from __future__ import annotations
+
+from applier.contracts import Attempt, Report, Verified
+from planner.model import Action
+from planner.states import ActionState, Outcome
+
+#: An action in one of these is verified before its plan goes on.
+TO_VERIFY = frozenset({ActionState.ONGOING, ActionState.UNKNOWN})
+
+
+def decide(action: Action, found: Verified, *, rerun_safe: bool) -> Report | None:
+    """Say how an ONGOING or UNKNOWN action goes on, given what its plugin found.
+
+    None: it stays as it is, UNKNOWN.
+
+    >>> a = Action(uuid="a", action_type="nop", state=ActionState.ONGOING)
+    >>> [str(decide(a, found, rerun_safe=False).state) for found in Verified]
+    ['SUCCEEDED', 'PENDING', 'UNKNOWN']
+    """
+    how = "it was cut off" if action.state is ActionState.ONGOING else "it was in doubt"
+    if found is Verified.DONE:
+        message = f"{how}; verified: its work is done"
+        return _report(action, ActionState.SUCCEEDED, message, Outcome.CHANGED)
+    if found is Verified.NOT_DONE:
+        message = f"{how}; verified: its work is not done, it runs again"
+        return _report(action, ActionState.PENDING, message, Outcome.ERROR)
+    if rerun_safe:
+        message = f"{how}; nobody can say whether its work is done, but it may run again"
+        return _report(action, ActionState.PENDING, message, Outcome.ERROR)
+    if action.state is ActionState.UNKNOWN:
+        return None
+    return _report(action, ActionState.UNKNOWN, f"{how}; {in_doubt(action)}")
+
+
+def in_doubt(action: Action) -> str:
+    """Say what an operator can do about an action that nobody can verify."""
+    return (
+        "nobody can say whether its work is done: look, then say so with: actionplan action set "
+        f"{action.label} --state succeeded|failed --reason TEXT"
+    )
+
+
+def was_cut_off(attempts: list[Attempt]) -> bool:
+    """Say whether nobody knows how much the last attempt did.
+
+    Such an attempt did not get to say an outcome, or something broke around it: an applier that
+    died, a connection that was lost, its time.
+    """
+    return bool(attempts) and attempts[-1].outcome in (None, Outcome.ERROR)
+
+
+def _report(
+    action: Action, state: ActionState, message: str, outcome: Outcome | None = None
+) -> Report:
+    return Report(uuid=action.uuid, old=action.state, state=state, outcome=outcome, message=message)

@@ -1,0 +1,106 @@
+"""What may run and has not started: in a delay, behind another plan, or at the gates. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from applier.contracts import Reservation
+from applier.scheduling.foreign import Foreign
+from applier.scheduling.gates import Gates
+from applier.scheduling.turn import Why
+from planner.model import Action
+
+
+class Waiting:
+    """The actions of which nothing but a limit, another plan or a delay holds back the start.
+
+    ``workerless`` are those that do not count against the workers of the ``gates``.
+    """
+
+    def __init__(
+        self,
+        gates: Gates,
+        actions: Mapping[str, Action],
+        ranks: Mapping[str, int],
+        workerless: Collection[str],
+    ) -> None:
+        self._gates, self._actions, self._ranks = gates, actions, ranks
+        self._workerless = workerless
+        self._at_gates: set[str] = set()
+        #: Those whose attempt failed, and that start again after a delay.
+        self.delayed: set[str] = set()
+        self._foreign = Foreign()
+
+    @property
+    def for_others(self) -> bool:
+        """True if something waits for what comes by itself: the end of a delay, another plan."""
+        return bool(self.delayed or self._foreign)
+
+    def submit(self, uuid: str) -> None:
+        """Let an action that may run wait for whatever it still lacks."""
+        action = self._actions[uuid]
+        if not self._foreign.park(action):
+            self._at_gates.add(uuid)
+            worker = uuid not in self._workerless
+            self._gates.submit(uuid, action.tokens, self._ranks[uuid], worker=worker)
+
+    def elapsed(self, uuids: Iterable[str]) -> None:
+        """Let those go on whose delay is over, and of which nothing else became meanwhile."""
+        for uuid in uuids:
+            if uuid in self.delayed:
+                self.delayed.remove(uuid)
+                self.submit(uuid)
+
+    def hear(self, reservations: Iterable[Reservation]) -> None:
+        """Take in all that other plans hold now."""
+        for action in self._foreign.replace(reservations):
+            self.submit(action.uuid)
+        for uuid in [u for u in self._at_gates if self._foreign.park(self._actions[u])]:
+            self._at_gates.remove(uuid)
+            self._gates.withdraw(uuid)
+
+    def take(self) -> str | None:
+        """Give the next action that may start now, or None."""
+        uuid = self._gates.take()
+        if uuid is not None:
+            self._at_gates.remove(uuid)
+        return uuid
+
+    def withdraw(self, uuid: str) -> bool:
+        """Forget an action, wherever it waits; says whether it did."""
+        if uuid in self._at_gates:
+            self._at_gates.remove(uuid)
+            self._gates.withdraw(uuid)
+            return True
+        if uuid in self.delayed:
+            self.delayed.remove(uuid)
+            return True
+        return self._foreign.leave(uuid)
+
+    def lost(self) -> list[tuple[str, str, str]]:
+        """Give those that wait for a token that never comes back: action, token, its keeper."""
+        by_rank = sorted(self._at_gates, key=self._ranks.__getitem__)
+        return [(uuid, *lost) for uuid in by_rank if (lost := self._gates.lost_to(uuid))]
+
+    def why(self, uuid: str, running: Collection[str]) -> Why | None:
+        """Say what an action waits for; None if it is not among those that wait."""
+        action = self._actions[uuid]
+        if uuid in self.delayed:
+            return Why("delay", ())
+        if uuid in self._foreign:
+            held = self._foreign.blocking(action)
+            return Why("plan", (), held.resource if held else None, held)
+        if uuid not in self._at_gates:
+            return None
+        token = self._gates.why(uuid)
+        if token is None:
+            return Why("worker", tuple(running))
+        lost = self._gates.lost_to(uuid)
+        holders = (u for u in running if token in self._actions[u].tokens)
+        return Why("token", (*holders, *([lost[1]] if lost and lost[0] == token else [])), token)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._at_gates.clear()
+        self.delayed.clear()
+        self._foreign.clear()

@@ -1,0 +1,205 @@
+"""Runs of plans in a database: who runs what, how far it is, and what is wished of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+
+import sqlalchemy as sa
+
+from applier.contracts import Attempt, Claimant, Report, Reservation, Wish
+from applier.errors import PlanConflict
+from applier.storage import rows, rules
+from applier.storage import statements as said
+from applier.storage.changes import Move, action_row, give_back, take_turn, write_reports
+from applier.storage.database import Database, plan_row
+from applier.storage.tables import reservations, wishes
+from planner.states import ActionState, PlanState, Who, check
+
+
+class RunRecord:
+    """The half of the store that is about plans that somebody runs."""
+
+    _database: Database
+    _new_id: Callable[[], str]
+
+    def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
+        """See :meth:`applier.contracts.Store.claim_plan`."""
+
+        def claim() -> None:
+            with self._database.write() as database:
+                claimed = database.execute(said.CLAIM, change).rowcount
+            if not claimed:
+                head = self._database.head(uuid)
+                # It is ours if a try was written whose answer was lost.
+                if head["claim"] != token:
+                    raise rules.cannot_claim(uuid, head["state"])
+
+        with self._database.named(uuid, "claim", claimant) as token:
+            change = {"plan_uuid": uuid, "new_claim": token, "now": now}
+            change |= {"host": claimant.host, "pid": claimant.pid, "user": claimant.user}
+            self._database.tried(claim)
+        return token
+
+    def claimant(self, uuid: str) -> Claimant | None:
+        """See :meth:`applier.contracts.Store.claimant`."""
+        return self._database.tried(lambda: rows.claimant_of(self._database.head(uuid)))
+
+    def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
+        """See :meth:`applier.contracts.Store.beat`."""
+
+        def beat() -> None:
+            with self._database.write() as database:
+                held = database.execute(said.BEAT, {"plan_uuid": uuid, "held": claim, "now": now})
+                lives = held.rowcount
+            if not lives:
+                raise rules.lost_claim(uuid, self._database.head(uuid)["state"])
+
+        self._database.tried(beat)
+
+    def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
+        """See :meth:`applier.contracts.Store.commit`."""
+        for report in reports:
+            check("action", report.uuid, report.old, report.state, Who.ENGINE)
+
+        def write() -> None:
+            try:
+                with self._database.write() as database:
+                    if not (
+                        database.execute(said.HOLD_CLAIM, held).rowcount
+                        and write_reports(database, uuid, reports, now)
+                    ):
+                        raise _Unexpected
+            except _Unexpected:
+                self._refuse(uuid, claim, reports, name)
+
+        with self._database.named(uuid, "commit", claim, *reports) as name:
+            held = {"plan_uuid": uuid, "held": claim, "now": now, "write": name}
+            self._database.tried(write)
+
+    def _refuse(self, uuid: str, claim: str, reports: Sequence[Report], name: str) -> None:
+        """Return if a write was made before, else say why it could not be made."""
+        with self._database.read() as database:
+            head = plan_row(database, uuid)
+            if head["last_write"] == name:
+                return
+            if head["claim"] != claim:
+                raise rules.lost_claim(uuid, head["state"])
+            for report in reports:
+                found = action_row(database, uuid, report.uuid)["state"]
+                if found != report.old:
+                    raise rules.row_changed(uuid, head["state"], report.uuid, report.old, found)
+        text = f"plan {uuid}: two reports of one batch start from one state"
+        raise PlanConflict(uuid, head["state"], text)
+
+    def move_claimed(
+        self, uuid: str, claim: str, new: PlanState, *, now: datetime, message: str | None = None
+    ) -> None:
+        """See :meth:`applier.contracts.Store.move_claimed`."""
+
+        def allowed(head: rows.Row) -> None:
+            if head["claim"] != claim:
+                raise rules.lost_claim(uuid, head["state"])
+            check("plan", uuid, PlanState(head["state"]), new, Who.ENGINE)
+
+        with self._database.named(uuid, "move", claim, new, message) as name:
+            move = Move(uuid, new, now=now, message=message, name=name)
+            self._database.tried(partial(move.make, self._database, allowed))
+
+    def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
+        """See :meth:`applier.contracts.Store.reserve`."""
+        wanted = [{"plan": uuid, "resource": resource} for resource in dict.fromkeys(resources)]
+
+        def reserve() -> None:
+            hold = {"plan_uuid": uuid, "held": claim, "now": now, "write": self._new_id()}
+            with self._database.write() as database:
+                held = database.execute(said.HOLD_CLAIM, hold).rowcount
+                if held:
+                    # First: of two who reserve at once, the second sees all of the first.
+                    number = take_turn(database)
+                    give_back(database, uuid)
+                    if wanted:
+                        database.execute(sa.insert(reservations), wanted)
+                    turn = {"plan_uuid": uuid, "new_number": number}
+                    database.execute(said.QUEUE_RESERVED, turn)
+            if not held:
+                raise rules.lost_claim(uuid, self._database.head(uuid)["state"])
+
+        self._database.tried(reserve)
+
+    def held_by_others(self, uuid: str) -> list[Reservation]:
+        """See :meth:`applier.contracts.Store.held_by_others`."""
+
+        def read() -> list[Reservation]:
+            with self._database.read() as database:
+                found = database.execute(said.HELD, {"plan_uuid": uuid}).all()
+                if not found:
+                    plan_row(database, uuid)
+            return rules.firsts(
+                Reservation(resource=resource, plan=plan, name=name, user=user)
+                for resource, plan, name, user in found
+            )
+
+        return self._database.tried(read)
+
+    def add_wish(self, plan: str, wish: Wish, *, now: datetime) -> None:
+        """See :meth:`applier.contracts.Store.add_wish`."""
+
+        def add() -> None:
+            with self._database.write() as database:
+                if database.execute(said.COUNT_WISH, {"plan_uuid": plan}).rowcount:
+                    number = plan_row(database, plan)["wishes"]
+                    database.execute(sa.insert(wishes), rows.wish_row(plan, number, wish, now))
+                    return
+            raise rules.not_claimed(plan, self._database.head(plan)["state"])
+
+        self._database.tried(add, lost_too=False)
+
+    def wishes(self, plan: str, after: int = 0) -> list[Wish]:
+        """See :meth:`applier.contracts.Store.wishes`."""
+
+        def read() -> list[Wish]:
+            with self._database.read() as database:
+                found = database.execute(said.WISHES, {"plan_uuid": plan, "after": after})
+                return [rows.wish_of(row) for row in found.mappings()]
+
+        return self._database.tried(read)
+
+    def attempts(self, plan: str, action: str) -> list[Attempt]:
+        """See :meth:`applier.contracts.Store.attempts`."""
+        where = {"plan_uuid": plan, "action_uuid": action}
+
+        def read() -> list[Attempt]:
+            with self._database.read() as database:
+                row = action_row(database, plan, action)
+                found = list(
+                    map(rows.attempt_of, database.execute(said.ATTEMPTS, where).mappings())
+                )
+            if row["state"] == ActionState.ONGOING and row["started_at"] is not None:
+                found.append(Attempt(number=row["attempts"], started_at=row["started_at"]))
+            return found
+
+        return self._database.tried(read)
+
+    def output(self, plan: str, action: str) -> str | None:
+        """See :meth:`applier.contracts.Store.output`."""
+        tried = self.attempts(plan, action)
+        return tried[-1].output if tried else None
+
+    def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
+        """See :meth:`applier.contracts.Store.durations`."""
+
+        def read() -> dict[str, list[float]]:
+            with self._database.read() as database:
+                took = {}
+                for name in action_types:
+                    found = database.execute(said.DURATIONS, {"action_type": name, "most": most})
+                    took[name] = rules.seconds((start, end) for start, end in found)
+            return took
+
+        return self._database.tried(read)
+
+
+class _Unexpected(Exception):
+    """Undoes a transaction whose rows were not as expected."""

@@ -1,0 +1,139 @@
+"""After a crash each type says whether its work is done; some types can undo it."""
+
+from __future__ import annotations
+
+import pytest
+
+from applier.actions.change_node_power_state import ChangeNodePowerState
+from applier.actions.change_nova_service_state import ChangeNovaServiceState
+from applier.actions.delete import Delete
+from applier.actions.migrate import Migrate
+from applier.actions.nop import Nop
+from applier.actions.pause import Pause
+from applier.actions.resize import Resize
+from applier.actions.shell import Shell
+from applier.actions.shelve import Shelve
+from applier.actions.sleep import Sleep
+from applier.actions.stop import Stop
+from applier.actions.turn_host_to_acpi_s3_state import TurnHostToAcpiS3State
+from applier.actions.volume_migrate import VolumeMigrate
+from applier.contracts import Verified
+from applier.errors import ActionFailed
+from planner.states import Outcome
+
+WEB_1 = "6a1f0001-0000-4000-8000-000000000001"
+WEB = {"resource_id": WEB_1, "resource_name": "web-1"}
+BATCH = {"resource_id": "6a1f0005-0000-4000-8000-000000000001", "resource_name": "batch-1"}
+DATA = {"resource_id": "7b2e0001-0000-4000-8000-000000000001", "resource_name": "db-1-data"}
+MOVE = {**WEB, "migration_type": "live", "source_node": "compute-1"}
+TO_FAST = {**DATA, "migration_type": "migrate", "destination_node": "fast"}
+
+#: Type, parameters: work that is not done at first, and done after it was done.
+WORKS = [
+    (Migrate, {**MOVE, "destination_node": "compute-3"}),
+    (Migrate, {**MOVE, "destination_node": None}),
+    (Migrate, {**BATCH, "migration_type": "cold", "source_node": "compute-4"}),
+    (Resize, {**WEB, "flavor": "m1.large"}),
+    (Stop, WEB),
+    (Shelve, WEB),
+    (Delete, WEB),
+    (ChangeNovaServiceState, {"resource_id": "compute-1", "state": "disabled"}),
+    (ChangeNodePowerState, {"resource_id": "compute-4", "state": "off"}),
+    (TurnHostToAcpiS3State, {"resource_id": "compute-4"}),
+    (VolumeMigrate, {**TO_FAST, "source_node": "bulk"}),
+    (
+        VolumeMigrate,
+        {
+            **DATA,
+            "migration_type": "retype",
+            "destination_type": "ssd",
+            "source_type": "hdd",
+        },
+    ),
+]
+
+
+@pytest.fixture(params=WORKS, ids=lambda work: f"{work[0].TYPE}-{len(work[1])}")
+def work(request, context):
+    kind, parameters = request.param
+    return kind(parameters, context)
+
+
+def test_work_is_not_done_before_it_and_done_after_it(work, stop):
+    assert work.verify() is Verified.NOT_DONE
+    work.execute(stop)
+    assert work.verify() is Verified.DONE
+
+
+def test_what_can_be_undone_is_as_it_was(work, cloud, stop):
+    if not work.REVERTIBLE:
+        with pytest.raises(ActionFailed, match="cannot be undone"):
+            work.revert(stop)
+        return
+    before = cloud.snapshot()
+    work.execute(stop)
+    assert cloud.snapshot() != before
+    assert work.revert(stop) is Outcome.CHANGED
+    assert cloud.snapshot() == before
+    assert work.revert(stop) is Outcome.OK, "it is undone already"
+    assert cloud.snapshot() == before
+
+
+def test_these_types_can_be_undone():
+    kinds = {kind for kind, _ in WORKS} | {Nop, Sleep, Pause, Shell}
+    assert {kind.TYPE for kind in kinds if kind.REVERTIBLE} == {
+        *("migrate", "stop", "volume_migrate"),
+        *("change_nova_service_state", "change_node_power_state", "turn_host_to_acpi_s3_state"),
+    }
+
+
+GONE = {"resource_id": "00000000-0000-4000-8000-000000000000"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        (Migrate, {**MOVE, **GONE}),
+        (Resize, {**GONE, "flavor": "m1.large"}),
+        (Stop, GONE),
+        (Shelve, GONE),
+        (ChangeNovaServiceState, {"resource_id": "compute-9", "state": "disabled"}),
+        (ChangeNodePowerState, {"resource_id": "compute-9", "state": "off"}),
+        (TurnHostToAcpiS3State, {"resource_id": "compute-9"}),
+        (VolumeMigrate, {**TO_FAST, **GONE}),
+        (Shell, {"argv": ["true"]}),
+    ],
+)
+def test_what_cannot_be_seen_is_in_doubt(context, kind, parameters):
+    assert kind(parameters, context).verify() is Verified.IN_DOUBT
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"), [(Nop, {}), (Sleep, {"duration": 1}), (Pause, {"seconds": 1})]
+)
+def test_what_changes_nothing_may_run_again(context, kind, parameters):
+    assert kind(parameters, context).verify() is Verified.NOT_DONE
+
+
+def test_an_instance_that_went_somewhere_else_is_in_doubt(context, cloud, stop):
+    Migrate({**MOVE, "destination_node": "compute-4"}, context).execute(stop)
+    assert Migrate({**MOVE, "destination_node": "compute-3"}, context).verify() is Verified.IN_DOUBT
+
+
+def test_an_instance_that_does_not_run_any_more_moves_back_cold(context, cloud, stop):
+    work = Migrate({**MOVE, "destination_node": "compute-3"}, context)
+    work.execute(stop)
+    cloud.set_instance_status(WEB_1, "SHUTOFF", stop)
+    assert work.revert(stop) is Outcome.CHANGED
+    assert cloud.instance(WEB_1)["host"] == "compute-1"
+
+
+def test_a_move_of_what_is_gone_cannot_be_undone(context, cloud, stop):
+    cloud.delete_instance(WEB_1, stop)
+    with pytest.raises(ActionFailed, match="web-1 cannot move back to compute-1"):
+        Migrate(MOVE, context).revert(stop)
+
+
+def test_a_volume_of_which_nobody_said_where_it_was_stays(context, stop):
+    with pytest.raises(ActionFailed, match="nobody said which pool db-1-data had before"):
+        VolumeMigrate(TO_FAST, context).revert(stop)

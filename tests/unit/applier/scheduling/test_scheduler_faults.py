@@ -1,0 +1,344 @@
+"""Stories of what goes wrong, or is changed while a plan runs: see test_scheduler_stories."""
+
+from __future__ import annotations
+
+import pytest
+from test_scheduler_stories import CANCEL, PAUSE, Story, action, skip
+
+from applier.contracts import Report, Reservation, Wish
+from applier.scheduling.policy import TypePolicy
+from applier.scheduling.scheduler import Scheduler, Stopped, Why
+from applier.scheduling.verdict import OnFailure
+from planner.states import ActionState
+
+TWICE = {"nop": TypePolicy(retries=1, retry_delay_s=5)}
+ABORT_A = Wish(verb="abort", who="ann", why="it loops", action="a")
+
+
+class Faults(Story):
+    """A story in which retries, delays, and what other plans hold are told as well."""
+
+    def turn(self, *events: Wish | str, elapsed=(), foreign=None) -> list[str]:
+        wishes = [event for event in events if isinstance(event, Wish)]
+        reports = [_report(event) for event in events if isinstance(event, str)]
+        turn = self.scheduler.turn(reports, wishes, elapsed=elapsed, foreign=foreign)
+        return [f"delay {uuid} {seconds:g}" for uuid, seconds in turn.delays] + self.told(turn)
+
+
+def _report(text: str) -> Report:
+    uuid, _, how = text.partition(" ")
+    state = {"": "SUCCEEDED", "fails": "FAILED", "hangs": "UNKNOWN"}.get(how) or how
+    return Report(
+        uuid=uuid, old=ActionState.ONGOING, state=ActionState(state), given_up=how == "hangs"
+    )
+
+
+def limit(**limits: int) -> Wish:
+    named = {
+        name.replace("_", ":") if name != "max_workers" else name: limits[name] for name in limits
+    }
+    return Wish(verb="limit", who="ann", limits=named)
+
+
+def held(*resources: str) -> list[Reservation]:
+    return [Reservation(resource=r, plan="other", name="drain", user="bob") for r in resources]
+
+
+# Retries
+
+
+def test_an_attempt_that_failed_starts_again_after_its_delay():
+    story = Faults(action("a"), action("b", needs=("a",)), policies=TWICE)
+    assert story.begin() == ["start a"]
+    assert story.turn("a fails") == ["delay a 5"]
+    assert story.scheduler.why("a") == Why("delay", ())
+    assert not story.scheduler.done
+    assert story.turn(elapsed=["a"]) == ["start a"]
+    assert story.turn("a fails") == ["b FAILED_DEPENDENCIES: needs a, which ended FAILED"]
+    assert story.scheduler.done
+
+
+def test_the_plan_says_how_often_before_its_type():
+    story = Faults(action("a", retries=2), policies=TWICE)
+    story.begin()
+    for _ in range(2):
+        assert story.turn("a fails") == ["delay a 5"]
+        assert story.turn(elapsed=["a"]) == ["start a"]
+    assert story.turn("a fails") == []
+
+
+@pytest.mark.parametrize("end", ["a UNKNOWN", "a CANCELLED", "a SKIPPED", "a"])
+def test_only_a_failure_is_tried_again(end):
+    story = Faults(action("a"), policies=TWICE)
+    story.begin()
+    assert story.turn(end) == []
+    assert story.scheduler.done
+
+
+def test_a_delay_holds_neither_worker_nor_tokens():
+    story = Faults(
+        action("a", tokens=("node:1",)),
+        action("b", tokens=("node:1",)),
+        policies=TWICE,
+        limits={"node:*": 1},
+        max_workers=1,
+    )
+    story.begin()
+    assert story.turn("a fails") == ["delay a 5", "start b"]
+    assert story.turn(elapsed=["a"]) == []
+    assert story.turn("b") == ["start a"]
+
+
+def test_a_pause_in_a_delay_leaves_the_action_to_the_next_run():
+    story = Faults(action("a"), policies=TWICE)
+    story.begin()
+    story.turn("a fails")
+    assert story.turn(PAUSE) == []
+    assert story.scheduler.done
+    assert story.turn(elapsed=["a"]) == []
+
+
+def test_an_attempt_that_fails_after_a_pause_is_left_to_the_next_run():
+    story = Faults(action("a"), policies=TWICE)
+    story.begin()
+    story.turn(PAUSE)
+    assert story.turn("a fails") == ["delay a 5"]
+    assert story.scheduler.done
+
+
+def test_a_cancel_in_a_delay_ends_the_action():
+    story = Faults(action("a"), policies=TWICE)
+    story.begin()
+    story.turn("a fails")
+    assert story.turn(CANCEL)[1:] == ["a CANCELLED: the plan was cancelled by ann: enough"]
+    assert story.scheduler.done
+    assert story.turn(elapsed=["a"]) == []
+
+
+@pytest.mark.parametrize("wish", [CANCEL, ABORT_A, skip("a")])
+def test_a_failure_that_comes_with_a_wish_to_end_it_is_not_tried_again(wish):
+    story = Faults(action("a"), policies=TWICE)
+    story.begin()
+    assert not [line for line in story.turn("a fails", wish) if line.startswith("delay")]
+    assert story.scheduler.done
+
+
+def test_a_skip_in_a_delay_takes_effect_at_once():
+    story = Faults(action("a"), action("b", needs=("a",)), policies=TWICE)
+    story.begin()
+    story.turn("a fails")
+    assert story.turn(skip("a")) == ["a SKIPPED: skipped by ann: it is broken", "start b"]
+    assert story.turn(elapsed=["a"]) == []
+
+
+def test_with_pause_only_the_last_attempt_pauses_and_says_which_action_it_was():
+    story = Faults(action("a"), action("b"), on_failure=OnFailure.PAUSE, policies=TWICE)
+    story.begin()
+    story.turn("a fails")
+    assert story.scheduler.stopped is None
+    story.turn(elapsed=["a"])
+    story.turn("a fails")
+    assert story.scheduler.halt == (Stopped.PAUSED, "paused because a ended FAILED")
+
+
+# Abort
+
+
+def test_an_abort_stops_one_action_and_it_is_not_tried_again():
+    story = Faults(action("a"), action("b", needs=("a",)), action("c"), policies=TWICE)
+    story.begin()
+    assert story.turn(ABORT_A) == ["stop a"]
+    assert story.turn("a fails") == ["b FAILED_DEPENDENCIES: needs a, which ended FAILED"]
+    assert list(story.scheduler.running) == ["c"]
+
+
+def test_an_abort_in_a_delay_ends_the_action():
+    story = Faults(action("a"), action("b", needs=("a",)), policies=TWICE)
+    story.begin()
+    story.turn("a fails")
+    assert story.turn(ABORT_A) == [
+        "a CANCELLED: aborted by ann: it loops",
+        "b FAILED_DEPENDENCIES: needs a, which ended CANCELLED",
+    ]
+
+
+def test_an_abort_of_what_has_not_begun_changes_nothing():
+    story = Faults(action("b"), action("a", needs=("b",)))
+    story.begin()
+    assert story.turn(ABORT_A) == []
+    assert story.turn("b") == ["start a"]
+
+
+# Actions that need no worker
+
+
+def test_what_takes_no_worker_starts_while_all_workers_are_busy():
+    story = Faults(action("a"), action("b"), action("c"), max_workers=1, workerless={"c"})
+    assert story.begin() == ["start a", "start c"]
+    assert story.turn("c") == []
+    assert story.turn("a") == ["start b"]
+
+
+def test_what_takes_no_worker_still_needs_its_tokens():
+    story = Faults(
+        action("a", tokens=("node:1",)),
+        action("c", tokens=("node:1",)),
+        max_workers=1,
+        limits={"node:*": 1},
+        workerless={"c"},
+    )
+    assert story.begin() == ["start a"]
+    assert story.turn("a") == ["start c"]
+
+
+# Actions that were given up
+
+
+def hanging(*more, **options):
+    options = {"limits": {"node:*": 1}, "max_workers": 1, **options}
+    return Faults(action("a", tokens=("node:1",)), *more, **options)
+
+
+def test_the_worker_of_what_hangs_is_replaced():
+    story = hanging(action("b"))
+    story.begin()
+    assert story.turn("a hangs") == ["start b"]
+
+
+def test_what_waits_for_a_token_that_stays_held_is_cancelled_when_nothing_else_runs():
+    story = hanging(
+        action("b"),
+        action("c", tokens=("node:1",)),
+        action("d", needs=("c",)),
+        action("e", parents=("c",)),
+    )
+    story.begin()
+    assert story.turn("a hangs") == ["start b"]
+    assert story.scheduler.why("c") == Why("token", ("a",), "node:1")
+    assert story.turn("b") == [
+        "c CANCELLED: node:1 is held by a, which hangs",
+        "d FAILED_DEPENDENCIES: needs c, which ended CANCELLED",
+        "start e",
+    ]
+    assert story.turn("e") == []
+    assert story.scheduler.done
+
+
+def test_a_token_of_which_another_unit_is_left_is_not_lost():
+    story = hanging(action("c", tokens=("node:1",)), limits={"node:*": 2})
+    story.begin()
+    assert story.turn("a hangs") == ["start c"]
+
+
+def test_a_raised_limit_lets_in_what_waits_for_a_lost_token():
+    story = hanging(action("b"), action("c", tokens=("node:1",)))
+    story.begin()
+    story.turn("a hangs")
+    assert story.turn("b", limit(node_1=2)) == ["start c"]
+
+
+def test_a_plan_in_which_all_waits_for_what_hangs_ends():
+    members = [action(f"c{i}", tokens=("node:1", "node:2")) for i in range(30)]
+    story = hanging(*members)
+    story.begin()
+    told = story.turn("a hangs")
+    assert len(told) == 30
+    assert story.scheduler.done
+
+
+# Limits
+
+
+def test_a_lowered_limit_binds_new_starts_and_stops_nothing():
+    members = [action(name, tokens=("node:1",)) for name in "abcd"]
+    story = Faults(*members, limits={"node:*": 2})
+    assert story.begin() == ["start a", "start b"]
+    assert story.turn(limit(node_1=1)) == []
+    assert story.turn("a") == []
+    assert story.turn("b") == ["start c"]
+    assert story.turn(limit(node_1=2)) == ["start d"]
+
+
+def test_a_limit_on_a_token_that_had_none_counts_who_holds_it():
+    members = [action(name, tokens=("node:1",)) for name in "abc"]
+    story = Faults(*members, max_workers=2)
+    assert story.begin() == ["start a", "start b"]
+    assert story.turn(limit(node_1=1), "a") == []
+    assert story.turn("b") == ["start c"]
+
+
+def test_a_limit_of_a_kind_holds_for_each_token_by_itself():
+    tokens = {"a": "node:1", "b": "node:1", "c": "node:2", "d": "node:2"}
+    story = Faults(*(action(u, tokens=(t,)) for u, t in tokens.items()), max_workers=1)
+    story.begin()
+    wish = Wish(verb="limit", who="ann", limits={"node:*": 1, "max_workers": 4})
+    assert story.turn(wish) == ["start c"]
+
+
+def test_fewer_workers_bind_new_starts_and_more_let_in_at_once():
+    story = Faults(*(action(name) for name in "abcde"), max_workers=2)
+    assert story.begin() == ["start a", "start b"]
+    assert story.turn(limit(max_workers=1)) == []
+    assert story.turn("a") == []
+    assert story.turn("b") == ["start c"]
+    assert story.turn(limit(max_workers=3)) == ["start d", "start e"]
+
+
+def test_a_turn_tells_how_many_workers_there_are_now():
+    scheduler = Scheduler([], {}, limits={}, max_workers=1)
+    assert scheduler.turn([], [limit(max_workers=3)]).max_workers is None, "it comes too late"
+    one = action("a")
+    scheduler = Scheduler([one], {"a": []}, limits={}, max_workers=1)
+    assert scheduler.begin([limit(max_workers=3)]).max_workers == 3
+
+
+# What other plans hold
+
+
+def test_an_action_on_what_another_plan_holds_waits_until_it_is_given_back():
+    story = Faults(action("a", tokens=("node:1",)), action("b", tokens=("node:2",)))
+    turn = story.scheduler.begin(foreign=held("node:1"))
+    assert turn.starts == ["b"]
+    assert story.scheduler.why("a") == Why("plan", (), "node:1", held("node:1")[0])
+    assert story.turn("b") == []
+    assert not story.scheduler.done
+    assert story.turn(foreign=[]) == ["start a"]
+
+
+def test_what_another_plan_reserves_later_keeps_what_waits_from_starting():
+    story = Faults(action("b"), action("a", tokens=("node:1",)), max_workers=1)
+    story.begin()
+    assert story.turn(foreign=held("node:1")) == []
+    assert story.turn("b") == []
+    assert story.turn(foreign=[]) == ["start a"]
+
+
+def test_what_waits_for_another_plan_collects_no_tokens():
+    """It may be examined as often as you like: others take turns with what it needs besides."""
+    members = [action(f"m{i:02}", tokens=("node:2",)) for i in range(40)]
+    story = Faults(action("a", tokens=("node:1", "node:2")), *members, limits={"node:*": 1})
+    (first,) = story.scheduler.begin(foreign=held("node:1")).starts
+    for number in range(39):
+        assert story.turn(f"m{number:02}") == [f"start m{number + 1:02}"]
+    assert first == "m00"
+
+
+@pytest.mark.parametrize(
+    ("wish", "line"),
+    [
+        (CANCEL, "a CANCELLED: the plan was cancelled by ann: enough"),
+        (skip("a"), "a SKIPPED: skipped by ann: it is broken"),
+    ],
+)
+def test_what_waits_for_another_plan_can_be_cancelled_and_skipped(wish, line):
+    story = Faults(action("a", tokens=("node:1",)))
+    story.scheduler.begin(foreign=held("node:1"))
+    assert story.turn(wish)[-1] == line
+    assert story.scheduler.done
+
+
+def test_a_pause_does_not_wait_for_another_plan():
+    story = Faults(action("a", tokens=("node:1",)))
+    story.scheduler.begin(foreign=held("node:1"))
+    story.turn(PAUSE)
+    assert story.scheduler.done

@@ -1,0 +1,137 @@
+"""The record on SQLite when the process is killed or the disk is full: whole batches or nothing."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import closing, contextmanager, suppress
+
+import pytest
+
+from applier.errors import StoreError
+from applier.storage.sql import SqlStore
+from applier.testing.plans import new_plan
+from applier.testing.runs import LATER, NOW, claimed, starts, succeeds
+from planner.states import ActionState, PlanState
+
+ROUNDS, BATCH = 10, 4
+
+#: Writes batches until it is killed, and says of each when it is durable. Each batch ends one group
+#: of actions and starts the next.
+WRITER = """
+import sys
+from applier.storage.sql import SqlStore
+from applier.testing.runs import NOW, starts, succeeds
+url, uuid, claim, size = *sys.argv[1:4], int(sys.argv[4])
+store = SqlStore(url)
+actions = store.load_plan(uuid).actions
+print("ready", flush=True)
+before = ()
+for first in range(0, len(actions), size):
+    group = actions[first : first + size]
+    ended = [succeeds(action, output="o" * 3000) for action in before]
+    store.commit(uuid, claim, [*ended, *map(starts, group)], now=NOW)
+    print(first // size + 1, flush=True)
+    before = group
+"""
+
+
+def test_a_killed_process_leaves_every_batch_that_it_was_told_of_and_none_in_halves(tmp_path):
+    chance, sure = random.Random(4), []
+    for number in range(ROUNDS):
+        url = f"sqlite:///{tmp_path}/plans{number}.db"
+        plan = new_plan(*map(str, range(2000)))
+        with closing(SqlStore(url)) as store:
+            claim = claimed(store, plan)
+        sure.append(acknowledged(url, plan.uuid, claim, chance.uniform(0.01, 0.3)))
+        with closing(SqlStore(url)) as store:
+            states = [action.state for action in store.load_plan(plan.uuid).actions]
+            groups = [set(states[i : i + BATCH]) for i in range(0, len(states), BATCH)]
+            there = len(groups) - groups.count({ActionState.PENDING})
+            # One more may have become durable before it could say so.
+            assert there - sure[-1] in (0, 1)
+            done, runs = {ActionState.SUCCEEDED}, {ActionState.ONGOING}
+            written = [done] * (there - 1) + [runs] * (there > 0)
+            assert groups[:there] == written
+            tried = [store.attempts(plan.uuid, action.uuid) for action in plan.actions[:8]]
+            assert [len(t) for t in tried] == [1] * min(8, there * BATCH) + [0] * (
+                8 - min(8, there * BATCH)
+            )
+    assert max(sure) > 3, "every process was killed before it wrote anything"
+
+
+def acknowledged(url, uuid, claim, after_s):
+    """Let a process write batches, kill it after a while; gives the last that it was sure of."""
+    command = [sys.executable, "-c", WRITER, url, uuid, claim, str(BATCH)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout.readline() == "ready\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            writer.wait(after_s)
+        writer.kill()
+        lines = writer.stdout.read().splitlines()
+    assert writer.returncode == -signal.SIGKILL
+    return int(lines[-1]) if lines else 0
+
+
+@contextmanager
+def small_disk(folder):
+    """Mount a disk of a few hundred KiB there; skips where that is not allowed."""
+    mount = shutil.which("mount")
+    options = ["-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if not mount or subprocess.run([mount, *options], capture_output=True).returncode:
+        pytest.skip("no right to mount a small disk")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_disk_that_is_full_stops_the_record_and_breaks_nothing(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    with small_disk(disk), closing(SqlStore(f"sqlite:///{disk}/plans.db")) as store:
+        fill_and_free(store, lambda: fill(disk), lambda: (disk / "filling").unlink())
+
+
+def test_a_file_that_may_not_grow_stops_the_record_and_breaks_nothing(tmp_path):
+    with closing(SqlStore(f"sqlite:///{tmp_path}/plans.db")) as store:
+
+        def bound(pages):
+            store._database.writer.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+            store._database.writer.rollback()
+
+        def stop():
+            pages = store._database.writer.exec_driver_sql("PRAGMA page_count").scalar()
+            bound(pages)
+
+        fill_and_free(store, stop, lambda: bound(2**30))
+
+
+def fill(disk):
+    with open(disk / "filling", "wb", buffering=0) as filling, suppress(OSError):
+        while True:
+            filling.write(b"x" * 1024)
+
+
+def fill_and_free(store, stop, free):
+    """Write until there is no room, see that nothing is there in halves, and go on."""
+    plan = new_plan(*map(str, range(100)))
+    claim = claimed(store, plan)
+    first, *rest = plan.actions
+    store.commit(plan.uuid, claim, [starts(first)], now=NOW)
+    stop()
+    batch = [succeeds(first, output="o" * 60_000), *map(starts, rest)]
+    before = store.load_plan(plan.uuid)
+    for _ in range(3):
+        with pytest.raises(StoreError, match="disk is full; free some space"):
+            store.commit(plan.uuid, claim, batch, now=LATER)
+    assert store.load_plan(plan.uuid) == before
+    assert len(store.attempts(plan.uuid, first.uuid)) == 1
+    free()
+    store.commit(plan.uuid, claim, batch, now=LATER)
+    states = [action.state for action in store.load_plan(plan.uuid).actions]
+    assert states == [ActionState.SUCCEEDED, *[ActionState.ONGOING] * 99]
+    store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=LATER)
