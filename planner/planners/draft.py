@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import count
 
 from planner import effects
 from planner.model import JOIN, Action, ActionPlan, ProposedAction, Solution, Touch
@@ -19,6 +20,8 @@ class Draft:
         self._proposed: list[ProposedAction] = []
         self._parents: list[tuple[int, ...]] = []
         self._reasons: list[str] = []
+        self._taken = {proposed.name for proposed in solution.actions}
+        self._join_numbers = count(1)
 
     def __len__(self) -> int:
         """How many actions have been added."""
@@ -36,11 +39,7 @@ class Draft:
 
     def join(self, parents: tuple[int, ...], reason: str) -> int:
         """Add a join that waits for all its parents; returns its position."""
-        number = sum(p.action_type == JOIN for p in self._proposed) + 1
-        taken = {p.name for p in self._solution.actions}
-        name = next(
-            n for k in range(number, number + len(taken) + 1) if (n := f"join-{k}") not in taken
-        )
+        name = next(n for k in self._join_numbers if (n := f"join-{k}") not in self._taken)
         return self.add(ProposedAction(name=name, action_type=JOIN), parents, reason)
 
     def plan(
@@ -57,7 +56,7 @@ class Draft:
         ``precedes(a, b)`` says whether parents already put position ``a`` before ``b``. A plan
         without actions has nothing left to do: it is SUCCEEDED.
         """
-        touches = [effects.located(p.touches, self._solution.facts) for p in self._proposed]
+        touches = effects.located([p.touches for p in self._proposed], self._solution.facts)
         settled = effects.settle(self._parents, effects.find(touches), precedes)
         solution = self._solution
         return ActionPlan(
@@ -80,6 +79,8 @@ class Draft:
         shared: dict[int, tuple[str, ...]] = {}
 
         def links(positions: tuple[int, ...]) -> tuple[str, ...]:
+            if not positions:
+                return ()
             found = shared.get(id(positions))
             if found is None:
                 found = shared[id(positions)] = tuple([uuids[p] for p in positions])
@@ -119,4 +120,4 @@ def tokens(action_type: str, touches: Sequence[Touch]) -> tuple[str, ...]:
     >>> tokens("migrate", [Touch("instance:i1"), Touch("node:c1"), Touch("node:c1")])
     ('type:migrate', 'instance:i1', 'node:c1')
     """
-    return tuple(dict.fromkeys([f"type:{action_type}", *[t.resource for t in touches]]))
+    return tuple(dict.fromkeys([f"type:{action_type}", *[resource for resource, _ in touches]]))
