@@ -7,10 +7,11 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from applier.cli.create import rendered
+from applier.cli.files import rendered
 from applier.cli.verb import ListVerb, Verb
 from planner import registry, saved_schema
-from planner.errors import UnknownPlugin
+from planner.errors import PlannerError, UnknownPlugin
+from planner.registry import ActionTypes
 
 
 class PlannerList(ListVerb):
@@ -20,9 +21,8 @@ class PlannerList(ListVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
         """Give a row for each planner."""
-        found = ((name, registry.planner(name)) for name in registry.names(registry.PLANNERS))
-        return ("name", "reads", "what it does"), (
-            (name, planner.KIND, _sentence(planner)) for name, planner in found
+        return ("name", "reads", "what it does"), map(
+            _planner_row, registry.names(registry.PLANNERS)
         )
 
 
@@ -60,7 +60,7 @@ class ActionTypeList(ListVerb):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
         """Give a row for each type."""
         known = self.session.action_types
-        return ("name", "what it does"), ((name, _sentence(known[name])) for name in known)
+        return ("name", "what it does"), ((name, _what_it_does(known, name)) for name in known)
 
 
 class ActionTypeShow(Verb):
@@ -118,6 +118,22 @@ class Schema(Verb):
         schema: Mapping[str, Any] = documents.get(name) or types[name].SCHEMA
         self.app.stdout.write(rendered(dict(schema), "json"))
         return 0
+
+
+def _planner_row(name: str) -> tuple[str, str, str]:
+    """Give a row; a plugin that is broken must not hide the others."""
+    try:
+        planner = registry.planner(name)
+    except PlannerError as reason:
+        return name, "-", str(reason)
+    return name, planner.KIND, _sentence(planner)
+
+
+def _what_it_does(known: ActionTypes, name: str) -> str:
+    try:
+        return _sentence(known[name])
+    except PlannerError as reason:
+        return str(reason)
 
 
 def _sentence(plugin: type) -> str:
