@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from itertools import count
 
 from planner import effects
+from planner.contract import Surroundings
 from planner.model import JOIN, Action, ActionPlan, ProposedAction, Solution, Touch
 from planner.states import PlanState
 
@@ -14,9 +14,9 @@ from planner.states import PlanState
 class Draft:
     """Actions with their parents, in the order in which the planner wants them."""
 
-    def __init__(self, solution: Solution, new_id: Callable[[], str]) -> None:
-        self._solution = solution
-        self._new_id = new_id
+    def __init__(self, planner: str, solution: Solution, surroundings: Surroundings) -> None:
+        self._planner, self._solution = planner, solution
+        self._new_id, self._now = surroundings.new_id, surroundings.now
         self._proposed: list[ProposedAction] = []
         self._parents: list[tuple[int, ...]] = []
         self._reasons: list[str] = []
@@ -44,27 +44,27 @@ class Draft:
 
     def plan(
         self,
-        planner: str,
-        now: datetime,
-        precedes: Callable[[int, int], bool],
         *,
+        precedes: Callable[[int, int], bool] | None = None,
         limits: Mapping[str, int] | None = None,
         warnings: Sequence[str] = (),
     ) -> ActionPlan:
         """Give the plan, with the needs that the effects of the actions ask for.
 
-        ``precedes(a, b)`` says whether parents already put position ``a`` before ``b``. A plan
-        without actions has nothing left to do: it is SUCCEEDED.
+        A need that stands against the parents is dropped, with a warning. ``precedes(a, b)`` says
+        whether parents, directly or through others, put position ``a`` before ``b``: a planner that
+        knows without looking saves the walk from parent to parent. A plan without actions has
+        nothing left to do: it is SUCCEEDED.
         """
         touches = effects.located([p.touches for p in self._proposed], self._solution.facts)
-        settled = effects.settle(self._parents, effects.find(touches), precedes)
+        settled = effects.settle(self._parents, effects.find(touches), precedes or self._precedes)
         solution = self._solution
         return ActionPlan(
             uuid=self._new_id(),
             name=solution.name,
-            planner=planner,
+            planner=self._planner,
             state=PlanState.RECOMMENDED if self._proposed else PlanState.SUCCEEDED,
-            created_at=now,
+            created_at=self._now(),
             audit_uuid=solution.audit_uuid,
             strategy_name=solution.strategy_name,
             efficacy_indicators=tuple(solution.efficacy_indicators),
@@ -73,6 +73,22 @@ class Draft:
             warnings=(*solution.warnings, *warnings, *map(self._dropped_text, settled.dropped)),
             actions=self._actions(settled),
         )
+
+    def _precedes(self, first: int, second: int) -> bool:
+        """Walk up from the second, by every set of parents once. Parents have smaller positions."""
+        if first >= second:
+            return False
+        seen: set[int] = set()
+        sets = [self._parents[second]]
+        for parents in sets:  # it grows while it is read
+            if first in parents:
+                return True
+            higher = [self._parents[p] for p in parents if p > first]
+            for above in higher:
+                if id(above) not in seen:
+                    seen.add(id(above))
+                    sets.append(above)
+        return False
 
     def _actions(self, settled: effects.Settled) -> tuple[Action, ...]:
         uuids = [self._new_id() for _ in self._proposed]

@@ -12,7 +12,6 @@ from collections import defaultdict
 from planner.contract import Options
 from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan, ProposedAction, Solution
-from planner.planners.draft import Draft
 from planner.planners.solution import SolutionPlanner, host_of
 
 TYPES = ("change_nova_service_state", "migrate")
@@ -30,7 +29,7 @@ class NodeResourceConsolidationPlanner(SolutionPlanner):
     def plan(self, problem: Solution, options: Options) -> ActionPlan:  # noqa: ARG002
         """Chains keep the order in which their source nodes first stand in the input."""
         disables, chains, enables = sort(problem)
-        draft = Draft(problem, self.surroundings.new_id)
+        draft = self.draft(problem)
         disabled = tuple([draft.add(a, (), "disabled first") for a in disables])
         rank = [(0, 0)] * len(disables)
         last: list[int] = []
@@ -54,7 +53,7 @@ class NodeResourceConsolidationPlanner(SolutionPlanner):
                 return stage == 1 and chain == other and a < b
             return stage < later and (bool(last) or 1 in (stage, later))
 
-        return draft.plan(self.NAME, self.surroundings.now(), precedes)
+        return draft.plan(precedes=precedes)
 
 
 def sort(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from planner.contract import ActionType, Planner
 from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin
 from planner.model import JOIN, ProposedAction, Solution, Touch
+from planner.planners.draft import Draft
 from planner.planners.solution_schema import SCHEMA
 
 
@@ -21,6 +22,10 @@ class SolutionPlanner(Planner[Solution]):
 
     KIND = "solution"
     SCHEMA = SCHEMA
+
+    def draft(self, solution: Solution) -> Draft:
+        """Begin a plan, to which actions are added in the order that is wanted."""
+        return Draft(self.NAME, solution, self.surroundings)
 
     def parse(self, document: Mapping[str, Any]) -> Solution:
         """Check names, types, parameters and touches of every action, and complete them.

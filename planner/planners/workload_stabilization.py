@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from planner.contract import Options
 from planner.errors import InvalidInput
 from planner.model import ActionPlan, Effect, ProposedAction, Solution
-from planner.planners.draft import Draft
 from planner.planners.numbers import unnamed, weights_option
 from planner.planners.solution import SolutionPlanner, host_of, missing_host
 
@@ -48,7 +47,7 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
         """Link what Watcher links, heaviest first, equal weights in input order."""
         hosts = hosts_of(problem)
         weights: Mapping[str, int | float] = options.weights
-        draft = Draft(problem, self.surroundings.new_id)
+        draft = self.draft(problem)
         parents = _Parents(hosts)
         ancestors: list[frozenset[int]] = []
         for action in sorted(problem.actions, key=lambda a: -weights.get(a.action_type, 0)):
@@ -56,9 +55,7 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
             ancestors.append(frozenset(before).union(*(ancestors[p] for p in before)))
             draft.add(action, before, f"weight {weights.get(action.action_type, 0)}")
         return draft.plan(
-            self.NAME,
-            self.surroundings.now(),
-            lambda a, b: a in ancestors[b],
+            precedes=lambda a, b: a in ancestors[b],
             warnings=[
                 *unnamed("weight", weights, [a.action_type for a in problem.actions], 0),
                 *nowhere(problem),

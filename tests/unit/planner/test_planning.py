@@ -15,7 +15,6 @@ from oslo_config import cfg
 from planner import ActionPlan, PlannerError, make_plan
 from planner.errors import BrokenPlugin, InvalidInput, UnknownPlugin
 from planner.model import ProposedAction, Solution
-from planner.planners.draft import Draft
 from planner.planners.weight import WeightPlanner
 from planner.testing import NOW, action_type, edges, plan
 
@@ -323,10 +322,10 @@ for planner in ("weight", "workload_stabilization"):
 def test_a_planner_that_makes_a_loop_is_refused() -> None:
     class Loop(WeightPlanner):
         def plan(self, problem: Solution, options: Any) -> ActionPlan:
-            draft = Draft(problem, self.surroundings.new_id)
+            draft = self.draft(problem)
             draft.add(ProposedAction(name="a", action_type="nop"), (1,), "first")
             draft.add(ProposedAction(name="b", action_type="nop"), (0,), "second")
-            return draft.plan(self.NAME, NOW, lambda a, b: a < b)
+            return draft.plan()
 
     with pytest.raises(PlannerError, match="a loop: a -> b -> a"):
         plan(Loop, TWO, check_types=False)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import count
-
 from planner.model import JOIN, Effect, ProposedAction, Solution, Touch
 from planner.planners.draft import Draft
 from planner.states import PlanState
-from planner.testing import NOW, edges, needs
+from planner.testing import NOW, edges, needs, surroundings
 
 MOVE = (Touch("instance:i1"), Touch("node:c1", Effect.LEAVES))
 
 
 def draft_of(*actions: ProposedAction) -> Draft:
-    return Draft(Solution(actions=actions, name="n"), map(str, count()).__next__)
+    return Draft("mine", Solution(actions=actions, name="n"), surroundings())
 
 
 def test_parents_that_are_one_object_stay_one_object() -> None:
@@ -22,7 +20,7 @@ def test_parents_that_are_one_object_stay_one_object() -> None:
     both = (draft.add(a, (), ""), draft.add(b, (), ""))
     draft.add(c, both, "")
     draft.add(d, both, "")
-    plan = draft.plan("mine", NOW, lambda _, __: False)
+    plan = draft.plan()
     assert plan.actions[2].parents is plan.actions[3].parents
     assert edges(plan)["d"] == ["a", "b"]
 
@@ -32,7 +30,7 @@ def test_a_join_holds_no_token_and_has_a_name_of_its_own() -> None:
     draft = draft_of(a)
     joins = [draft.join((draft.add(a, (), ""),), "all of it")]
     joins += [draft.join((joins[-1],), "once more"), draft.join((joins[-1],), "again")]
-    plan = draft.plan("mine", NOW, lambda x, y: x < y)
+    plan = draft.plan()
     made = [action for action in plan.actions if action.action_type == JOIN]
     assert [action.name for action in made] == ["join-1", "join-3", "join-4"]
     assert all(action.tokens == () for action in made)
@@ -43,7 +41,7 @@ def test_tokens_are_the_type_and_each_resource_once() -> None:
     move = ProposedAction(name="a", action_type="migrate", touches=(*MOVE, Touch("node:c1")))
     draft = draft_of(move)
     draft.add(move, (), "first of all")
-    (action,) = draft.plan("mine", NOW, lambda _, __: False).actions
+    (action,) = draft.plan().actions
     assert action.tokens == ("type:migrate", "instance:i1", "node:c1")
     assert action.reason == "first of all"
 
@@ -55,7 +53,7 @@ def test_a_need_that_the_planner_stands_against_is_a_warning_that_names_both() -
     move = ProposedAction(name="move", action_type="migrate", touches=MOVE)
     draft = draft_of(off, move)
     draft.add(move, (draft.add(off, (), ""),), "")
-    plan = draft.plan("mine", NOW, lambda a, b: a < b, warnings=["first"])
+    plan = draft.plan(warnings=["first"])
     assert plan.warnings == (
         "first",
         "off does not wait for move (node:c1 goes away after moves off it): "
@@ -65,7 +63,7 @@ def test_a_need_that_the_planner_stands_against_is_a_warning_that_names_both() -
 
 
 def test_a_plan_without_actions_is_done() -> None:
-    plan = draft_of().plan("mine", NOW, lambda _, __: False, limits={"node:*": 1})
+    plan = draft_of().plan(limits={"node:*": 1})
     assert plan.state is PlanState.SUCCEEDED
     assert (plan.planner, plan.name, plan.created_at, plan.limits) == (
         "mine",
@@ -73,3 +71,31 @@ def test_a_plan_without_actions_is_done() -> None:
         NOW,
         {"node:*": 1},
     )
+
+
+def test_what_precedes_through_others_stands_against_a_need_as_well() -> None:
+    off = ProposedAction(
+        name="off", action_type="power", touches=(Touch("node:c1", Effect.TAKES_DOWN),)
+    )
+    nap, rest = (ProposedAction(name=name, action_type="nop") for name in ("nap", "rest"))
+    move = ProposedAction(name="move", action_type="migrate", touches=MOVE)
+    draft = draft_of(off, nap, rest, move)
+    first = draft.add(off, (), "")
+    both = (draft.add(nap, (first,), ""), draft.add(rest, (), ""))
+    draft.add(move, both, "")
+    plan = draft.plan()
+    assert [warning.split(" does not")[0] for warning in plan.warnings] == ["off"]
+    assert needs(plan)["off"] == []
+
+
+def test_a_need_beside_the_parents_is_kept_and_orders() -> None:
+    off = ProposedAction(
+        name="off", action_type="power", touches=(Touch("node:c1", Effect.TAKES_DOWN),)
+    )
+    move = ProposedAction(name="move", action_type="migrate", touches=MOVE)
+    draft = draft_of(off, move)
+    draft.add(off, (), "")
+    draft.add(move, (), "")
+    plan = draft.plan()
+    assert (plan.warnings, needs(plan)["off"]) == ((), ["move"])
+    assert [action.name for action in plan.actions] == ["move", "off"]
