@@ -75,7 +75,7 @@ def configuration(conf: cfg.ConfigOpts | None) -> cfg.ConfigOpts:
     """Give a configuration that has the options of planning; without one, their defaults."""
     if conf is None:
         conf = cfg.ConfigOpts()
-        conf(args=[], default_config_files=[], default_config_dirs=[])
+        conf(args=[], default_config_files=[], default_config_dirs=[], use_env=False)
     conf.register_opts(OPTIONS, group=GROUP)
     return conf
 

@@ -191,3 +191,11 @@ def test_the_text_of_limits_reads_back() -> None:
     limits = {"node:*": 2, "type:migrate": 4}
     written = Limits()._formatter(limits)
     assert Limits()(written) == limits
+
+
+def test_without_a_configuration_nothing_from_outside_has_a_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OS_WATCHER_PLANNER__PLANNER", "workload_stabilization")
+    conf = planning_options.configuration(None)
+    assert conf[planning_options.GROUP].planner == "weight"
