@@ -88,7 +88,7 @@ class Help(Verb):
         return 0
 
 
-class Complete(Verb, CompleteCommand):
+class Complete(CompleteCommand, Verb):
     """Print what makes bash complete verbs and options"""
 
     EXAMPLES = ("complete > ~/.local/share/bash-completion/completions/actionplan",)

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 #: Options that stand before the verb, and those of them that take a value.
 VALUED = ("--config-file", "--log-file")
-#: Share of letters in common from which a word is taken for a slip of the hand.
-_ALIKE = 0.7
+#: Share of letters in common from which words are taken for a slip of the hand: where nothing
+#: better is known, and before all else.
+_ALIKE, _VERY_ALIKE = 0.7, 0.9
 GLOBAL = (*VALUED, "-v", "--verbose", "--debug", "--version")
 
 
@@ -36,7 +37,9 @@ def unknown(argv: Sequence[str], verbs: Sequence[str]) -> str:
         if begun:
             break
     whole = begun and len(words) <= length
-    better = reordered(argv, verbs) or (None if whole else _nearest(argv, verbs))
+    better = _nearest(argv, verbs, _VERY_ALIKE) or reordered(argv, verbs)
+    if better is None and not whole:
+        better = _nearest(argv, verbs, _ALIKE)
     if better:
         said, text = " ".join(words[:2] if begun else words[:1]), f"did you mean: {better}"
     elif begun:
@@ -46,7 +49,7 @@ def unknown(argv: Sequence[str], verbs: Sequence[str]) -> str:
     return f"actionplan: no {kind} {said!r}; {text}\n"
 
 
-def _nearest(argv: Sequence[str], verbs: Sequence[str]) -> str | None:
+def _nearest(argv: Sequence[str], verbs: Sequence[str], alike: float) -> str | None:
     """Give the command line with its first words replaced by the verb that is most like them."""
     first, words = _split_global(argv)
 
@@ -55,7 +58,7 @@ def _nearest(argv: Sequence[str], verbs: Sequence[str]) -> str | None:
         return difflib.SequenceMatcher(None, said, verb).ratio()
 
     best = max(verbs, key=likeness, default="")
-    if not best or likeness(best) < _ALIKE:
+    if not best or likeness(best) < alike:
         return None
     rest = words[len(best.split()) :]
     return f"actionplan {shlex.join([*first, *best.split(), *rest])}"

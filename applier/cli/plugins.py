@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from oslo_config import cfg
 
 from applier.cli.files import rendered
 from applier.cli.verb import ListVerb, Verb
@@ -48,7 +51,7 @@ class PlannerShow(Verb):
             self.say(f"{opt.name} ([watcher_planners.{parsed_args.name}])")
             self.say(f"  {opt.help}")
             value = getattr(self.session.conf[f"watcher_planners.{parsed_args.name}"], opt.name)
-            self.say(f"  here: {shown(value)}")
+            self.say(f"  here: {shown(opt, value)}")
         return 0
 
 
@@ -147,8 +150,9 @@ def _kind(field: Mapping[str, Any]) -> str:
     return str(field.get("description") or (kinds if isinstance(kinds, str) else " | ".join(kinds)))
 
 
-def shown(value: object) -> str:
+def shown(opt: cfg.Opt, value: object) -> str:
     """Write the value of an option as a configuration file has it."""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{k}:{v}" for k, v in value.items())
-    return "" if value is None else str(value)
+    if value is None:
+        return ""
+    # With a blank behind each comma a table can fold it.
+    return re.sub(r",\s*", ", ", ", ".join(opt.type.format_defaults(value)))

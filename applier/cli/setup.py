@@ -62,7 +62,7 @@ def value_of(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
         return _connection(conf)
     if (group, opt.name) == ("actionplan", "simulator"):
         return str(configuration.simulator_path(conf))
-    return "***" if opt.secret and value is not None else shown(value)
+    return "***" if opt.secret and value is not None else shown(opt, value)
 
 
 def _connection(conf: cfg.ConfigOpts) -> str:

@@ -77,7 +77,7 @@ class Block:
         """Draw the block as things stand."""
         running, ended = self._running, self._ended
         rows = Table.grid(padding=(0, 1), pad_edge=False)
-        rows.add_column(no_wrap=True)
+        rows.add_column(no_wrap=True, min_width=len("  running"))
         rows.add_column(overflow="ellipsis", no_wrap=True)
         for action, report in self._bad[-_MOST_BAD:]:
             why = one_line(report.message or "")
