@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
@@ -32,16 +33,41 @@ def compiled(schema: Mapping[str, Any]) -> Check:
     return check
 
 
-def readable(
-    schema: Mapping[str, Any], value: Any, wrong: Sequence[Mistake]
-) -> Mapping[str, Any] | None:
-    """Give what fits the schema once the fields that are wrong are taken out; None if nothing does.
+class HasSchema(Protocol):
+    """A plugin class: a planner or an action type."""
+
+    SCHEMA: ClassVar[Mapping[str, Any]]
+
+
+@cache
+def schema_of(plugin: type[HasSchema]) -> Check:
+    """Compile the schema of a class, once; raises ValueError when the schema itself is wrong."""
+    return compiled(plugin.SCHEMA)
+
+
+class Readable(NamedTuple):
+    """What is left of a document without its mistakes.
+
+    ``kept`` gives, for a list from which entries were taken, where those left stood before.
+    """
+
+    value: Mapping[str, Any]
+    kept: Mapping[str | int, Sequence[int]]
+
+    def path(self, path: Path) -> Path:
+        """Turn a place in what is left into the place in the whole document."""
+        if len(path) > 1 and path[0] in self.kept and isinstance(path[1], int):
+            return (path[0], self.kept[path[0]][path[1]], *path[2:])
+        return path
+
+
+def readable(check: Check, value: Any, wrong: Sequence[Mistake]) -> Readable | None:
+    """Give what fits once wrong fields, then wrong entries of lists, are taken out, else None.
 
     So that one mistake does not hide the others.
     """
     if not wrong:
-        fits: Mapping[str, Any] = value
-        return fits
+        return Readable(value, {})
     rest = copy.deepcopy(value)
     for mistake in wrong:
         inside = rest
@@ -49,7 +75,12 @@ def readable(
             inside = inside[part] if part in inside or isinstance(part, int) else {}
         if mistake.path and isinstance(inside, dict):
             inside.pop(mistake.path[-1], None)
-    return rest if isinstance(rest, Mapping) and not compiled(schema)(rest) else None
+    kept: dict[str | int, list[int]] = {}
+    gone = {m.path[:2] for m in check(rest)}
+    for name in {path[0] for path in gone if len(path) > 1 and isinstance(path[1], int)}:
+        kept[name] = [i for i in range(len(rest[name])) if (name, i) not in gone]
+        rest[name] = [rest[name][i] for i in kept[name]]
+    return Readable(rest, kept) if isinstance(rest, Mapping) and not check(rest) else None
 
 
 def mistakes(error: ValidationError) -> Iterator[Mistake]:
@@ -77,6 +108,9 @@ def mistakes(error: ValidationError) -> Iterator[Mistake]:
             yield Mistake(f"the field {name!r} is missing", path)
         case "anyOf" | "oneOf" if error.context and (best := best_match([error])) is not error:
             yield from mistakes(best)
+        case "anyOf" | "oneOf" if error.context:
+            reasons = dict.fromkeys(m.text for inner in error.context for m in mistakes(inner))
+            yield Mistake(", and ".join(reasons), path)
         case "type":
             yield Mistake(f"{_short(error.instance)} is not {_kind(rule)}", path)
         case "enum":

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
 
 import yaml
 
+from planner import yaml_text
 from planner.errors import InvalidInput, Mistake, Path
 
 
@@ -23,15 +26,9 @@ class Document:
     text: str | None = None
 
     def locate(self, path: Path) -> str | None:
-        """Give ``file:line`` of the place, or of the nearest one around it that stands there.
-
-        The text is read once more for it: only who refuses something asks.
-        """
-        if self.source is None or self.text is None:
-            return self.source
-        try:
-            node = yaml.compose(self.text, Loader=_Loader)
-        except yaml.YAMLError:
+        """Give ``file:line`` of the place, or of the nearest one around it that stands there."""
+        node = self._root
+        if node is None:
             return self.source
         line = 0
         for part in path:
@@ -40,6 +37,16 @@ class Document:
                 break
             line, node = step
         return f"{self.source}:{line + 1}"
+
+    @cached_property
+    def _root(self) -> yaml.Node | None:
+        """The text, read once more with the lines of things: only who refuses something asks."""
+        if self.text is None:
+            return None
+        try:
+            return yaml_text.compose(_as_yaml(self.text))
+        except (yaml.YAMLError, RecursionError):
+            return None
 
 
 def _step(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | None:
@@ -63,6 +70,8 @@ def read(path: str | FilePath) -> Document:
         raise _refused(name, f"not UTF-8 text: {reason.reason} at byte {reason.start}") from reason
     except OSError as reason:
         raise _refused(name, f"cannot be read: {reason.strerror}") from reason
+    except ValueError as reason:
+        raise _refused(name, f"cannot be read: {reason}") from reason
     return parse(text, name)
 
 
@@ -71,47 +80,81 @@ def parse(text: str, source: str) -> Document:
 
     Text that begins like JSON is read as JSON, which is fast; all else as YAML, of which only
     ``true`` and ``false`` are booleans, keys are text, and dates stay text. A key that stands twice
-    is refused.
+    is refused, and so is a number that is not finite.
     """
-    if text.lstrip()[:1] in ("{", "["):
+    text = text.removeprefix("\ufeff")
+    if _begins_like_json(text):
         try:
-            value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
-            return Document(value, source, text)
+            return Document(_json(text, source), source, text)
         except json.JSONDecodeError as reason:
             if source.endswith(".json"):
                 where = f"{source}:{reason.lineno}"
                 raise _refused(where, f"not JSON: {reason.msg} (column {reason.colno})") from reason
-        except RecursionError as reason:
-            raise _refused(source, "too deep: lists and mappings inside each other") from reason
-        except _Twice as twice:
-            line = _line_of_second(text, twice.key)
-            where = f"{source}:{line}" if line else source
-            raise _refused(where, f"the key {twice.key!r} stands twice") from None
-        except ValueError as reason:
-            raise _refused(source, str(reason)) from reason
-    try:
-        value = yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a safe loader
-    except yaml.MarkedYAMLError as reason:
-        mark = reason.problem_mark or reason.context_mark
-        where = f"{source}:{mark.line + 1}" if mark else source
-        raise _refused(where, f"not YAML: {reason.problem or reason.context}") from reason
-    except yaml.YAMLError as reason:
-        raise _refused(source, f"not YAML: {reason}".splitlines()[0]) from reason
-    except (RecursionError, ValueError) as reason:
-        raise _refused(source, f"not YAML: {reason}") from reason
+    value = _yaml(text, source)
     if value is None:
         raise _refused(source, "empty: a document with 'actions' or a 'kind' is expected")
     return Document(value, source, text)
+
+
+def _begins_like_json(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[")
+
+
+def _json(text: str, source: str) -> Any:
+    try:
+        return json.loads(
+            text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite
+        )
+    except RecursionError as reason:
+        raise _refused(source, "too deep: lists and mappings inside each other") from reason
+    except _Twice as twice:
+        where = _place(source, _line_of_second(text, twice.key))
+        raise _refused(where, f"the key {twice.key!r} stands twice") from None
+    except _NotFinite as wrong:
+        found = re.search(rf"[\s:,\[]{re.escape(wrong.text)}[\s,\]}}]", text)
+        line = text.count("\n", 0, found.start() + 1) + 1 if found else None
+        raise _refused(_place(source, line), f"{wrong.text} is not a finite number") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as reason:
+        raise _refused(source, f"not JSON: {reason}") from reason
+
+
+def _yaml(text: str, source: str) -> Any:
+    try:
+        return yaml_text.load(text)
+    except yaml.MarkedYAMLError as reason:
+        mark = reason.problem_mark or reason.context_mark
+        problem = ", ".join(filter(None, (reason.context, reason.problem)))
+        lines = text.splitlines()[mark.line : mark.line + 1] if mark else []
+        if any(re.match(r" *\t", line) for line in lines):
+            problem = "a tab at the beginning of a line; only blanks indent"
+        place = _place(source, mark.line + 1 if mark else None)
+        raise _refused(place, f"not YAML: {problem}") from reason
+    except yaml.YAMLError as reason:
+        raise _refused(source, f"not YAML: {reason}".splitlines()[0]) from reason
+    except RecursionError as reason:
+        raise _refused(source, "too deep: lists and mappings inside each other") from reason
 
 
 def _refused(place: str, text: str) -> InvalidInput:
     return InvalidInput([Mistake(text, place=place)])
 
 
+def _place(source: str, line: int | None) -> str:
+    return f"{source}:{line}" if line else source
+
+
 class _Twice(Exception):
     def __init__(self, key: str) -> None:
         self.key = key
         super().__init__(key)
+
+
+class _NotFinite(Exception):
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__(text)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -125,74 +168,30 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _NotFinite(text)
+    return number
+
+
+def _as_yaml(text: str) -> str:
+    """Make YAML of JSON, line by line: YAML has no tabs, nor characters written as two halves."""
+    if not _begins_like_json(text):
+        return text
+    return re.sub(r"\\u[0-9a-fA-F]{4}", "______", text.replace("\t", " "))
+
+
 def _line_of_second(text: str, key: str) -> int | None:
     """Find a key that stands twice in one mapping of a JSON text."""
     try:
-        yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a safe loader
+        yaml_text.load(_as_yaml(text))
     except yaml.MarkedYAMLError as reason:
         if reason.problem_mark and key in str(reason.problem):
             return int(reason.problem_mark.line) + 1
-    except yaml.YAMLError:
+    except (yaml.YAMLError, RecursionError):
         pass
     return None
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is not a number that JSON has")
-
-
-_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _Loader(_SafeLoader):  # type: ignore[misc]
-    """A safe loader with the scalars of YAML 1.2: ``off`` is text, and so is a date."""
-
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Build a mapping with text as keys; refuses a key that stands twice."""
-        own = {key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"}
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(
-                    None, None, "a key is a list or mapping", key.start_mark
-                )
-            if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} stands twice", key.start_mark
-                )
-            seen.add(key.value)
-        self.flatten_mapping(node)
-        # What a merge brings stands first; what the mapping itself says wins.
-        value: dict[Hashable, Any] = {}
-        for key, item in node.value:
-            if key.value in own or key.value not in value:
-                value[key.value] = self.construct_object(item, deep=deep)
-        return value
-
-
-for _tag, _pattern, _first in (
-    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("null", r"~|null|Null|NULL|", "~nN\0"),
-    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
-    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
-    ("merge", r"<<", "<"),
-):
-    _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_tag}",
-        re.compile(rf"^(?:{_pattern})$"),
-        ["" if c == "\0" else c for c in _first],
-    )
-
-
-def _whole_number(loader: Any, node: yaml.ScalarNode) -> int:
-    text = loader.construct_scalar(node)
-    base = {"0o": 8, "0x": 16}.get(text[:2], 10)
-    return int(text, base)
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
 
 
 def as_document(document: Mapping[str, Any] | str | FilePath | Document) -> Document:

@@ -2,12 +2,13 @@
 
 ``parents`` say in which order a planner wants things; ``needs`` say what makes no sense unless
 something else ended well. The table is the whole rule; planners hand in what each action touches.
+Rows stand in order of importance: where needs stand against each other, the upper row is kept.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -36,23 +37,30 @@ class Pair(NamedTuple):
 
 PAIRS = (
     Pair(Effect.USES, Effect.USES, SINGLE, "one action at a time on {resource}", in_order=True),
+    Pair(Effect.TAKES_DOWN, Effect.BRINGS_UP, PLACES, "one switch of {resource} at a time", True),
+    Pair(Effect.DISABLES, Effect.ENABLES, PLACES, "one switch of {resource} at a time", True),
     Pair(Effect.LEAVES, Effect.TAKES_DOWN, PLACES, "{resource} goes away after moves off it"),
-    Pair(Effect.ENTERS, Effect.TAKES_DOWN, PLACES, "{resource} goes away after moves onto it"),
-    Pair(Effect.USES, Effect.TAKES_DOWN, PLACES, "{resource} goes away after work on it"),
     Pair(Effect.BRINGS_UP, Effect.ENTERS, PLACES, "{resource} comes up before moves onto it"),
     Pair(Effect.DISABLES, Effect.LEAVES, PLACES, "{resource} is disabled before moves off it"),
     Pair(Effect.LEAVES, Effect.ENABLES, PLACES, "{resource} is enabled after moves off it"),
-    Pair(Effect.DISABLES, Effect.ENABLES, PLACES, "one switch of {resource} at a time", True),
-    Pair(Effect.TAKES_DOWN, Effect.BRINGS_UP, PLACES, "one switch of {resource} at a time", True),
+    # A move onto a disabled host is refused.
+    Pair(Effect.ENABLES, Effect.ENTERS, PLACES, "{resource} is enabled before moves onto it"),
+    # A host that goes down and comes up again gives way here: moves back onto it come last.
+    Pair(Effect.USES, Effect.TAKES_DOWN, PLACES, "{resource} goes away after work on it"),
+    Pair(Effect.ENTERS, Effect.TAKES_DOWN, PLACES, "{resource} goes away after moves onto it"),
 )
 
 
 class Need(NamedTuple):
-    """All of ``needing`` need all of ``needed``; positions in schedule order."""
+    """All of ``needing`` need all of ``needed``; positions in schedule order.
+
+    ``row`` is the place of its reason in the table: the lower, the more important.
+    """
 
     needed: tuple[int, ...]
     needing: tuple[int, ...]
     why: str
+    row: int = 0
 
 
 class Dropped(NamedTuple):
@@ -71,45 +79,88 @@ def find(touches: Sequence[Sequence[Touch]]) -> list[Need]:
     >>> [(n.needed, n.needing) for n in find([away, move, move])]
     [((1, 2), (0,)), ((1,), (2,))]
     """
-    who: dict[str, dict[Effect, list[int]]] = defaultdict(dict)
+    who: dict[str, list[int]] = defaultdict(list)
     for i, touched in enumerate(touches):
-        for resource, effect in touched:
-            who[resource].setdefault(effect, []).append(i)
-    needs = []
-    for resource, by_effect in who.items():
-        kind = resource.partition(":")[0]
-        for pair in PAIRS:
-            if kind in pair.kinds and pair.needed in by_effect and pair.needing in by_effect:
-                why = pair.why.format(resource=resource)
-                needs += _apply(pair, by_effect[pair.needed], by_effect[pair.needing], why)
+        for resource, _ in touched:
+            who[resource].append(i)
+    needs: list[Need] = []
+    for resource, found in who.items():
+        if len(found) < 2:
+            continue
+        by_effect = _by_effect(resource, dict.fromkeys(found), touches)
+        for row, pair in _ROWS.get(resource.partition(":")[0], ()):
+            if pair.needed in by_effect and pair.needing in by_effect:
+                needed, needing = by_effect[pair.needed], by_effect[pair.needing]
+                needs += _apply(row, pair, resource, needed, needing)
     return needs
 
 
-def _apply(pair: Pair, needed: list[int], needing: list[int], why: str) -> list[Need]:
+#: The rows that hold for a kind of resource, with their places in the table.
+_ROWS = {
+    kind: [(row, pair) for row, pair in enumerate(PAIRS) if kind in pair.kinds]
+    for kind in SINGLE | PLACES
+}
+
+
+def _by_effect(
+    resource: str, positions: Iterable[int], touches: Sequence[Sequence[Touch]]
+) -> dict[Effect, list[int]]:
+    """Sort by effect who touches a resource; one action at a time means whatever it does."""
+    if resource.partition(":")[0] in SINGLE:
+        return {Effect.USES: list(positions)}
+    by_effect: dict[Effect, list[int]] = {}
+    for i in positions:
+        for effect in dict.fromkeys(e for touched, e in touches[i] if touched == resource):
+            by_effect.setdefault(effect, []).append(i)
+    return by_effect
+
+
+def _apply(
+    row: int, pair: Pair, resource: str, needed: list[int], needing: list[int]
+) -> list[Need]:
+    why = pair.why.format(resource=resource)
     if pair.in_order:
-        line = sorted({*needed, *needing})
-        return [Need((a,), (b,), why) for a, b in pairwise(line)]
+        line = needed if needed is needing else sorted({*needed, *needing})
+        return [Need((a,), (b,), why, row) for a, b in pairwise(line)]
     if set(needed).isdisjoint(needing):
-        return [Need(tuple(needed), tuple(needing), why)]
-    return [Need(tuple(a for a in needed if a != b), (b,), why) for b in needing]
+        return [Need(tuple(needed), tuple(needing), why, row)]
+    return [Need(tuple(a for a in needed if a != b), (b,), why, row) for b in needing]
 
 
-def located(touches: Sequence[Touch], facts: Mapping[str, Mapping[str, Any]]) -> Sequence[Touch]:
-    """Add the node that an instance is on, where ``facts`` know it and the action names none.
+def located(
+    touches: Sequence[Sequence[Touch]], facts: Mapping[str, Mapping[str, Any]]
+) -> list[Sequence[Touch]]:
+    """Add the nodes that an instance is on to what touches the instance and names no node.
+
+    It is where ``facts`` know it, and where the last move before, in schedule order, brings it: to
+    both, for it is not known here which of the two the planner goes by.
 
     >>> facts = {"instances": {"i1": {"host": "c1"}}}
-    >>> located([Touch("instance:i1")], facts)[1].resource
-    'node:c1'
+    >>> move = [Touch("instance:i1"), Touch("node:c2", Effect.ENTERS)]
+    >>> away = [Touch("node:c1", Effect.TAKES_DOWN)]
+    >>> [t.resource for t in located([move, [Touch("instance:i1")], away], facts)[1]]
+    ['instance:i1', 'node:c1', 'node:c2']
     """
-    instances = facts.get("instances") or {}
-    if not instances or any(t.resource.startswith("node:") for t in touches):
-        return touches
-    hosts = dict.fromkeys(
-        str(instances[name]["host"])
-        for kind, _, name in (t.resource.partition(":") for t in touches)
-        if kind == "instance" and (instances.get(name) or {}).get("host")
-    )
-    return [*touches, *(Touch(f"node:{host}") for host in hosts)]
+    if not any(t.effect is Effect.TAKES_DOWN for touched in touches for t in touched):
+        # Where an instance is matters only to what takes its host down.
+        return list(touches)
+    at_first = {
+        f"instance:{name}": f"node:{fact['host']}"
+        for name, fact in (facts.get("instances") or {}).items()
+        if fact.get("host")
+    }
+    moved: dict[str, str] = {}
+    found: list[Sequence[Touch]] = []
+    for touched in touches:
+        instances = [t.resource for t in touched if t.resource.startswith("instance:")]
+        entered = [t.resource for t in touched if t.effect is Effect.ENTERS]
+        moved.update((i, node) for i in instances for node in entered)
+        if any(t.resource.startswith("node:") for t in touched):
+            found.append(touched)
+            continue
+        nodes = [known[i] for i in instances for known in (at_first, moved) if i in known]
+        found.append([*touched, *map(Touch, dict.fromkeys(nodes))] if nodes else touched)
+    return found
 
 
 class Settled(NamedTuple):
@@ -128,48 +179,84 @@ def settle(
     """Keep the needs that parents and each other allow; the rest is dropped, and named.
 
     ``parents`` go by position and stand in an order that honours them; ``precedes(a, b)`` says
-    whether parents, directly or through others, already put ``a`` before ``b``. Linear in the edges
-    of parents and needs. Of needs that stand against each other those go that point backwards.
+    whether parents, directly or through others, already put ``a`` before ``b``. Of needs that stand
+    against each other the most important are kept, and every other that is possible beside them.
+    Linear in the edges of parents and needs, but for loops among needs.
     """
     dropped: list[Dropped] = []
-    kept: list[list[Need]] = [[] for _ in parents]
+    kept: dict[int, list[Need]] = defaultdict(list)
     for need in needs:
         for b in need.needing:
-            against = [a for a in need.needed if precedes(b, a)]
-            dropped += [Dropped(a, b, need.why) for a in against]
-            rest = need
-            if against:
-                gone = set(against)
-                rest = need._replace(needed=tuple(a for a in need.needed if a not in gone))
-            if rest.needed:
-                kept[b].append(rest)
-    before = [(p, *(n.needed for n in own)) for p, own in zip(parents, kept, strict=True)]
+            against = {a for a in need.needed if precedes(b, a)}
+            dropped += _without(need, b, against, kept)
+    before = _before(parents, kept)
     try:
         order = arrange(before)
     except Loop as loop:
         for knot in knots(before, loop.left):
-            dropped += _straighten(kept, knot)
-        before = [(p, *(n.needed for n in own)) for p, own in zip(parents, kept, strict=True)]
-        order = arrange(before)
-    return Settled([_union(own) for own in kept], order, dropped)
+            dropped += _straighten(parents, kept, knot)
+        try:
+            order = arrange(_before(parents, kept))
+        except Loop:
+            # Parents alone go in a circle: whoever validates the plan names it.
+            order = list(range(len(parents)))
+    return Settled([_union(kept.get(i, ())) for i in range(len(parents))], order, dropped)
 
 
-def _straighten(kept: list[list[Need]], knot: frozenset[int]) -> list[Dropped]:
-    """Drop the needs inside a loop that point backwards in the order that stands."""
-    dropped = []
+def _before(
+    parents: Sequence[tuple[int, ...]], kept: Mapping[int, Sequence[Need]]
+) -> list[tuple[tuple[int, ...], ...]]:
+    return [
+        (p, *[need.needed for need in kept[i]]) if i in kept else (p,)
+        for i, p in enumerate(parents)
+    ]
+
+
+def _without(
+    need: Need, b: int, against: Container[int], kept: dict[int, list[Need]]
+) -> list[Dropped]:
+    """Keep what ``b`` needs, except what stands against it, which is given back."""
+    if not against:
+        kept[b].append(need)
+        return []
+    rest = tuple(a for a in need.needed if a not in against)
+    if rest:
+        kept[b].append(need._replace(needed=rest))
+    return [Dropped(a, b, need.why) for a in need.needed if a in against]
+
+
+def _straighten(
+    parents: Sequence[tuple[int, ...]], kept: dict[int, list[Need]], knot: frozenset[int]
+) -> list[Dropped]:
+    """Take the needs inside a loop up again, most important first, unless they close one."""
+    after: dict[int, list[int]] = {i: [] for i in knot}
+    wanted: list[tuple[int, Need]] = []
     for b in sorted(knot):
-        own = []
-        for need in kept[b]:
-            back = {a for a in need.needed if a in knot and a > b}
-            dropped += [Dropped(a, b, need.why) for a in sorted(back)]
-            rest = tuple(a for a in need.needed if a not in back) if back else need.needed
-            if rest:
-                own.append(need._replace(needed=rest))
-        kept[b] = own
+        for a in knot.intersection(parents[b]):
+            after[a].append(b)
+        wanted += [(b, need) for need in kept.pop(b, ())]
+    dropped = []
+    for b, need in sorted(wanted, key=lambda w: w[1].row):
+        inside = knot.intersection(need.needed)
+        against = inside & _behind(b, after) if inside else inside
+        dropped += _without(need, b, against, kept)
+        for a in inside - against:
+            after[a].append(b)
     return dropped
 
 
-def _union(own: list[Need]) -> tuple[int, ...]:
+def _behind(start: int, after: Mapping[int, Sequence[int]]) -> set[int]:
+    """Give a position and all that come after it, directly or through others."""
+    found, stack = {start}, [start]
+    while stack:
+        for i in after[stack.pop()]:
+            if i not in found:
+                found.add(i)
+                stack.append(i)
+    return found
+
+
+def _union(own: Sequence[Need]) -> tuple[int, ...]:
     if not own:
         return ()
     if len(own) == 1:

@@ -7,6 +7,7 @@ tuple object and is looked at once where that is possible.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import networkx as nx
@@ -113,8 +114,8 @@ def digraph(actions: Sequence[Action]) -> nx.DiGraph[str]:
 def validate(actions: Sequence[Action]) -> None:
     """Return if the links make an acyclic graph and names are unique.
 
-    Raises InvalidPlan with every problem: a uuid or name twice, a link to an action that is not in
-    the plan, a loop with its whole path.
+    Raises InvalidPlan with every problem: a uuid, a name or a link twice, a link to an action that
+    is not in the plan, a loop with its whole path.
     """
     position: dict[str, int] = {}
     names: set[str] = set()
@@ -127,12 +128,7 @@ def validate(actions: Sequence[Action]) -> None:
         position[action.uuid] = i
         if action.name is not None:
             names.add(action.name)
-    before: list[Before] = []
-    known: dict[int, tuple[int, ...]] = {}
-    for action in actions:
-        groups = [action.parents, action.needs, *action.needs_any]
-        groups.append(tuple(t.action for t in action.triggers))
-        before.append([_positions(group, position, known, action, problems) for group in groups])
+    before = _before(actions, position, problems)
     if not problems:
         try:
             arrange(before)
@@ -140,6 +136,20 @@ def validate(actions: Sequence[Action]) -> None:
             problems += [_loop_text(actions, before, knot) for knot in knots(before, loop.left)]
     if problems:
         raise InvalidPlan(problems)
+
+
+def _before(
+    actions: Sequence[Action], position: Mapping[str, int], problems: list[str]
+) -> list[Before]:
+    """Give the links of each action by position; those that lead nowhere are problems."""
+    known: dict[int, tuple[int, ...]] = {}
+    before: list[Before] = []
+    for action in actions:
+        groups = [action.parents, action.needs, *action.needs_any]
+        if action.triggers:
+            groups.append(tuple(dict.fromkeys(t.action for t in action.triggers)))
+        before.append([_positions(group, position, known, action, problems) for group in groups])
+    return before
 
 
 def _positions(
@@ -155,7 +165,10 @@ def _positions(
     if found is None:
         missing = [uuid for uuid in group if uuid not in position]
         problems += [f"{action.label} comes after {u}, which is not in the plan" for u in missing]
-        found = tuple(position[uuid] for uuid in group if uuid in position)
+        if len(set(group)) < len(group):
+            twice = [uuid for uuid, times in Counter(group).items() if times > 1]
+            problems += [f"{action.label} comes after {uuid} twice" for uuid in twice]
+        found = tuple([position[uuid] for uuid in group if uuid in position])
         # Only objects that outlive this call may be known by their id.
         if group is action.parents or group is action.needs:
             known[id(group)] = found
@@ -170,32 +183,31 @@ def _loop_text(actions: Sequence[Action], before: Sequence[Before], knot: frozen
 
 
 def waves(actions: Sequence[Action]) -> list[list[Action]]:
-    """Group the actions by how many others must come before them, one after another.
+    """Group a valid plan's actions by how many others must come before them, one after another.
 
-    Actions stand in schedule order, which is kept inside a wave. A join takes no wave of its own
-    and is left out; what comes after it comes after all that it joins.
+    Schedule order is kept inside a wave. A join takes no wave of its own and is left out; what
+    comes after it comes after all that it joins.
     """
-    level: dict[str, int] = {}
+    before = _before(actions, {action.uuid: i for i, action in enumerate(actions)}, [])
+    level = [0] * len(actions)
     shared: dict[int, int] = {}
     found: list[list[Action]] = []
-    for action in actions:
-        groups = [action.parents, action.needs, *action.needs_any]
-        deepest = max((_deepest(g, level, shared) for g in groups), default=0)
-        deepest = max([deepest, *(level[t.action] for t in action.triggers)])
-        if action.action_type == JOIN:
-            level[action.uuid] = deepest
+    for i in arrange(before):
+        deepest = max((_deepest(group, level, shared) for group in before[i]), default=0)
+        if actions[i].action_type == JOIN:
+            level[i] = deepest
             continue
-        level[action.uuid] = deepest + 1
+        level[i] = deepest + 1
         if deepest == len(found):
             found.append([])
-        found[deepest].append(action)
+        found[deepest].append(actions[i])
     return found
 
 
-def _deepest(group: tuple[str, ...], level: Mapping[str, int], shared: dict[int, int]) -> int:
+def _deepest(group: Sequence[int], level: Sequence[int], shared: dict[int, int]) -> int:
     if not group:
         return 0
     depth = shared.get(id(group))
     if depth is None:
-        depth = shared[id(group)] = max(level[uuid] for uuid in group)
+        depth = shared[id(group)] = max(level[p] for p in group)
     return depth

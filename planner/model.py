@@ -228,6 +228,11 @@ class ActionPlan:
     on_failure: str | None = None
     warnings: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        # Lists that were read and tuples that were made are the same plan.
+        for name in ("efficacy_indicators", "global_efficacy", "tolerances"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
     @cached_property
     def digest(self) -> str:
         """A checksum over planner, limits and actions, edges by position.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path as FilePath
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from oslo_config import cfg, types
 
@@ -30,7 +32,8 @@ class Limits(types.ConfigType):
             pairs = [(t.strip(), n.strip()) for t, _, n in (x.rpartition("=") for x in texts)]
         limits, wrong = {}, []
         for token, number in pairs:
-            if not token or not str(number).isdecimal() or int(str(number)) < 1:
+            named = all(token.partition(":"))
+            if not named or not str(number).isdecimal() or int(str(number)) < 1:
                 wrong.append(f"{token}={number} is not KIND:NAME=N or KIND:*=N with N from 1 up")
             else:
                 limits[token] = int(str(number))
@@ -72,7 +75,7 @@ def configuration(conf: cfg.ConfigOpts | None) -> cfg.ConfigOpts:
     """Give a configuration that has the options of planning; without one, their defaults."""
     if conf is None:
         conf = cfg.ConfigOpts()
-        conf(args=[], default_config_files=[], default_config_dirs=[])
+        conf(args=[], default_config_files=[], default_config_dirs=[], use_env=False)
     conf.register_opts(OPTIONS, group=GROUP)
     return conf
 
@@ -87,15 +90,22 @@ def layers(
     conf: cfg.ConfigOpts,
     value: Mapping[str, Any],
     options: Mapping[str, Any],
-) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
-    """Give what sets options, weakest first, each with the place that its mistakes are given."""
+) -> Iterator[Layer]:
+    """Give what sets options, weakest first."""
     if planner_class.OPTIONS:
         group = group_of(planner_class.NAME)
         conf.register_opts(planner_class.OPTIONS, group=group)
-        yield f"[{group}]", _Section(conf, group)
+        yield Layer(_Section(conf, group), lambda name: place_of(conf, group, name))
     own = value.get("options")
-    yield None, own if isinstance(own, Mapping) else {}
-    yield "option", options
+    yield Layer(own if isinstance(own, Mapping) else {}, lambda _: None)
+    yield Layer(options, lambda name: f"option {name}")
+
+
+class Layer(NamedTuple):
+    """Values of options, and where a person finds each; None for the document's own."""
+
+    values: Mapping[str, Any]
+    place: Callable[[str], str | None]
 
 
 class _Section(Mapping[str, Any]):
@@ -115,9 +125,7 @@ class _Section(Mapping[str, Any]):
 
 
 def resolve(
-    planner_class: type[Planner[Any]],
-    layers: Iterator[tuple[str | None, Mapping[str, Any]]],
-    mistakes: list[Mistake],
+    planner_class: type[Planner[Any]], layers: Iterable[Layer], mistakes: list[Mistake]
 ) -> SimpleNamespace:
     """Give the value of each option; later layers win, mappings are merged.
 
@@ -128,21 +136,27 @@ def resolve(
         name: dict(opt.default) if isinstance(opt.default, dict) else opt.default
         for name, opt in opts.items()
     }
-    for place, layer in layers:
-        for name in layer:
+    for layer in layers:
+        for name in layer.values:
+            place = layer.place(name)
             path = () if place else ("options", name)
-            where = f"{place} {name}" if place else None
             if name not in opts:
                 text = f"planner {planner_class.NAME!r} has no option {name!r}; "
-                mistakes.append(Mistake(text + accepted(name, opts), path, where))
+                mistakes.append(Mistake(text + accepted(name, opts), path, place))
                 continue
             try:
-                read = opts[name].type(layer[name])
+                read = opts[name].type(layer.values[name])
             except (ValueError, TypeError, cfg.Error) as reason:
-                mistakes.append(Mistake(str(reason), path, where))
+                mistakes.append(Mistake(_why(reason), path, place))
                 continue
             values[name] = {**values[name], **read} if isinstance(read, dict) else read
     return SimpleNamespace(**values)
+
+
+def _why(reason: Exception) -> str:
+    """Give the sentence of an option's type, without what oslo.config puts around it."""
+    own = reason.__context__ if isinstance(reason, cfg.ConfigFileValueError) else None
+    return str(own or reason)
 
 
 def unknown_keys(planner_class: type[Planner[Any]], conf: cfg.ConfigOpts) -> list[Mistake]:
@@ -152,15 +166,12 @@ def unknown_keys(planner_class: type[Planner[Any]], conf: cfg.ConfigOpts) -> lis
         group_of(planner_class.NAME): {opt.name for opt in planner_class.OPTIONS},
     }
     mistakes = []
-    for file in conf.config_file or [] if "config_file" in conf else []:
-        sections: dict[str, dict[str, list[str]]] = {}
-        cfg.ConfigParser(file, sections).parse()
-        for group, names in known.items():
-            for key in sections.get(group, {}):
-                if key not in names:
-                    where = f"{file}: [{group}] {key}"
-                    text = f"no such option; {accepted(key, names)}"
-                    mistakes.append(Mistake(text, place=where))
+    for file in _files(conf):
+        for line, group, key in _keys(file):
+            if group in known and key not in known[group]:
+                where = f"{file}:{line}: [{group}] {key}"
+                text = f"no such option; {accepted(key, known[group])}"
+                mistakes.append(Mistake(text, place=where))
     return mistakes
 
 
@@ -169,5 +180,33 @@ def limits_of(conf: cfg.ConfigOpts, mistakes: list[Mistake]) -> dict[str, int]:
     try:
         return dict(conf[GROUP].limits)
     except (cfg.Error, ValueError) as reason:
-        mistakes.append(Mistake(str(reason), place=f"[{GROUP}] limits"))
+        mistakes.append(Mistake(_why(reason), place=place_of(conf, GROUP, "limits")))
         return {}
+
+
+def _files(conf: cfg.ConfigOpts) -> list[FilePath]:
+    """List the files that were read, weakest first."""
+    files, folders = (
+        [FilePath(path) for path in (conf[option] or [] if option in conf else [])]
+        for option in ("config_file", "config_dir")
+    )
+    return files + [file for folder in folders for file in sorted(folder.glob("*.conf"))]
+
+
+def _keys(file: FilePath) -> Iterator[tuple[int, str, str]]:
+    """Give line, section and name of each value in a file."""
+    section = "DEFAULT"
+    for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if head := re.match(r"\[(.+?)\]", text):
+            section = head[1]
+        elif key := re.match(r"([^\s#;\[][^=:]*?)\s*[=:]", text):
+            yield number, section, key[1]
+
+
+def place_of(conf: cfg.ConfigOpts, group: str, name: str) -> str:
+    """Say where a value comes from: ``watcher.conf:7: [group] name`` if it stands in a file."""
+    for file in reversed(_files(conf)):
+        lines = [line for line, *found in _keys(file) if found == [group, name]]
+        if lines:
+            return f"{file}:{lines[-1]}: [{group}] {name}"
+    return f"[{group}] {name}"

@@ -13,9 +13,9 @@ from oslo_config import cfg
 
 from planner import checking, documents, graph, registry
 from planner import options as planning_options
-from planner.contract import Planner, Surroundings
+from planner.contract import ActionType, Planner, Surroundings
 from planner.documents import Document
-from planner.errors import BrokenPlugin, InvalidInput, Mistake, accepted
+from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin, accepted
 from planner.model import ActionPlan
 
 
@@ -37,51 +37,59 @@ def make_plan(
     warning each. Raises PlannerError; InvalidInput lists all that is wrong, each with its place.
     """
     read = documents.as_document(document)
+    conf = planning_options.configuration(conf)
+    known = registry.ActionTypes()
+    surroundings = Surroundings(
+        now=now,
+        new_id=new_id,
+        action_type=known.__getitem__,
+        check=ParameterCheck(known),
+        check_types=check_types,
+    )
     try:
-        return _make_plan(read, planner, options or {}, conf, check_types, now, new_id)
+        if not isinstance(read.value, Mapping):
+            raise InvalidInput([Mistake("a mapping with 'actions' or a 'kind' is expected")])
+        chosen = choose(read.value, planner, conf)
+        return plan_with(chosen, read.value, options or {}, conf, surroundings)
     except InvalidInput as wrong:
         raise wrong.located(read.locate) from wrong.__cause__
 
 
-def _make_plan(
-    read: Document,
-    planner: str | None,
+def plan_with(
+    planner: type[Planner[Any]],
+    value: Mapping[str, Any],
     options: Mapping[str, Any],
-    conf: cfg.ConfigOpts | None,
-    check_types: bool,
-    now: Callable[[], datetime],
-    new_id: Callable[[], str],
+    conf: cfg.ConfigOpts,
+    surroundings: Surroundings,
 ) -> ActionPlan:
-    conf = planning_options.configuration(conf)
-    value = read.value
-    if not isinstance(value, Mapping):
-        raise InvalidInput([Mistake("a mapping with 'actions' or a 'kind' is expected")])
-    planner_class = choose(value, planner, conf)
-    mistakes = checking.compiled(planner_class.SCHEMA)(value)
-    readable = checking.readable(planner_class.SCHEMA, value, mistakes)
-    layers = planning_options.layers(planner_class, conf, value, options)
-    resolved = planning_options.resolve(planner_class, layers, mistakes)
-    mistakes += planning_options.unknown_keys(planner_class, conf)
+    """Check a document, its options and the configuration, and let a planner plan it.
+
+    Raises InvalidInput with every mistake; those of the document have a path, but no place yet.
+    """
+    try:
+        check = checking.schema_of(planner)
+    except ValueError as reason:
+        raise BrokenPlugin("planner", planner.NAME, str(reason)) from reason
+    mistakes = check(value)
+    readable = checking.readable(check, value, mistakes)
+    layers = planning_options.layers(planner, conf, value, options)
+    resolved = planning_options.resolve(planner, layers, mistakes)
+    mistakes += planning_options.unknown_keys(planner, conf)
     limits = planning_options.limits_of(conf, mistakes)
-    known = registry.ActionTypes()
-    maker = planner_class(
-        Surroundings(
-            now=now,
-            new_id=new_id,
-            action_type=known.__getitem__,
-            check=_Checks(known),
-            check_types=check_types,
-        )
-    )
+    maker = planner(surroundings)
     problem = _parsed(maker, readable, mistakes)
     if mistakes:
         raise InvalidInput(sorted(mistakes, key=_place_in_document))
     plan = maker.plan(problem, resolved)
     own = value.get("limits") or {}
+    # The site's limit holds beside the planner's own; the document's replaces either.
+    both = {
+        token: min(limits[token], plan.limits[token]) for token in limits if token in plan.limits
+    }
     plan = replace(
         plan,
         name=plan.name or value.get("name"),
-        limits={**limits, **plan.limits, **own},
+        limits={**limits, **plan.limits, **both, **own},
         warnings=(*plan.warnings, *_idle_limits(own, plan)),
     )
     graph.validate(plan.actions)
@@ -95,18 +103,27 @@ def choose(
 
     Raises InvalidInput when the planner does not read documents of this kind.
     """
+    if "version" in value:
+        raise InvalidInput([Mistake("this is an action plan: it is made already", ("version",))])
     kind = value.get("kind", "solution")
     if not isinstance(kind, str):
         raise InvalidInput([Mistake(f"{kind!r} is not a kind of document", ("kind",))])
-    named = planner or value.get("planner")
+    named, place = planner or value.get("planner"), None
     if named is None:
         named = conf[planning_options.GROUP].planner if kind == "solution" else kind
+        place = planning_options.place_of(conf, planning_options.GROUP, "planner")
         if kind not in ("solution", *registry.names(registry.PLANNERS)):
-            known = ["solution", *_kinds()]
+            known = {"solution", *_kinds()}
             raise InvalidInput([Mistake(f"no kind {kind!r}; {accepted(kind, known)}", ("kind",))])
     if not isinstance(named, str):
         raise InvalidInput([Mistake(f"{named!r} is not the name of a planner", ("planner",))])
-    found = registry.planner(named)
+    try:
+        found = registry.planner(named)
+    except UnknownPlugin as unknown:
+        if planner:
+            raise
+        path = () if place else ("planner",)
+        raise InvalidInput([Mistake(str(unknown), path, place)]) from unknown
     if kind != found.KIND:
         text = f"planner {named!r} reads documents of kind {found.KIND!r}, this is {kind!r}"
         raise InvalidInput([Mistake(text, ("kind",) if "kind" in value else ())])
@@ -117,33 +134,34 @@ def _kinds() -> list[str]:
     return [registry.planner(name).KIND for name in registry.names(registry.PLANNERS)]
 
 
-class _Checks:
-    """Checks parameters against the schema of their action type, compiled once for each."""
+class ParameterCheck:
+    """Checks parameters against the schema of their action type."""
 
-    def __init__(self, known: registry.ActionTypes) -> None:
+    def __init__(self, known: Mapping[str, type[ActionType]]) -> None:
         self._known = known
         self._checks: dict[str, checking.Check] = {}
 
     def __call__(self, name: str, parameters: Mapping[str, Any]) -> Sequence[Mistake]:
+        """List what is wrong; raises BrokenPlugin when the schema itself is."""
         check = self._checks.get(name)
         if check is None:
             try:
-                check = self._checks[name] = checking.compiled(self._known[name].SCHEMA)
+                check = self._checks[name] = checking.schema_of(self._known[name])
             except ValueError as reason:
                 raise BrokenPlugin("action type", name, str(reason)) from reason
         return check(parameters)
 
 
 def _parsed(
-    maker: Planner[Any], readable: Mapping[str, Any] | None, mistakes: list[Mistake]
+    maker: Planner[Any], readable: checking.Readable | None, mistakes: list[Mistake]
 ) -> Any:
     """Parse what can be read; what is wrong with it is added to ``mistakes``."""
     if readable is None:
         return None
     try:
-        return maker.parse(readable)
+        return maker.parse(readable.value)
     except InvalidInput as wrong:
-        mistakes += wrong.mistakes
+        mistakes += [replace(m, path=readable.path(m.path)) for m in wrong.mistakes]
         return None
 
 

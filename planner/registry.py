@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any
 
 from stevedore import NamedExtensionManager
@@ -20,7 +22,7 @@ _WHAT = {PLANNERS: "planner", ACTIONS: "action type", ENGINES: "workflow engine"
 def names(namespace: str) -> list[str]:
     """List the plugins of a namespace in alphabetical order, without loading them."""
     manager: NamedExtensionManager[Any] = NamedExtensionManager(
-        namespace, names=[], warn_on_missing_entrypoint=False
+        namespace, names=[], on_missing_entrypoints_callback=None
     )
     return sorted(set(manager.entry_points_names()))
 
@@ -31,25 +33,32 @@ def load(namespace: str, name: str) -> Any:
     Raises UnknownPlugin, AmbiguousPlugin or BrokenPlugin.
     """
     what = _WHAT[namespace]
+    offered_by = _distributions(namespace).get(name, set())
+    if len(offered_by) > 1:
+        raise AmbiguousPlugin(what, name, offered_by)
     failures: list[BaseException] = []
     manager: NamedExtensionManager[Any] = NamedExtensionManager(
         namespace,
         names=[name],
-        warn_on_missing_entrypoint=False,
+        on_missing_entrypoints_callback=None,
         on_load_failure_callback=lambda _, __, reason: failures.append(reason),
     )
-    offers = {
-        (e.entry_point.dist.name if e.entry_point.dist else "?", e.entry_point.value): e.plugin
-        for e in manager
-    }
-    if len({distribution for distribution, _ in offers}) > 1:
-        raise AmbiguousPlugin(what, name, {distribution for distribution, _ in offers})
     if failures:
         reason = failures[0]
         raise BrokenPlugin(what, name, f"{type(reason).__name__}: {reason}") from reason
-    if not offers:
+    if name not in manager:
         raise UnknownPlugin(what, name, names(namespace))
-    return next(iter(offers.values()))
+    return manager[name].plugin
+
+
+@cache
+def _distributions(namespace: str) -> dict[str, set[str]]:
+    """Say which distributions offer each name. Stevedore keeps one, and forgets whose it is."""
+    offered_by: dict[str, set[str]] = {}
+    for entry_point in entry_points(group=namespace):
+        if entry_point.dist:
+            offered_by.setdefault(entry_point.name, set()).add(entry_point.dist.name)
+    return offered_by
 
 
 def planner(name: str) -> type[Planner[Any]]:

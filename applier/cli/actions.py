@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from applier.cli.create import add_format, rendered
-from applier.cli.plans import with_plan
-from applier.cli.reporters.words import duration
-from applier.cli.session import now, user
+from applier.cli import claim
+from applier.cli.arguments import add_format, with_action, with_plan
+from applier.cli.files import rendered
+from applier.cli.reporters.plan_table import WIDTH
+from applier.cli.reporters.words import duration, one_line
+from applier.cli.session import find_action, now, user
 from applier.cli.verb import ListVerb, Verb
 from applier.contracts import Wish
 from applier.errors import PlanConflict
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
-ACTION_HELP = "name or uuid of the action"
+#: How much of an action's message a table shows, and of its output.
+_MESSAGE, _LINES = 40, 20
 
 
 class ActionList(ListVerb):
     """List the actions of a plan in schedule order"""
 
     EXAMPLES = ("action list last", "action list last --state FAILED -f json")
+    NOTHING = "No such actions."
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take a plan and a state."""
         parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument("--state", choices=[str(s) for s in ActionState], help="only these")
+        states = [str(s) for s in ActionState]
+        parser.add_argument(
+            "--state", metavar="STATE", choices=states, help=f"only these: {', '.join(states)}"
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
@@ -55,7 +63,7 @@ def _row(action: Action, names: dict[str, str], whole: bool) -> tuple[Any, ...]:
         str(action.state),
         str(action.outcome or ""),
         took if whole else duration(took),
-        message if whole or len(message) <= 40 else f"{message[:39]}…",
+        message if whole or len(message) <= _MESSAGE else f"{message[: _MESSAGE - 1]}…",
     )
     if whole:
         row = (*row, [names[u] for u in action.parents], [names[u] for u in action.needs])
@@ -69,15 +77,14 @@ class ActionShow(Verb):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take a plan, an action and a format."""
-        parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument("action", metavar="ACTION", help=ACTION_HELP)
+        parser = with_action(super().get_parser(prog_name))
         add_format(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Load and write."""
         plan = self.session.plan(parsed_args.plan)
-        action = self.session.action(plan, parsed_args.action)
+        action = find_action(plan, parsed_args.action)
         output = self.session.store.output(plan.uuid, action.uuid)
         if parsed_args.format != "table":
             value = {**action.to_dict(), "output": output}
@@ -86,16 +93,19 @@ class ActionShow(Verb):
         for line in described(plan, action):
             self.say(line)
         if output:
-            self.say("output:")
-            for line in output.splitlines()[-20:]:
+            lines = output.splitlines()
+            self.say("output:" if len(lines) <= _LINES else f"output, the last {_LINES} lines:")
+            for line in lines[-_LINES:]:
                 self.say(f"  | {line}")
         return 0
 
 
 def described(plan: ActionPlan, action: Action) -> Iterator[str]:
-    """Write what is known of an action, a line each."""
+    """Write what is known of an action, as lines that are not too long."""
     names = {a.uuid: f"{a.label} ({a.state})" for a in plan.actions}
-    yield f"{action.label}  {action.state}" + (f" ({action.outcome})" if action.outcome else "")
+    yield f"{one_line(action.label)}  {action.state}" + (
+        f" ({action.outcome})" if action.outcome else ""
+    )
     known = {
         "what": action.description,
         "type": action.action_type,
@@ -108,11 +118,17 @@ def described(plan: ActionPlan, action: Action) -> Iterator[str]:
         "parameters": ", ".join(f"{k}={v}" for k, v in action.input_parameters.items()),
         "started": action.started_at and f"{action.started_at:%Y-%m-%d %H:%M:%S} UTC",
         "ended": action.ended_at and f"{action.ended_at:%Y-%m-%d %H:%M:%S} UTC",
-        "attempts": action.attempts or None,
+        "attempts": str(action.attempts or ""),
     }
     for title, value in known.items():
         if value:
-            yield f"  {title:<11} {value}"
+            yield from textwrap.wrap(
+                f"  {title:<11} {one_line(value)}",
+                WIDTH,
+                subsequent_indent=" " * 14,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
 
 
 class ActionSkip(Verb):
@@ -125,8 +141,7 @@ class ActionSkip(Verb):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take a plan, an action and a reason."""
-        parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument("action", metavar="ACTION", help=ACTION_HELP)
+        parser = with_action(super().get_parser(prog_name))
         parser.add_argument("--reason", metavar="TEXT", required=True, help="why, for the record")
         return parser
 
@@ -134,21 +149,45 @@ class ActionSkip(Verb):
         """Skip at once where nobody runs the plan; ask the claimant otherwise."""
         session = self.session
         plan = session.plan(parsed_args.plan)
-        action = session.action(plan, parsed_args.action)
-        waiting = [a.label for a in plan.actions if action.uuid in a.needs]
-        if waiting:
-            self.say(f"These need {action.label} and will run as if it were done:")
-            self.say(f"  {', '.join(waiting)}")
-        short = plan.uuid[:8]
+        action = find_action(plan, parsed_args.action)
+        if action.state is not ActionState.PENDING:
+            text = f"{action.label} is {action.state}: only PENDING actions can be skipped"
+            raise PlanConflict(plan.uuid, plan.state, text)
+        for line in consequences(plan, action):
+            self.say(line)
         if plan.state is PlanState.ONGOING:
-            if action.state is not ActionState.PENDING:
-                text = f"{action.label} is {action.state}: only PENDING actions can be skipped"
-                raise PlanConflict(plan.uuid, plan.state, text)
             wish = Wish(verb="skip", who=user(), why=parsed_args.reason, action=action.uuid)
             session.store.add_wish(plan.uuid, wish, now=now())
-            self.say(f"Plan {short} is ONGOING: its applier has been asked to skip {action.label}.")
+            self.say(claim.asked(session.store, plan, f"to skip {action.label}"))
+            self.say("It is skipped once everything before it has ended, unless it starts first.")
             return 0
         message = f"skipped by {user()}: {parsed_args.reason}"
         session.store.skip_action(plan.uuid, action.uuid, now=now(), message=message)
-        self.say(f"{action.label} of plan {short} is SKIPPED.")
+        self.say(f"{claim.named(plan)}: {action.label} is SKIPPED.")
         return 0
+
+
+def consequences(plan: ActionPlan, action: Action) -> Iterator[str]:
+    """Say what needs an action: what does so itself by name, what does through others by number."""
+    direct = [a for a in plan.actions if action.uuid in _needed_by(a)]
+    dependants: dict[str, list[str]] = {}
+    for later in plan.actions:
+        for uuid in _needed_by(later):
+            dependants.setdefault(uuid, []).append(later.uuid)
+    reached, ahead = {action.uuid}, [action.uuid]
+    while ahead:
+        new = [u for u in dependants.get(ahead.pop(), ()) if u not in reached]
+        reached.update(new)
+        ahead += new
+    if not direct:
+        yield f"Nothing needs {action.label}."
+        return
+    yield f"{action.label} will count as done for what needs it:"
+    yield f"  {', '.join(a.label for a in direct)}"
+    through = len(reached) - 1 - len(direct)
+    if through:
+        yield f"  and, through these, {through} more"
+
+
+def _needed_by(action: Action) -> set[str]:
+    return {*action.needs, *(uuid for group in action.needs_any for uuid in group)}

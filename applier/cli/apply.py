@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
-from typing import Any
 
+from rich.text import Text
+
+from applier.cli import claim, files, running
 from applier.cli import settings as setting
-from applier.cli.create import add_planning, opened
-from applier.cli.plans import PLAN_HELP
-from applier.cli.reporters import plan_table, recap
-from applier.cli.reporters.progress import Block, Lines
-from applier.cli.reporters.words import count, resources
-from applier.cli.session import now
-from applier.cli.verb import FAILED, OUT_OF_DATE, PAUSED, REFUSED, Verb
-from applier.errors import PlanConflict, PlanNotFound
-from applier.runner import Runner
-from planner import make_plan, saved
-from planner.errors import InvalidInput
+from applier.cli.arguments import PLAN_HELP, add_planning
+from applier.cli.reporters import plan_table
+from applier.cli.reporters.lasting import lasting
+from applier.cli.reporters.words import count, resources, some
+from applier.cli.verb import REFUSED, Verb
+from applier.errors import PlanConflict, PlanNotFound, UnknownActionTypes
+from planner import saved
+from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, ActionPlan
-from planner.states import ENDED_PLAN, PlanState
-
-EXIT_CODES = {
-    PlanState.SUCCEEDED: 0,
-    PlanState.FAILED: FAILED,
-    PlanState.PAUSED: PAUSED,
-    PlanState.CANCELLED: PAUSED,
-}
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from planner.states import ENDED_PLAN, ActionState
 
 
 class Apply(Verb):
@@ -52,10 +37,8 @@ class Apply(Verb):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take a file or a plan, and what create takes."""
         parser = super().get_parser(prog_name)
-        add_planning(parser)
-        for action in parser._actions:
-            if action.dest == "file":
-                action.metavar, action.help = "FILE|PLAN", f"document or saved plan; or {PLAN_HELP}"
+        text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
+        add_planning(parser, metavar="FILE|PLAN", help=text)
         parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
         return parser
 
@@ -63,149 +46,102 @@ class Apply(Verb):
         """Plan if need be, ask, run, recap."""
         settings = setting.read(parsed_args.set)
         if not parsed_args.yes and not sys.stdin.isatty():
-            self.app.stderr.write(
-                "Refused: there is no terminal to ask on; add --yes to run the plan unasked\n"
-            )
+            self.note("Refused: there is no terminal to ask on; add --yes to run the plan unasked")
             return REFUSED
-        try:
-            plan = self._plan(parsed_args, settings)
-        except _OutOfDate as reason:
-            self.app.stderr.write(f"Refused: {reason}\n")
-            return OUT_OF_DATE
+        # Whoever asked for a plan to run wants it to run, also when nobody reads on.
+        self.app.stdout = lasting(self.app.stdout)
         workers = settings.max_workers or self.session.max_workers
+        plan = self._plan(parsed_args, settings)
+        self._refuse_what_cannot_run(plan)
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
-        if plan.state in ENDED_PLAN:
-            return self._ended(plan)
+        if not plan.actions:
+            return 0
         if not parsed_args.yes and not self._agreed(plan, workers):
-            self.say(f"Not applied. It is kept: actionplan apply {plan.uuid[:8]}")
+            self.say(f"Not applied. The plan is kept: actionplan apply {plan.uuid[:8]}")
             return REFUSED
-        return self._run(plan, settings, workers)
+        return running.run(self, plan, settings, workers)
 
     def _plan(self, args: argparse.Namespace, settings: setting.Settings) -> ActionPlan:
         """Give the plan that is to run, kept in the record."""
         store = self.session.store
-        if args.file != "-" and not Path(args.file).exists():
+        if not files.is_file(args.file):
+            plan = files.kept(self.session, args.file)
+            setting_too_late(plan, settings, args.planner)
+            return plan
+        document = files.opened(args.file)
+        plan = files.planned(
+            document,
+            settings,
+            self.session.conf,
+            planner=args.planner,
+            check_types=args.check_types,
+        )
+        if saved.is_plan(document):
             try:
-                return self.session.plan(args.file)
-            except PlanNotFound as reason:
-                text = f"no file of that name either; {reason}"
-                raise (
-                    PlanNotFound(args.file, reason.candidates)
-                    if reason.candidates
-                    else (_NoFileNorPlan(args.file, text))
-                ) from None
-        document = opened(args.file)
-        if not saved.is_plan(document):
-            plan = make_plan(
-                document,
-                args.planner,
-                settings.options,
-                self.session.conf,
-                check_types=args.check_types,
-            )
-            store.save_plan(plan)
-            return plan
-        try:
-            plan = saved.read_plan(document)
-        except InvalidInput as wrong:
-            if all(m.path == ("digest",) for m in wrong.mistakes):
-                raise _OutOfDate(str(wrong)) from None
-            raise
-        return self._kept(plan)
+                known = store.load_plan(plan.uuid)
+            except PlanNotFound:
+                files.refuse_begun(plan, document)
+            else:
+                setting_too_late(known, settings, args.planner)
+                return _same(known, plan)
+        store.save_plan(plan)
+        return plan
 
-    def _kept(self, plan: ActionPlan) -> ActionPlan:
-        """Give the record's plan for a saved one, which is kept now if it was not."""
-        store = self.session.store
-        try:
-            known = store.load_plan(plan.uuid)
-        except PlanNotFound:
-            store.save_plan(plan)
-            return plan
-        if known.digest != plan.digest:
-            text = f"plan {plan.uuid[:8]} is kept with another content: make the plan again"
-            raise _OutOfDate(text)
-        return known
-
-    def _ended(self, plan: ActionPlan) -> int:
-        if not plan.actions:
-            return 0
-        text = f"plan {plan.uuid[:8]} is {plan.state}: a plan is applied once; make a new one"
-        raise PlanConflict(plan.uuid, plan.state, text)
+    def _refuse_what_cannot_run(self, plan: ActionPlan) -> None:
+        """Raise for a plan that ended, that somebody runs, or that no plugin here can run."""
+        short = plan.uuid[:8]
+        taken = claim.taken(self.session.store, plan.uuid)
+        if taken:
+            raise taken
+        if plan.state in ENDED_PLAN and plan.actions:
+            text = f"plan {short} is {plan.state}: a plan is applied once; make a new one"
+            raise PlanConflict(plan.uuid, plan.state, text)
+        needed = {a.action_type for a in plan.actions} - {JOIN}
+        known = self.session.action_types
+        unknown = needed - set(known)
+        if unknown:
+            raise UnknownActionTypes(short, unknown, known)
+        for name in needed:
+            # Loads the plugin; raises BrokenPlugin.
+            known[name]
 
     def _agreed(self, plan: ActionPlan, workers: int) -> bool:
         """Ask on the terminal, naming what will be touched."""
-        hosts, instances = resources(plan.actions, "node"), resources(plan.actions, "instance")
-        touched = [
-            f"{count(len(found), word)} ({', '.join(found[:6])}{', ...' if len(found) > 6 else ''})"
-            if word == "host"
-            else count(len(found), word)
-            for found, word in ((hosts, "host"), (instances, "instance"))
-            if found
-        ]
-        number = sum(a.action_type != JOIN for a in plan.actions)
-        text = f"Apply {count(number, 'action')} to {' and '.join(touched) or 'nothing named'}, "
-        self.app.stdout.write(f"{text}at most {workers} at once? [y/N] ")
-        self.app.stdout.flush()
+        text = Text(f"{question(plan, workers)} [y/N]")
         try:
-            return sys.stdin.readline().strip().lower() in ("y", "yes")
+            plan_table.console(self.app.stdout).print(text, end=" ")
+            answer = sys.stdin.readline()
         except KeyboardInterrupt:
+            answer = ""
+        if not answer.endswith("\n"):
             self.say()
-            return False
-
-    def _run(self, plan: ActionPlan, settings: setting.Settings, workers: int) -> int:
-        session, store, short = self.session, self.session.store, plan.uuid[:8]
-        if plan.state in (PlanState.RECOMMENDED, PlanState.PAUSED):
-            store.move_plan(plan.uuid, PlanState.PENDING, now=now())
-        watcher = (Block if self.on_terminal else Lines)(plan, self.app.stdout)
-        runner = Runner(
-            store,
-            session.engine(workers),
-            session.plugins,
-            cloud=session.cloud,
-            claimant=session.claimant,
-            on_failure=settings.on_failure or session.conf.watcher_applier.on_failure,
-            listeners=[watcher],
-        )
-        began = time.monotonic()
-        with signals(runner, self.app.stderr), watcher:
-            runner.run(plan.uuid)
-        plan = store.load_plan(plan.uuid)
-        recap.show(plan, time.monotonic() - began, self.app.stdout)
-        if plan.state is PlanState.PAUSED:
-            self.say(f"Go on with: actionplan apply {short}")
-        if plan.state is PlanState.FAILED:
-            self.say(f"Look closer: actionplan action list {short} --state FAILED")
-        return EXIT_CODES.get(plan.state, REFUSED)
+        return answer.strip().lower() in ("y", "yes")
 
 
-class _OutOfDate(Exception):
-    """A saved plan that must not be applied any more."""
+def question(plan: ActionPlan, workers: int) -> str:
+    """Ask whether to do what is left of a plan, naming what that touches."""
+    left = [a for a in plan.actions if a.state is ActionState.PENDING and a.action_type != JOIN]
+    hosts, instances = resources(left, "node"), resources(left, "instance")
+    touched = [f"{count(len(hosts), 'host')} ({some(hosts, 6, ', ')})"] if hosts else []
+    touched += [count(len(instances), "instance")] if instances else []
+    on = f" to {' and '.join(touched)}" if touched else ""
+    begun = len(left) < sum(a.action_type != JOIN for a in plan.actions)
+    what = f"{'the remaining ' if begun else ''}{count(len(left), 'action')}"
+    return f"Apply {what}{on}, at most {min(workers, len(left))} at once?"
 
 
-class _NoFileNorPlan(PlanNotFound):
-    def __init__(self, reference: str, text: str) -> None:
-        super().__init__(reference)
-        self.args = (text,)
+def setting_too_late(plan: ActionPlan, settings: setting.Settings, planner: str | None) -> None:
+    """Raise InvalidInput for what a plan that is made cannot heed any more."""
+    files.refuse_planning(settings, planner)
+    given, own = settings.on_failure, plan.on_failure
+    if given and own and given != own:
+        text = f"plan {plan.uuid[:8]} was made with on_failure={own}; make a new one"
+        raise InvalidInput([Mistake(text, place=f"--set on_failure={given}")])
 
 
-@contextmanager
-def signals(runner: Runner, stream: Any) -> Iterator[None]:
-    """Let the first signal pause the plan, the second cancel it, while it runs."""
-    seen: list[int] = []
-
-    def handle(number: int, _: FrameType | None) -> None:
-        seen.append(number)
-        name = signal.Signals(number).name
-        if len(seen) == 1:
-            stream.write(f"\n{name}: pausing; what runs ends. Once more cancels the plan.\n")
-            runner.pause(why=name)
-        elif len(seen) == 2:
-            stream.write(f"\n{name}: cancelling; what runs is told to stop.\n")
-            runner.cancel(why=name)
-
-    before = {number: signal.signal(number, handle) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _same(known: ActionPlan, plan: ActionPlan) -> ActionPlan:
+    """Give the record's plan for a saved one."""
+    if known.digest != plan.digest:
+        text = f"plan {plan.uuid[:8]} is kept with another content: make the plan again"
+        raise files.OutOfDate(text)
+    return known

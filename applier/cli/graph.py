@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from applier.cli.create import opened
-from applier.cli.plans import PLAN_HELP
+from applier.cli import files
+from applier.cli.arguments import PLAN_HELP
+from applier.cli.settings import Settings
 from applier.cli.verb import Verb
-from planner import make_plan, saved
 from planner.render import dot, mermaid
 
 FORMATS = {"dot": dot.render, "mermaid": mermaid.render}
@@ -29,7 +28,7 @@ class Graph(Verb):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take a plan and a format."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("plan", metavar="PLAN", help=f"{PLAN_HELP}; or a file")
+        parser.add_argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}")
         parser.add_argument(
             "-f", "--format", choices=sorted(FORMATS), default="dot", help="default: dot"
         )
@@ -37,13 +36,10 @@ class Graph(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Load, draw, write."""
-        if Path(parsed_args.plan).is_file():
-            document = opened(parsed_args.plan)
-            if saved.is_plan(document):
-                plan = saved.read_plan(document)
-            else:
-                plan = make_plan(document, conf=self.session.conf)
+        name = parsed_args.plan
+        if files.is_file(name):
+            plan = files.planned(files.opened(name), Settings(), self.session.conf)
         else:
-            plan = self.session.plan(parsed_args.plan)
+            plan = files.kept(self.session, name)
         self.app.stdout.write(FORMATS[parsed_args.format](plan))
         return 0

@@ -6,14 +6,15 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from applier.cli.create import add_format, rendered
+from applier.cli import claim
+from applier.cli.arguments import add_format, positive, with_plan
+from applier.cli.files import rendered
 from applier.cli.reporters import plan_table
 from applier.cli.session import now, user
 from applier.cli.verb import ListVerb, Verb
 from applier.contracts import Wish
+from applier.errors import PlanConflict
 from planner.states import ActionState, PlanState
-
-PLAN_HELP = "uuid, a unique beginning of one, a unique name, or 'last'"
 
 
 class Start(Verb):
@@ -29,12 +30,12 @@ class Start(Verb):
         return with_plan(super().get_parser(prog_name))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Move RECOMMENDED to PENDING."""
+        """Move RECOMMENDED or PAUSED to PENDING."""
         store = self.session.store
-        uuid = store.find_plan(parsed_args.plan)
-        store.move_plan(uuid, PlanState.PENDING, now=now())
-        self.say(f"Plan {uuid[:8]} is PENDING. No applier service has reported on this record:")
-        self.say(f"run it here with: actionplan apply {uuid[:8]}")
+        plan = self.session.plan(parsed_args.plan)
+        store.move_plan(plan.uuid, PlanState.PENDING, now=now())
+        self.say(f"{claim.named(plan)} is PENDING. No applier service has reported on this record:")
+        self.say(f"run it here with: actionplan apply {plan.uuid[:8]}")
         return 0
 
 
@@ -45,11 +46,15 @@ class List(ListVerb):
     """
 
     EXAMPLES = ("list", "list --state FAILED -f json", "list --limit 5")
+    NOTHING = "No plans. To make one: actionplan create FILE"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take a state and how many."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("--state", choices=[str(s) for s in PlanState], help="only these")
+        states = [str(s) for s in PlanState]
+        parser.add_argument(
+            "--state", metavar="STATE", choices=states, help=f"only these: {', '.join(states)}"
+        )
         parser.add_argument("--limit", type=positive, metavar="N", help="at most so many")
         return parser
 
@@ -88,10 +93,11 @@ class Show(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Load and write."""
         plan = self.session.plan(parsed_args.plan)
-        if parsed_args.format == "table":
-            plan_table.show(plan, self.app.stdout, whole=parsed_args.all)
-        else:
+        if parsed_args.format != "table":
             self.app.stdout.write(rendered(plan, parsed_args.format))
+            return 0
+        run_by = claim.headline(self.session.store, plan)
+        plan_table.show(plan, self.app.stdout, whole=parsed_args.all, run_by=run_by)
         return 0
 
 
@@ -112,18 +118,19 @@ class Cancel(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Cancel at once what nobody runs; ask the claimant otherwise."""
-        store = self.session.store
-        uuid = store.find_plan(parsed_args.plan)
-        state = store.load_plan(uuid).state
-        if state in (PlanState.ONGOING, PlanState.CANCELLING):
+        store, plan = self.session.store, self.session.plan(parsed_args.plan)
+        if plan.state is PlanState.CANCELLING:
+            self.say(f"{claim.named(plan)} is being cancelled already; what runs is awaited.")
+            return 0
+        if plan.state is PlanState.ONGOING:
             wish = Wish(verb="cancel", who=user(), why=parsed_args.reason)
-            store.add_wish(uuid, wish, now=now())
-            self.say(f"Plan {uuid[:8]} is {state}: whoever runs it has been asked to cancel it.")
+            store.add_wish(plan.uuid, wish, now=now())
+            self.say(claim.asked(store, plan, "to cancel it"))
             return 0
         why = f": {parsed_args.reason}" if parsed_args.reason else ""
         message = f"cancelled by {user()}{why}"
-        store.move_plan(uuid, PlanState.CANCELLED, now=now(), message=message)
-        self.say(f"Plan {uuid[:8]} is CANCELLED.")
+        store.move_plan(plan.uuid, PlanState.CANCELLED, now=now(), message=message)
+        self.say(f"{claim.named(plan)} is CANCELLED.")
         return 0
 
 
@@ -141,21 +148,12 @@ class Delete(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Mark it DELETED."""
-        store = self.session.store
-        uuid = store.find_plan(parsed_args.plan)
-        store.move_plan(uuid, PlanState.DELETED, now=now(), message=f"removed by {user()}")
-        self.say(f"Plan {uuid[:8]} is DELETED.")
+        store, plan = self.session.store, self.session.plan(parsed_args.plan)
+        state, short = plan.state, plan.uuid[:8]
+        if state in (*claim.RUNNING, PlanState.PENDING, PlanState.PAUSED):
+            who = claim.headline(store, plan)
+            text = f"plan {short} is {state}: cancel it first (actionplan cancel {short})"
+            raise PlanConflict(plan.uuid, state, f"{text}. {who}" if who else text)
+        store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=f"removed by {user()}")
+        self.say(f"{claim.named(plan)} is DELETED.")
         return 0
-
-
-def with_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add PLAN."""
-    parser.add_argument("plan", metavar="PLAN", help=PLAN_HELP)
-    return parser
-
-
-def positive(text: str) -> int:
-    """Read a whole number from 1 up."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
-    return int(text)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from applier.cli.create import rendered
+from oslo_config import cfg
+
+from applier.cli.files import rendered
 from applier.cli.verb import ListVerb, Verb
 from planner import registry, saved_schema
-from planner.errors import UnknownPlugin
+from planner.errors import PlannerError, UnknownPlugin
+from planner.registry import ActionTypes
 
 
 class PlannerList(ListVerb):
@@ -20,9 +24,8 @@ class PlannerList(ListVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
         """Give a row for each planner."""
-        found = ((name, registry.planner(name)) for name in registry.names(registry.PLANNERS))
-        return ("name", "reads", "what it does"), (
-            (name, planner.KIND, _sentence(planner)) for name, planner in found
+        return ("name", "reads", "what it does"), map(
+            _planner_row, registry.names(registry.PLANNERS)
         )
 
 
@@ -48,7 +51,7 @@ class PlannerShow(Verb):
             self.say(f"{opt.name} ([watcher_planners.{parsed_args.name}])")
             self.say(f"  {opt.help}")
             value = getattr(self.session.conf[f"watcher_planners.{parsed_args.name}"], opt.name)
-            self.say(f"  here: {shown(value)}")
+            self.say(f"  here: {shown(opt, value)}")
         return 0
 
 
@@ -60,7 +63,7 @@ class ActionTypeList(ListVerb):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
         """Give a row for each type."""
         known = self.session.action_types
-        return ("name", "what it does"), ((name, _sentence(known[name])) for name in known)
+        return ("name", "what it does"), ((name, _what_it_does(known, name)) for name in known)
 
 
 class ActionTypeShow(Verb):
@@ -120,6 +123,22 @@ class Schema(Verb):
         return 0
 
 
+def _planner_row(name: str) -> tuple[str, str, str]:
+    """Give a row; a plugin that is broken must not hide the others."""
+    try:
+        planner = registry.planner(name)
+    except PlannerError as reason:
+        return name, "-", str(reason)
+    return name, planner.KIND, _sentence(planner)
+
+
+def _what_it_does(known: ActionTypes, name: str) -> str:
+    try:
+        return _sentence(known[name])
+    except PlannerError as reason:
+        return str(reason)
+
+
 def _sentence(plugin: type) -> str:
     return (inspect.getdoc(plugin) or "").partition("\n")[0]
 
@@ -131,8 +150,9 @@ def _kind(field: Mapping[str, Any]) -> str:
     return str(field.get("description") or (kinds if isinstance(kinds, str) else " | ".join(kinds)))
 
 
-def shown(value: object) -> str:
+def shown(opt: cfg.Opt, value: object) -> str:
     """Write the value of an option as a configuration file has it."""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{k}:{v}" for k, v in value.items())
-    return "" if value is None else str(value)
+    if value is None:
+        return ""
+    # With a blank behind each comma a table can fold it.
+    return re.sub(r",\s*", ", ", ", ".join(opt.type.format_defaults(value)))

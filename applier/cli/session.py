@@ -1,4 +1,8 @@
-"""What the verbs of one command line share: configuration, record, plugins, cloud."""
+"""What the verbs of one command line share: configuration, record, plugins, cloud.
+
+Each is imported when a verb first asks for it: most verbs need only some, and loading all takes
+longer than what they do.
+"""
 
 from __future__ import annotations
 
@@ -8,46 +12,51 @@ import socket
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
-from oslo_config import cfg
+if TYPE_CHECKING:
+    from oslo_config import cfg
 
-from applier import conf as configuration
-from applier.clouds.simulated import SimulatedCloud
-from applier.contracts import Action, Claimant, Store
-from applier.engines import Engine
-from applier.errors import ActionNotFound
-from applier.storage.sql import SqlStore
-from planner import registry
-from planner.model import Action as PlannedAction
-from planner.model import ActionPlan
-from planner.registry import ActionTypes
+    from applier.clouds.simulated import SimulatedCloud
+    from applier.contracts import Action, Claimant, Store
+    from applier.engines import Engine
+    from planner.model import Action as PlannedAction
+    from planner.model import ActionPlan
+    from planner.registry import ActionTypes
 
 
 class Session:
     """Opens each thing when a verb first asks for it."""
 
     def __init__(self, config_files: Sequence[str] = ()) -> None:
-        self._config_files = config_files
+        self.config_files = tuple(config_files)
 
     @cached_property
     def conf(self) -> cfg.ConfigOpts:
         """The configuration; raises ConfigurationError."""
-        return configuration.load(self._config_files)
+        return configuration_of(self.config_files)
 
     @cached_property
     def store(self) -> Store:
         """The record; raises StoreError."""
+        from applier import conf as configuration
+        from applier.storage.sql import SqlStore
+
         url = configuration.connection(self.conf)
         return SqlStore(url, synchronous=self.conf.actionplan.synchronous)
 
     @cached_property
     def action_types(self) -> ActionTypes:
         """The installed action plugins by name."""
+        from planner.registry import ActionTypes
+
         return ActionTypes()
 
     def cloud(self) -> SimulatedCloud:
         """Open the cloud that actions work on."""
+        from applier import conf as configuration
+        from applier.clouds.simulated import SimulatedCloud
+
         return SimulatedCloud(
             configuration.simulator_path(self.conf), speed=self.conf.actionplan.simulator_speed
         )
@@ -55,14 +64,6 @@ class Session:
     def plan(self, reference: str) -> ActionPlan:
         """Load the plan that a person means; raises PlanNotFound."""
         return self.store.load_plan(self.store.find_plan(reference))
-
-    def action(self, plan: ActionPlan, reference: str) -> PlannedAction:
-        """Find an action of a plan by uuid, beginning of one, or name; raises ActionNotFound."""
-        exact = [a for a in plan.actions if reference in (a.uuid, a.name)]
-        found = exact or [a for a in plan.actions if a.uuid.startswith(reference)]
-        if len(found) != 1:
-            raise ActionNotFound(plan.uuid[:8], reference, [a.label for a in found])
-        return found[0]
 
     @property
     def plugins(self) -> Mapping[str, type[Action]]:
@@ -76,6 +77,8 @@ class Session:
 
     def engine(self, max_workers: int) -> Engine:
         """Make the configured workflow engine; raises UnknownPlugin."""
+        from planner import registry
+
         name = self.conf.watcher_applier.workflow_engine
         engine: Engine = registry.load(registry.ENGINES, name)(max_workers=max_workers)
         return engine
@@ -83,7 +86,34 @@ class Session:
     @property
     def claimant(self) -> Claimant:
         """Who runs a plan that is applied here."""
+        from applier.contracts import Claimant
+
         return Claimant(host=socket.gethostname(), pid=os.getpid(), user=user())
+
+
+def configuration_of(files: Sequence[str]) -> cfg.ConfigOpts:
+    """Read the configuration from files, or from where it is looked for without any."""
+    from applier import conf as configuration
+    from applier.errors import ConfigurationError
+
+    try:
+        return configuration.load(files)
+    except (OSError, UnicodeDecodeError) as reason:
+        named = ", ".join(files or configuration.files())
+        text = reason.strerror if isinstance(reason, OSError) else "it is not UTF-8 text"
+        raise ConfigurationError(f"configuration {named} cannot be read: {text}") from reason
+
+
+def find_action(plan: ActionPlan, reference: str) -> PlannedAction:
+    """Find an action of a plan by uuid, beginning of one, or name; raises ActionNotFound."""
+    from applier.errors import ActionNotFound
+
+    exact = [a for a in plan.actions if reference in (a.uuid, a.name)]
+    found = exact or [a for a in plan.actions if reference and a.uuid.startswith(reference)]
+    if len(found) != 1:
+        known = [f"{a.label} ({a.uuid[:8]})" for a in found]
+        raise ActionNotFound(plan.uuid[:8], reference, known)
+    return found[0]
 
 
 def user() -> str:
@@ -97,14 +127,3 @@ def user() -> str:
 def now() -> datetime:
     """Tell the time, in UTC."""
     return datetime.now(UTC)
-
-
-def json_ready(value: Any) -> Any:
-    """Turn what formats do not know (dates, enumerations) into text, all the way down."""
-    if isinstance(value, dict):
-        return {str(k): json_ready(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_ready(v) for v in value]
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    return value.isoformat() if isinstance(value, datetime) else str(value)

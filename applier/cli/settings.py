@@ -13,11 +13,15 @@ POLICIES = ("skip_descendants", "continue")
 
 @dataclass
 class Settings:
-    """What was set: options of the planner by name, and how plans are applied."""
+    """What was set: options of the planner by name, and how plans are applied.
+
+    ``planning`` are the settings that planned, as they were written.
+    """
 
     options: dict[str, Any] = field(default_factory=dict)
     max_workers: int | None = None
     on_failure: str | None = None
+    planning: list[str] = field(default_factory=list)
 
 
 def read(texts: Sequence[str]) -> Settings:
@@ -25,9 +29,8 @@ def read(texts: Sequence[str]) -> Settings:
 
     ``TYPE.OPTION=VALUE`` sets the value of one action type.
 
-    >>> read(["migrate.parallelization=2", "ordering=slots", "max_workers=4"])
-    Settings(options={'parallelization': {'migrate': '2'}, 'ordering': 'slots'}, max_workers=4, \
-on_failure=None)
+    >>> read(["migrate.parallelization=2", "ordering=slots", "max_workers=4"]).options
+    {'parallelization': {'migrate': '2'}, 'ordering': 'slots'}
     """
     settings = Settings()
     wrong = []
@@ -46,17 +49,34 @@ def _read(settings: Settings, text: str) -> str | None:
     if not (key and equals and value):
         return "KEY=VALUE is expected, such as migrate.parallelization=2"
     if key == "max_workers":
-        if not value.isdecimal() or int(value) < 1:
-            return f"{value!r} is not a whole number from 1 up"
-        settings.max_workers = int(value)
-    elif key == "on_failure":
-        if value not in POLICIES:
-            return f"{value!r} is not accepted; {accepted(value, POLICIES)}"
+        settings.max_workers = whole_number(value)
+        return None if settings.max_workers else f"{value!r} is not a whole number from 1 up"
+    if key == "on_failure":
         settings.on_failure = value
+        return None if value in POLICIES else f"{value!r} is not one; {accepted(value, POLICIES)}"
+    settings.planning.append(text)
+    return _read_option(settings.options, key, value)
+
+
+def _read_option(options: dict[str, Any], key: str, value: str) -> str | None:
+    action_type, dot, option = key.rpartition(".")
+    if not option or (dot and not action_type):
+        return "KEY=VALUE is expected, such as migrate.parallelization=2"
+    known = options.get(option)
+    if known is not None and isinstance(known, str) == bool(dot):
+        return f"{option} is set for all types and for single ones: take one way"
+    if dot:
+        options.setdefault(option, {})[action_type] = value
     else:
-        action_type, dot, option = key.rpartition(".")
-        if dot:
-            settings.options.setdefault(option, {})[action_type] = value
-        else:
-            settings.options[key] = value
+        options[option] = value
     return None
+
+
+def whole_number(text: str) -> int | None:
+    """Read a whole number from 1 up; None if it is none.
+
+    >>> [whole_number(text) for text in ("12", "0", "-1", "1.5", "9" * 99)]
+    [12, None, None, None, None]
+    """
+    # Longer ones are slips of the hand, and Python refuses to read the longest.
+    return int(text) or None if text.isdecimal() and len(text) < 10 else None

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from oslo_config import cfg
 
 from applier import conf as configuration
-from applier.cli.create import add_format, rendered
+from applier.cli.arguments import add_format
+from applier.cli.files import rendered
 from applier.cli.plugins import shown
-from applier.cli.reporters.plan_table import console, put
-from applier.cli.reporters.simulator import tables
+from applier.cli.session import configuration_of
 from applier.cli.verb import ListVerb, Verb
-from applier.clouds.simulated import SimulatedCloud
-from applier.storage import connection, schema
+from applier.errors import StoreError
+from planner.errors import InvalidInput, Mistake, accepted
 
 
 class ConfigShow(ListVerb):
@@ -34,33 +34,76 @@ class ConfigShow(ListVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Give a row for each option."""
-        return ("section", "option", "value", "from"), self._rows(parsed_args.section)
+        section = parsed_args.section
+        options = [
+            (group if isinstance(group, str) else group.name, opt)
+            for group, opts in configuration.list_opts()
+            for opt in opts
+        ]
+        sections = {name for name, _ in options}
+        if section is not None and section not in sections:
+            text = f"no such section; {accepted(section, sections)}"
+            raise InvalidInput([Mistake(text, place=f"--section {section}")])
+        where = _Origins(self.session.conf)
+        return ("section", "option", "value", "from"), (
+            (name, opt.name, value_of(self.session.conf, name, opt), where(name, opt.name))
+            for name, opt in options
+            if section in (None, name)
+        )
 
-    def _rows(self, section: str | None) -> Iterator[tuple[str, ...]]:
-        conf = self.session.conf
-        for group, opts in configuration.list_opts():
-            name = group if isinstance(group, str) else group.name
-            for opt in opts if section in (None, name) else ():
-                value = shown(getattr(conf[name], opt.name))
-                if name == "actionplan" and opt.name in ("connection", "simulator"):
-                    value = _path(conf, opt.name)
-                yield name, opt.name, value, _origin(conf, opt.name, name)
+
+def value_of(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
+    """Write the value of an option; what is secret, or cannot be used, is said and not shown."""
+    try:
+        value = conf[group][opt.name]
+    except cfg.ConfigFileValueError as reason:
+        return f"cannot be used: {str(reason).rpartition('is not valid: ')[2]}"
+    if (group, opt.name) == ("actionplan", "connection"):
+        return _connection(conf)
+    if (group, opt.name) == ("actionplan", "simulator"):
+        return str(configuration.simulator_path(conf))
+    return "***" if opt.secret and value is not None else shown(opt, value)
 
 
-def _path(conf: cfg.ConfigOpts, option: str) -> str:
-    if option == "connection":
+def _connection(conf: cfg.ConfigOpts) -> str:
+    from applier.storage import connection
+
+    try:
         return connection.shown(connection.parse(configuration.connection(conf)))
-    return str(configuration.simulator_path(conf))
+    except StoreError:
+        return "cannot be used: no URL of a database"
 
 
-def _origin(conf: cfg.ConfigOpts, option: str, group: str) -> str:
-    location = conf.get_location(option, group)
-    if location is None or location.location in (
-        cfg.Locations.opt_default,
-        cfg.Locations.set_default,
-    ):
-        return "default"
-    return str(location.detail or location.location.name)
+class _Origins:
+    """Says which file, or what else, gives an option its value."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+        # oslo.config remembers one file for a whole section, the last that has it. Asked alone,
+        # each file answers for its own options; a later file wins.
+        names: Sequence[str] = conf.config_file or ()
+        self._alone = [(name, configuration_of([name])) for name in reversed(names)]
+
+    def __call__(self, group: str, option: str) -> str:
+        where, detail = _location(self._conf, group, option)
+        if where is not cfg.Locations.user:
+            return detail or "default"
+        for name, alone in self._alone:
+            if _location(alone, group, option)[0] is cfg.Locations.user:
+                return name
+        return detail
+
+
+def _location(conf: cfg.ConfigOpts, group: str, option: str) -> tuple[cfg.Locations, str]:
+    """Say where a value comes from; of a default no more is known."""
+    try:
+        found = conf.get_location(option, group)
+    except cfg.ConfigFileValueError:
+        # To say where it is, oslo.config reads it, and only what a file holds can fail so.
+        return cfg.Locations.user, ""
+    if found is None or found.location in (cfg.Locations.opt_default, cfg.Locations.set_default):
+        return cfg.Locations.opt_default, ""
+    return found.location, str(found.detail or found.location.name)
 
 
 class SimulatorShow(Verb):
@@ -80,10 +123,14 @@ class SimulatorShow(Verb):
         if parsed_args.format != "table":
             self.app.stdout.write(rendered(snapshot, parsed_args.format))
             return 0
+        from applier.cli.reporters.plan_table import console, put
+        from applier.cli.reporters.simulator import tables
+
         out = console(self.app.stdout)
-        for table in tables(snapshot):
+        for number, table in enumerate(tables(snapshot)):
+            if number:
+                self.say()
             put(out, table)
-            self.say()
         return 0
 
 
@@ -103,6 +150,8 @@ class SimulatorReset(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Write a fresh cloud."""
+        from applier.clouds.simulated import SimulatedCloud
+
         path = configuration.simulator_path(self.session.conf)
         SimulatedCloud.reset(path, parsed_args.source)
         self.say(f"The simulated cloud in {path} is as new.")
@@ -119,6 +168,8 @@ class DbUpgrade(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
         """Upgrade to what this release knows."""
+        from applier.storage import connection, schema
+
         url = configuration.connection(self.session.conf)
         schema.upgrade(url)
         self.say(f"The record in {connection.shown(connection.parse(url))} is up to date.")

@@ -1,80 +1,131 @@
-"""What every verb has: the session, an example in its help, and refusals as sentences."""
+"""What every verb has: the session, an example in its help, and usage errors that teach."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import Any, ClassVar
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, NoReturn
 
 from cliff.command import Command
 from cliff.lister import Lister
 
-from applier.cli.reporters.rows import RowTable
 from applier.cli.session import Session
-from applier.errors import ApplierError
-from planner.errors import PlannerError
 
 #: Exit codes.
-REFUSED, FAILED, OUT_OF_DATE, PAUSED = 1, 3, 4, 5
+REFUSED, USAGE, FAILED, OUT_OF_DATE, PAUSED = 1, 2, 3, 4, 5
 
 
-class _Refusing:
-    """Turns what the layers below refuse into a sentence and an exit code."""
+class VerbParser(argparse.ArgumentParser):
+    """Answers a wrong command line with what is wrong, and one that is right."""
+
+    #: A command line that works, without the name of the program.
+    example: str | None = None
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse a whole command line; exits with a usage error when something is left over."""
+        parsed, left = self.parse_known_args(args, namespace)
+        if left:
+            self.error(self._about(left[0]))
+        return parsed
+
+    def _about(self, word: str) -> str:
+        if not word.startswith("-") or word == "-":
+            return f"{word!r} is one argument too many"
+        near = difflib.get_close_matches(word.partition("=")[0], self._option_string_actions, n=1)
+        return f"no option {word}" + (f"; did you mean {near[0]}?" if near else "")
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, with an example, and exit."""
+        lines = [f"{self.prog}: {message}"]
+        if self.example:
+            lines.append(f"For example: actionplan {self.example}")
+        rest = self.prog.partition(" ")[2]
+        lines.append(f"All of it: actionplan {f'help {rest}' if rest else '--help'}")
+        self.exit(USAGE, "\n".join(lines) + "\n")
+
+
+class Verb(Command):
+    """A verb that writes what it likes."""
 
     #: Command lines that teach, without the program's name.
     EXAMPLES: ClassVar[tuple[str, ...]] = ()
-    app: Any
-    _hooks: Any
 
     def _load_hooks(self) -> None:
         # Extensions of single verbs are not offered; looking for them costs time at every start.
         self._hooks = []
 
-    def get_epilog(self) -> str:
-        """Give the examples."""
-        return "\n".join(["Examples:", *(f"  actionplan {line}" for line in self.EXAMPLES)])
-
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Keep the lines of descriptions and examples as they are written."""
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)  # type: ignore[misc]
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        """Make a parser that keeps the lines of descriptions and examples as they are written."""
+        examples = "\n".join(["Examples:", *(f"  actionplan {line}" for line in self.EXAMPLES)])
+        parser = VerbParser(
+            prog=prog_name,
+            description=self.get_description(),
+            epilog=examples,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.example = self.EXAMPLES[0] if self.EXAMPLES else None
         return parser
-
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the verb; returns its exit code."""
-        try:
-            return int(super().run(parsed_args))  # type: ignore[misc]
-        except (PlannerError, ApplierError) as reason:
-            if self.app.options.debug:
-                raise
-            self.app.refuse(reason)
-            return REFUSED
 
     @property
     def session(self) -> Session:
         """Configuration, record, plugins, cloud."""
-        session: Session = self.app.session
+        app: Any = self.app
+        session: Session = app.session
         return session
 
     def say(self, text: str = "") -> None:
         """Write a line to standard output."""
         self.app.stdout.write(f"{text}\n")
 
+    def note(self, text: str) -> None:
+        """Write a line beside the output, where it does not spoil what a program reads."""
+        self.app.stdout.flush()
+        self.app.stderr.write(f"{text}\n")
+
     @property
     def on_terminal(self) -> bool:
         """True when a person reads standard output."""
-        return bool(self.app.stdout is sys.stdout and sys.stdout.isatty())
+        return self.app.stdout.isatty()
 
 
-class Verb(_Refusing, Command):
-    """A verb that writes what it likes."""
-
-
-class ListVerb(_Refusing, Lister):
+class ListVerb(Lister, Verb):
     """A verb that gives rows; ``-f`` chooses their format."""
+
+    #: What is said instead of a table without rows.
+    NOTHING: ClassVar[str] = "Nothing to list."
 
     def _load_formatter_plugins(self) -> Any:
         """Offer all formats there are; tables have the look of all others."""
+        from applier.cli.reporters.rows import RowTable
+
         formats = super()._load_formatter_plugins()
         formats["table"].obj = RowTable()
         return formats
+
+    def produce_output(
+        self,
+        parsed_args: argparse.Namespace,
+        column_names: Sequence[str],
+        data: Iterable[Sequence[Any]],
+    ) -> int:
+        """Write the rows; raises InvalidInput for a column that there is not."""
+        from planner.errors import InvalidInput, Mistake, accepted
+
+        known = {self._normalize_column_name(name): name for name in column_names}
+        wrong = [
+            Mistake(f"no such column; {accepted(name, column_names)}", place=f"{option} {name}")
+            for option, names in (
+                ("-c", parsed_args.columns),
+                ("--sort-column", parsed_args.sort_columns),
+            )
+            for name in names
+            if self._normalize_column_name(name) not in known
+        ]
+        if wrong:
+            raise InvalidInput(wrong)
+        rows = list(data)
+        if not rows and parsed_args.formatter == "table":
+            self.say(self.NOTHING)
+            return 0
+        return super().produce_output(parsed_args, column_names, rows)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from itertools import count
 
 from planner import effects
+from planner.contract import Surroundings
 from planner.model import JOIN, Action, ActionPlan, ProposedAction, Solution, Touch
 from planner.states import PlanState
 
@@ -13,12 +14,14 @@ from planner.states import PlanState
 class Draft:
     """Actions with their parents, in the order in which the planner wants them."""
 
-    def __init__(self, solution: Solution, new_id: Callable[[], str]) -> None:
-        self._solution = solution
-        self._new_id = new_id
+    def __init__(self, planner: str, solution: Solution, surroundings: Surroundings) -> None:
+        self._planner, self._solution = planner, solution
+        self._new_id, self._now = surroundings.new_id, surroundings.now
         self._proposed: list[ProposedAction] = []
         self._parents: list[tuple[int, ...]] = []
         self._reasons: list[str] = []
+        self._taken = {proposed.name for proposed in solution.actions}
+        self._join_numbers = count(1)
 
     def __len__(self) -> int:
         """How many actions have been added."""
@@ -36,36 +39,32 @@ class Draft:
 
     def join(self, parents: tuple[int, ...], reason: str) -> int:
         """Add a join that waits for all its parents; returns its position."""
-        number = sum(p.action_type == JOIN for p in self._proposed) + 1
-        taken = {p.name for p in self._solution.actions}
-        name = next(
-            n for k in range(number, number + len(taken) + 1) if (n := f"join-{k}") not in taken
-        )
+        name = next(n for k in self._join_numbers if (n := f"join-{k}") not in self._taken)
         return self.add(ProposedAction(name=name, action_type=JOIN), parents, reason)
 
     def plan(
         self,
-        planner: str,
-        now: datetime,
-        precedes: Callable[[int, int], bool],
         *,
+        precedes: Callable[[int, int], bool] | None = None,
         limits: Mapping[str, int] | None = None,
         warnings: Sequence[str] = (),
     ) -> ActionPlan:
         """Give the plan, with the needs that the effects of the actions ask for.
 
-        ``precedes(a, b)`` says whether parents already put position ``a`` before ``b``. A plan
-        without actions has nothing left to do: it is SUCCEEDED.
+        A need that stands against the parents is dropped, with a warning. ``precedes(a, b)`` says
+        whether parents, directly or through others, put position ``a`` before ``b``: a planner that
+        knows without looking saves the walk from parent to parent. A plan without actions has
+        nothing left to do: it is SUCCEEDED.
         """
-        touches = [effects.located(p.touches, self._solution.facts) for p in self._proposed]
-        settled = effects.settle(self._parents, effects.find(touches), precedes)
+        touches = effects.located([p.touches for p in self._proposed], self._solution.facts)
+        settled = effects.settle(self._parents, effects.find(touches), precedes or self._precedes)
         solution = self._solution
         return ActionPlan(
             uuid=self._new_id(),
             name=solution.name,
-            planner=planner,
+            planner=self._planner,
             state=PlanState.RECOMMENDED if self._proposed else PlanState.SUCCEEDED,
-            created_at=now,
+            created_at=self._now(),
             audit_uuid=solution.audit_uuid,
             strategy_name=solution.strategy_name,
             efficacy_indicators=tuple(solution.efficacy_indicators),
@@ -75,11 +74,29 @@ class Draft:
             actions=self._actions(settled),
         )
 
+    def _precedes(self, first: int, second: int) -> bool:
+        """Walk up from the second, by every set of parents once. Parents have smaller positions."""
+        if first >= second:
+            return False
+        seen: set[int] = set()
+        sets = [self._parents[second]]
+        for parents in sets:  # it grows while it is read
+            if first in parents:
+                return True
+            higher = [self._parents[p] for p in parents if p > first]
+            for above in higher:
+                if id(above) not in seen:
+                    seen.add(id(above))
+                    sets.append(above)
+        return False
+
     def _actions(self, settled: effects.Settled) -> tuple[Action, ...]:
         uuids = [self._new_id() for _ in self._proposed]
         shared: dict[int, tuple[str, ...]] = {}
 
         def links(positions: tuple[int, ...]) -> tuple[str, ...]:
+            if not positions:
+                return ()
             found = shared.get(id(positions))
             if found is None:
                 found = shared[id(positions)] = tuple([uuids[p] for p in positions])
@@ -119,4 +136,4 @@ def tokens(action_type: str, touches: Sequence[Touch]) -> tuple[str, ...]:
     >>> tokens("migrate", [Touch("instance:i1"), Touch("node:c1"), Touch("node:c1")])
     ('type:migrate', 'instance:i1', 'node:c1')
     """
-    return tuple(dict.fromkeys([f"type:{action_type}", *[t.resource for t in touches]]))
+    return tuple(dict.fromkeys([f"type:{action_type}", *[resource for resource, _ in touches]]))

@@ -12,8 +12,7 @@ from collections import defaultdict
 from planner.contract import Options
 from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan, ProposedAction, Solution
-from planner.planners.draft import Draft
-from planner.planners.solution import SolutionPlanner
+from planner.planners.solution import SolutionPlanner, host_of
 
 TYPES = ("change_nova_service_state", "migrate")
 
@@ -30,14 +29,14 @@ class NodeResourceConsolidationPlanner(SolutionPlanner):
     def plan(self, problem: Solution, options: Options) -> ActionPlan:  # noqa: ARG002
         """Chains keep the order in which their source nodes first stand in the input."""
         disables, chains, enables = sort(problem)
-        draft = Draft(problem, self.surroundings.new_id)
+        draft = self.draft(problem)
         disabled = tuple([draft.add(a, (), "disabled first") for a in disables])
         rank = [(0, 0)] * len(disables)
         last: list[int] = []
         for number, (node, moves) in enumerate(chains.items()):
             parents = disabled
             for k, action in enumerate(moves, 1):
-                reason = f"move {k} of {len(moves)} off {node}"
+                reason = f"move {k} of {len(moves)} off {node or 'an unknown host'}"
                 position = draft.add(action, parents, reason)
                 parents = (*disabled, position)
                 rank.append((1, number))
@@ -54,7 +53,7 @@ class NodeResourceConsolidationPlanner(SolutionPlanner):
                 return stage == 1 and chain == other and a < b
             return stage < later and (bool(last) or 1 in (stage, later))
 
-        return draft.plan(self.NAME, self.surroundings.now(), precedes)
+        return draft.plan(precedes=precedes)
 
 
 def sort(
@@ -62,7 +61,8 @@ def sort(
 ) -> tuple[list[ProposedAction], dict[str | None, list[ProposedAction]], list[ProposedAction]]:
     """Give disables, migrations by source node, enables, each in input order.
 
-    Raises InvalidInput for actions of other types.
+    Migrations off nobody knows where, which only unchecked parameters can be, are one chain, as in
+    Watcher. Raises InvalidInput for actions of other types.
     """
     disables: list[ProposedAction] = []
     enables: list[ProposedAction] = []
@@ -70,7 +70,7 @@ def sort(
     chains: dict[str | None, list[ProposedAction]] = defaultdict(list)
     for i, action in enumerate(solution.actions):
         if action.action_type == "migrate":
-            chains[action.input_parameters.get("source_node")].append(action)
+            chains[host_of(action, solution.facts)].append(action)
         elif action.action_type == "change_nova_service_state":
             disable = action.input_parameters.get("state") == "disabled"
             (disables if disable else enables).append(action)

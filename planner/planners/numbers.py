@@ -58,8 +58,10 @@ class NumberByType(types.Dict):
         super().__init__(value_type=types.String(), bounds=False)
         self.read = read
 
-    def __call__(self, value: str | Mapping[str, object]) -> dict[str, Any]:
+    def __call__(self, value: object) -> dict[str, Any]:
         """Read all values; raises ValueError naming every type whose number is wrong."""
+        if not isinstance(value, str | Mapping):
+            raise ValueError(f"{value!r} is neither a mapping nor NAME:NUMBER pairs")
         pairs: Mapping[str, object] = (
             value if isinstance(value, Mapping) else super().__call__(value)
         )

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.contract import ActionType, Planner
-from planner.errors import InvalidInput, Mistake, UnknownPlugin
+from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin
 from planner.model import JOIN, ProposedAction, Solution, Touch
+from planner.planners.draft import Draft
 from planner.planners.solution_schema import SCHEMA
 
 
@@ -21,6 +22,10 @@ class SolutionPlanner(Planner[Solution]):
 
     KIND = "solution"
     SCHEMA = SCHEMA
+
+    def draft(self, solution: Solution) -> Draft:
+        """Begin a plan, to which actions are added in the order that is wanted."""
+        return Draft(self.NAME, solution, self.surroundings)
 
     def parse(self, document: Mapping[str, Any]) -> Solution:
         """Check names, types, parameters and touches of every action, and complete them.
@@ -54,12 +59,12 @@ class _Reader:
         self._types: dict[str, type[ActionType] | None] = {}
         self._hosts = _host_names(document.get("facts") or {})
         self._numbers: Counter[str] = Counter()
-        names = [raw["name"] for raw in document["actions"] if raw.get("name")]
-        self._taken = set(names)
-        for name, times in Counter(names).items():
-            if times > 1:
-                second = [i for i, r in enumerate(document["actions"]) if r.get("name") == name][1]
-                self._wrong(f"the name {name!r} stands twice", ("actions", second, "name"))
+        self._taken: set[str] = set()
+        for i, raw in enumerate(document["actions"]):
+            if (own := raw.get("name")) in self._taken:
+                self._wrong(f"the name {own!r} stands twice", ("actions", i, "name"))
+            elif own:
+                self._taken.add(own)
 
     def action(self, i: int, raw: Mapping[str, Any]) -> ProposedAction:
         """Read one action; what is wrong with it is noted."""
@@ -67,19 +72,21 @@ class _Reader:
         action_type = self._type(name, i)
         parameters, resource_id = self._parameters(i, raw)
         if action_type and self.surroundings.check_types:
+            before = len(self.mistakes)
             self._check(i, action_type, parameters, raw)
-        touches = self._touches(i, raw, action_type, parameters)
+            if len(self.mistakes) > before:
+                # A type need not make sense of parameters that its schema refuses.
+                action_type = None
+        about = _about(name, action_type, parameters)
         estimate = raw.get("estimate_s")
-        if estimate is None and action_type:
-            estimate = action_type.estimate(parameters)
         return ProposedAction(
             name=raw.get("name") or self._name(name),
             action_type=name,
             resource_id=resource_id,
             input_parameters=parameters,
-            description=action_type.describe(parameters) if action_type else None,
-            touches=touches,
-            estimate_s=estimate,
+            description=about.description,
+            touches=self._touches(i, raw, about.touches),
+            estimate_s=about.estimate_s if estimate is None else estimate,
             timeout_s=raw.get("timeout_s"),
             retries=raw.get("retries", 0),
         )
@@ -146,16 +153,9 @@ class _Reader:
             self._wrong(mistake.text, path)
 
     def _touches(
-        self,
-        i: int,
-        raw: Mapping[str, Any],
-        action_type: type[ActionType] | None,
-        parameters: Mapping[str, Any],
+        self, i: int, raw: Mapping[str, Any], known: tuple[Touch, ...]
     ) -> tuple[Touch, ...]:
-        if "touches" not in raw:
-            found = tuple(action_type.touches(parameters)) if action_type else ()
-        else:
-            found = tuple(self._written(i, raw["touches"]))
+        found = tuple(self._written(i, raw["touches"])) if "touches" in raw else known
         if not self._hosts:
             return found
         return tuple(t._replace(resource=self._hosts.get(t.resource, t.resource)) for t in found)
@@ -168,6 +168,49 @@ class _Reader:
             except ValueError as reason:
                 self._wrong(str(reason), ("actions", i, "touches", k))
         return touches
+
+
+class _About(NamedTuple):
+    """What an action type says of one action."""
+
+    description: str | None = None
+    touches: tuple[Touch, ...] = ()
+    estimate_s: float | None = None
+
+
+def _about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any]) -> _About:
+    if kind is None:
+        return _About()
+    try:
+        touches = tuple(kind.touches(parameters))
+        return _About(kind.describe(parameters), touches, kind.estimate(parameters))
+    except Exception as reason:
+        # Somebody else's code: whatever it raises, the document is not to blame.
+        text = f"{type(reason).__name__}: {reason}, of parameters {dict(parameters)!r}"
+        raise BrokenPlugin("action type", name, text) from reason
+
+
+def host_of(action: ProposedAction, facts: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Name the host that an action's instance is on beforehand; None if nobody said.
+
+    A migrate says so itself, in ``source_node``; else ``facts`` do.
+    """
+    source = action.input_parameters.get("source_node") if action.action_type == "migrate" else None
+    if source and isinstance(source, str):
+        return source
+    fact = (facts.get("instances") or {}).get(action.resource_id or "") or {}
+    host: str | None = fact.get("host")
+    return host
+
+
+def missing_host(i: int, action: ProposedAction) -> Mistake:
+    """Say that nobody said where the instance of action ``i`` is."""
+    own = "source_node is missing, and " if action.action_type == "migrate" else ""
+    where = f"facts.instances.{action.resource_id}.host"
+    return Mistake(
+        f"{own}{where} is missing: the host of this instance decides what must come first",
+        ("actions", i),
+    )
 
 
 def _host_names(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-_NAMED = {"type": "object", "additionalProperties": {"type": "object"}}
+_TEXT = {"type": ["string", "null"]}
 _SECONDS = {"type": ["number", "null"], "minimum": 0}
+
+
+def _known(**fields: Any) -> dict[str, Any]:
+    """What facts say of the things of a kind, by id: anything, but these fields are read."""
+    return {"type": "object", "additionalProperties": {"type": "object", "properties": fields}}
+
 
 #: Fields that any document may carry, whatever its kind.
 COMMON: dict[str, Any] = {
@@ -59,10 +65,10 @@ SCHEMA: dict[str, Any] = {
             "type": "object",
             "additionalProperties": False,
             "properties": {
-                "instances": _NAMED,
-                "hosts": _NAMED,
-                "services": _NAMED,
-                "flavors": _NAMED,
+                "instances": _known(host=_TEXT),
+                "hosts": _known(name=_TEXT),
+                "services": _known(host=_TEXT),
+                "flavors": _known(),
             },
         },
         "audit_uuid": {"type": ["string", "null"]},

@@ -13,7 +13,6 @@ from oslo_config import cfg
 
 from planner.contract import Options
 from planner.model import ActionPlan, ProposedAction, Solution
-from planner.planners.draft import Draft
 from planner.planners.numbers import parallelization_option, unnamed, weights_option
 from planner.planners.solution import SolutionPlanner
 
@@ -71,7 +70,7 @@ class WeightPlanner(SolutionPlanner):
 
     def plan(self, problem: Solution, options: Options) -> ActionPlan:
         """Every action of a set has all actions of the set before as parents."""
-        draft = Draft(problem, self.surroundings.new_id)
+        draft = self.draft(problem)
         levels: list[int] = []
         slots = options.ordering == "slots"
         width = {} if slots else options.parallelization
@@ -88,9 +87,7 @@ class WeightPlanner(SolutionPlanner):
         used = sorted({action.action_type for action in problem.actions})
         wide = {f"type:{t}": options.parallelization.get(t, 1) for t in used}
         return draft.plan(
-            self.NAME,
-            self.surroundings.now(),
-            lambda a, b: levels[a] < levels[b],
+            precedes=lambda a, b: levels[a] < levels[b],
             limits=wide if slots else {},
             warnings=[
                 *unnamed("weight", options.weights, used, 0),

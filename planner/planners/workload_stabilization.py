@@ -10,11 +10,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from planner.contract import Options
-from planner.errors import InvalidInput, Mistake
+from planner.errors import InvalidInput
 from planner.model import ActionPlan, Effect, ProposedAction, Solution
-from planner.planners.draft import Draft
 from planner.planners.numbers import unnamed, weights_option
-from planner.planners.solution import SolutionPlanner
+from planner.planners.solution import SolutionPlanner, host_of, missing_host
 
 #: Defaults of Watcher 17, which knows the first six; the others go last, as they would unnamed.
 WEIGHTS = {
@@ -48,7 +47,7 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
         """Link what Watcher links, heaviest first, equal weights in input order."""
         hosts = hosts_of(problem)
         weights: Mapping[str, int | float] = options.weights
-        draft = Draft(problem, self.surroundings.new_id)
+        draft = self.draft(problem)
         parents = _Parents(hosts)
         ancestors: list[frozenset[int]] = []
         for action in sorted(problem.actions, key=lambda a: -weights.get(a.action_type, 0)):
@@ -56,10 +55,11 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
             ancestors.append(frozenset(before).union(*(ancestors[p] for p in before)))
             draft.add(action, before, f"weight {weights.get(action.action_type, 0)}")
         return draft.plan(
-            self.NAME,
-            self.surroundings.now(),
-            lambda a, b: a in ancestors[b],
-            warnings=unnamed("weight", weights, [a.action_type for a in problem.actions], 0),
+            precedes=lambda a, b: a in ancestors[b],
+            warnings=[
+                *unnamed("weight", weights, [a.action_type for a in problem.actions], 0),
+                *nowhere(problem),
+            ],
         )
 
 
@@ -100,31 +100,42 @@ def _goes_away(action: ProposedAction) -> str | None:
 def hosts_of(solution: Solution) -> dict[int, str | None]:
     """Map each migrate and resize, by ``id``, to the host that its instance is on beforehand.
 
-    A migrate says so itself, in ``source_node``. For a resize it matters when a host goes away.
-    Raises InvalidInput with every fact that is missing.
+    For a resize it matters only when a host goes away. Raises InvalidInput with every fact that is
+    missing.
     """
-    instances = solution.facts.get("instances") or {}
-    goes_away = any(t.effect is Effect.TAKES_DOWN for a in solution.actions for t in a.touches)
+    goes_away = some_host_goes_away(solution)
     hosts: dict[int, str | None] = {}
     missing = []
     for i, action in enumerate(solution.actions):
         if action.action_type not in ("migrate", "resize"):
             continue
-        fact = (instances.get(action.resource_id or "") or {}).get("host")
-        source = action.input_parameters.get("source_node")
-        host = source if action.action_type == "migrate" and source else fact
-        hosts[id(action)] = host
+        host = hosts[id(action)] = host_of(action, solution.facts)
         if host is None and (goes_away or action.action_type == "migrate"):
-            missing.append(_missing(i, action))
+            missing.append(missing_host(i, action))
     if missing:
         raise InvalidInput(missing)
     return hosts
 
 
-def _missing(i: int, action: ProposedAction) -> Mistake:
-    own = "source_node is missing, and " if action.action_type == "migrate" else ""
-    where = f"facts.instances.{action.resource_id}.host"
-    return Mistake(
-        f"{own}{where} is missing: the host of this instance decides what must come first",
-        ("actions", i),
+def some_host_goes_away(solution: Solution) -> bool:
+    """True if an action takes a host down."""
+    return any(
+        a.action_type == "turn_host_to_acpi_s3_state"
+        or any(t.effect is Effect.TAKES_DOWN for t in a.touches)
+        for a in solution.actions
     )
+
+
+def nowhere(solution: Solution) -> list[str]:
+    """Say which other actions on an instance may be on a host that goes away, for all we know."""
+    if not some_host_goes_away(solution):
+        return []
+    return [
+        f"{action.name} may be on a host that goes away, and nothing waits for it: "
+        f"facts.instances.{action.resource_id}.host is missing"
+        for action in solution.actions
+        if action.action_type not in ("migrate", "resize")
+        and any(t.resource == f"instance:{action.resource_id}" for t in action.touches)
+        and not any(t.resource.startswith("node:") for t in action.touches)
+        and host_of(action, solution.facts) is None
+    ]

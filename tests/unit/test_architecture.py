@@ -64,7 +64,6 @@ LAYERS = (
         "L2",
         (
             "planner",
-            "planner.accepting",
             "planner.checking",
             "planner.documents",
             "planner.options",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Iterable, Iterator
 from typing import Literal, TextIO
 
 from rich import box
@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from applier.cli.reporters.words import STYLES, count, duration, resources, some
+from applier.cli.reporters.words import STYLES, count, duration, one_line, resources, some
 from planner import graph
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
@@ -19,25 +19,41 @@ from planner.states import ActionState
 #: Longer plans are shown a line for each wave, unless all is asked for.
 MOST_ROWS = 60
 WIDTH = 100
+#: So many columns of a name are not folded, however narrow the terminal.
+_NAME = 24
+#: Of very many waves, so many are shown at the end.
+_LAST = 5
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # The program's own answer, for all output alike, instead of rich's.
+        raise BrokenPipeError
 
 
 def console(stream: TextIO) -> Console:
     """Make a console that is never wider than people like to read, coloured on terminals only."""
-    made = Console(file=stream, highlight=False, soft_wrap=False)
-    return Console(
-        file=stream, highlight=False, width=min(made.width, WIDTH) if made.is_terminal else WIDTH
-    )
+    made = _Console(file=stream, highlight=False, markup=False, emoji=False)
+    made.width = min(made.width, WIDTH) if made.is_terminal else WIDTH
+    return made
 
 
 def show(
-    plan: ActionPlan, stream: TextIO, *, whole: bool = False, max_workers: int | None = None
+    plan: ActionPlan,
+    stream: TextIO,
+    *,
+    whole: bool = False,
+    max_workers: int | None = None,
+    run_by: str | None = None,
 ) -> None:
     """Write a plan: its head, its waves, what it touches, its warnings."""
     out = console(stream)
-    name = f"  {plan.name}" if plan.name else ""
-    out.print(Text(f"Plan {plan.uuid[:8]}{name}  {plan.state}  planner {plan.planner}", "bold"))
-    if plan.status_message:
-        out.print(plan.status_message)
+    name = f"  {one_line(plan.name)}" if plan.name else ""
+    planner = one_line(plan.planner)
+    out.print(Text(f"Plan {plan.uuid[:8]}{name}  {plan.state}  planner {planner}", "bold"))
+    for line in (run_by, plan.status_message):
+        if line:
+            out.print(Text(one_line(line)))
     waves = graph.waves(plan.actions)
     if waves:
         rows = sum(map(len, waves))
@@ -48,7 +64,7 @@ def show(
     for line in footer(plan, waves, max_workers):
         out.print(Text(line))
     for warning in plan.warnings:
-        out.print(Text(f"Warning: {warning}", "yellow"))
+        out.print(Text(f"Warning: {one_line(warning)}", "yellow"))
 
 
 def table_of(*columns: str, numbers: Container[str] = ("wave", "est", "longest")) -> Table:
@@ -68,40 +84,74 @@ def put(out: Console, table: Table) -> None:
         out.file.write(f"{line.rstrip()}\n")
 
 
+def cell(text: str) -> Text:
+    """Make a cell of a text that somebody else chose."""
+    return Text(one_line(text))
+
+
+def _begun(actions: Iterable[Action]) -> bool:
+    return any(a.state is not ActionState.PENDING for a in actions)
+
+
 def _by_action(plan: ActionPlan, waves: list[list[Action]]) -> Table:
     names = {action.uuid: action.label for action in plan.actions}
     joins = {a.uuid: a.needs for a in plan.actions if a.action_type == JOIN}
-    running = any(a.state is not ActionState.PENDING for a in plan.actions)
+    begun = _begun(plan.actions)
     timed = any(a.estimate_s is not None for a in plan.actions)
     columns = ["wave", "action", "what", *(["est"] if timed else []), "needs"]
-    table = table_of(*columns, "state" if running else "why here")
+    table = table_of(*columns, "state" if begun else "why here")
+    # Names are what people type: they are folded last.
+    table.columns[1].min_width = min(_NAME, max(cell(a.label).cell_len for a in plan.actions))
     for number, wave in enumerate(waves, 1):
         for k, action in enumerate(wave):
             needs = [u for uuid in action.needs for u in joins.get(uuid, (uuid,))]
             last = Text(str(action.state), STYLES.get(action.state, ""))
             table.add_row(
                 str(number) if k == 0 else "",
-                Text(action.label),
-                Text(action.description or action.action_type),
+                cell(action.label),
+                cell(action.description or action.action_type),
                 *([duration(action.estimate_s)] if timed else []),
-                Text(some([names[uuid] for uuid in needs], 2)),
-                last if running else Text(action.reason or ""),
+                cell(some([names[uuid] for uuid in needs], 2)),
+                last if begun else cell(action.reason or ""),
             )
     return table
 
 
 def _by_wave(waves: list[list[Action]]) -> Table:
-    table = table_of("wave", "actions", "hosts", "longest")
-    for number, wave in enumerate(waves, 1):
+    begun = any(map(_begun, waves))
+    table = table_of("wave", "actions", "hosts", "longest", *(["states"] if begun else []))
+    for number, wave in _first_and_last(list(enumerate(waves, 1))):
+        if wave is None:
+            table.add_row("...", f"{number} more waves")
+            continue
         types = Counter(action.action_type for action in wave)
         longest = max((a.estimate_s for a in wave if a.estimate_s is not None), default=None)
+        states = Counter(str(action.state) for action in wave)
         table.add_row(
             str(number),
-            Text(", ".join(f"{n} x {name}" for name, n in types.items())),
-            Text(some(resources(wave, "node"), 3)),
+            cell(_counted(types)),
+            cell(some(resources(wave, "node"), 3)),
             duration(longest),
+            *([cell(_counted(states))] if begun else []),
         )
     return table
+
+
+def _first_and_last(
+    waves: list[tuple[int, list[Action]]],
+) -> Iterator[tuple[int, list[Action] | None]]:
+    """Give all waves, or the first and last ones with how many are left out in between."""
+    if len(waves) <= MOST_ROWS:
+        yield from waves
+        return
+    shown = MOST_ROWS // 2
+    yield from waves[:shown]
+    yield len(waves) - shown - _LAST, None
+    yield from waves[-_LAST:]
+
+
+def _counted(words: Counter[str]) -> str:
+    return ", ".join(f"{number} x {word}" for word, number in words.items())
 
 
 def footer(plan: ActionPlan, waves: list[list[Action]], max_workers: int | None) -> list[str]:
@@ -123,6 +173,6 @@ def footer(plan: ActionPlan, waves: list[list[Action]], max_workers: int | None)
     parts = [
         f"Touches {', '.join(touched)}" if touched else "Touches no host or instance",
         *([bound] if bound else []),
-        *([f"limits: {limits}"] if limits else []),
+        *([f"limits: {one_line(limits)}"] if limits else []),
     ]
     return [*lines, "; ".join(parts) + "."]

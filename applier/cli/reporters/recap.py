@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from rich.table import Table
 from rich.text import Text
 
 from applier.cli.reporters.plan_table import console, put, table_of
-from applier.cli.reporters.words import RESULTS, duration, resources, result
+from applier.cli.reporters.words import RESULTS, duration, one_line, resources, result, some
 from planner.model import JOIN, Action, ActionPlan
-from planner.states import PlanState
+from planner.states import OPEN, ActionState, PlanState
 
 _PLAN_STYLES = {PlanState.SUCCEEDED: "bold green", PlanState.FAILED: "bold red"}
 _MOST_NOT_DONE = 20
+#: More hosts than this are shown only where something did not end well.
+_MOST_HOSTS = 20
 
 
 def show(plan: ActionPlan, took_s: float, stream: TextIO) -> None:
@@ -23,40 +25,69 @@ def show(plan: ActionPlan, took_s: float, stream: TextIO) -> None:
     out = console(stream)
     actions = [a for a in plan.actions if a.action_type != JOIN]
     style = _PLAN_STYLES.get(plan.state, "bold yellow")
-    name = f"{plan.name} " if plan.name else ""
+    name = f"{one_line(plan.name)} " if plan.name else ""
     out.print(Text(f"RECAP {name}{plan.uuid[:8]}  {plan.state}  took {duration(took_s)}", style))
     if plan.status_message:
-        out.print(Text(plan.status_message))
+        out.print(Text(one_line(plan.status_message)))
+    if actions:
+        put(out, _table(actions))
+    for line in not_done(actions):
+        out.print(Text(line), soft_wrap=not out.is_terminal)
+
+
+def _table(actions: list[Action]) -> Table:
     table = table_of("", *RESULTS, numbers=RESULTS)
-    for host in sorted(resources(actions, "node")):
-        _row(table, host, (a for a in actions if f"node:{host}" in a.tokens))
-    if table.row_count:
+    by_host: dict[str, list[Action]] = {}
+    for action in actions:
+        for host in resources([action], "node"):
+            by_host.setdefault(host, []).append(action)
+    hosts = sorted(by_host)
+    if len(hosts) > _MOST_HOSTS:
+        hosts = [h for h in hosts if _not_well(by_host[h])][:_MOST_HOSTS]
+    for host in hosts:
+        _row(table, host, by_host[host])
+    if len(hosts) < len(by_host):
+        table.add_row(f"{len(by_host) - len(hosts)} more hosts", *[""] * len(RESULTS))
+    if by_host:
         table.add_section()
     for name in sorted({a.action_type for a in actions}):
-        _row(table, name, (a for a in actions if a.action_type == name))
+        _row(table, name, [a for a in actions if a.action_type == name])
     table.add_section()
     _row(table, f"all {len(actions)}", actions)
-    put(out, table)
-    for line in not_done(actions):
-        out.print(Text(line))
+    return table
 
 
-def _row(table: Table, title: str, actions: Iterable[Action]) -> None:
+def _not_well(actions: Iterable[Action]) -> bool:
+    return any(result(a) in ("failed", "not run") for a in actions)
+
+
+def _row(table: Table, title: str, actions: list[Action]) -> None:
     counts = Counter(map(result, actions))
-    style = "red" if counts["failed"] or counts["not run"] else ""
-    table.add_row(Text(title), *(str(counts[column]) for column in RESULTS), style=style)
+    style = "red" if counts["failed"] else "yellow" if counts["not run"] else ""
+    table.add_row(Text(one_line(title)), *(str(counts[column]) for column in RESULTS), style=style)
 
 
 def not_done(actions: list[Action]) -> list[str]:
-    """Say for each action that failed or was not run why, failures first."""
-    ranked = sorted(
-        (a for a in actions if result(a) in ("failed", "not run")),
-        key=lambda a: result(a) != "failed",
-    )
+    """Say for each action that failed or was not run why, failures first; then what is left."""
+    ended = [a for a in actions if a.state not in OPEN and _not_well([a])]
+    ended.sort(key=lambda a: result(a) != "failed")
     lines = [
-        f"  {a.state:<20} {a.label}: {a.status_message or 'no message'}"
-        for a in ranked[:_MOST_NOT_DONE]
+        f"  {a.state:<20} {one_line(a.label)}: {one_line(a.status_message or 'no reason is known')}"
+        for a in ended[:_MOST_NOT_DONE]
     ]
-    if len(ranked) > _MOST_NOT_DONE:
-        lines.append(f"  and {len(ranked) - _MOST_NOT_DONE} more (actionplan action list)")
-    return ["Not done:", *lines] if lines else []
+    if len(ended) > _MOST_NOT_DONE:
+        lines.append(f"  and {len(ended) - _MOST_NOT_DONE} more (actionplan action list)")
+    lines = ["Not done:", *lines] if lines else []
+    left = [one_line(a.label) for a in actions if a.state is ActionState.PENDING]
+    return [*lines, *([f"Left to do: {some(left, 8, ', ')}"] if left else [])]
+
+
+def next_steps(plan: ActionPlan) -> Iterator[str]:
+    """Say how to go on from where a plan stopped."""
+    short = plan.uuid[:8]
+    if plan.state is PlanState.PAUSED:
+        yield f"Go on with: actionplan apply {short}"
+        yield f"Or give it up: actionplan cancel {short}"
+    if plan.state in (PlanState.FAILED, PlanState.CANCELLED):
+        state = ActionState.FAILED if plan.state is PlanState.FAILED else ActionState.CANCELLED
+        yield f"Look closer: actionplan action list {short} --state {state}"

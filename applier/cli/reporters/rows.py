@@ -10,6 +10,10 @@ from cliff.formatters.base import ListFormatter
 from rich.text import Text
 
 from applier.cli.reporters.plan_table import console, put, table_of
+from applier.cli.reporters.words import one_line
+
+#: Columns that are no wider than this are not folded, unless one is the widest.
+_SHORT = 26
 
 
 class RowTable(ListFormatter):
@@ -25,7 +29,7 @@ class RowTable(ListFormatter):
         stdout: TextIO,
         parsed_args: argparse.Namespace,  # noqa: ARG002
     ) -> None:
-        """Write the table."""
+        """Write the table; where it is too wide, its widest column is folded."""
         rows = list(data)
         numbers = {
             name
@@ -33,6 +37,11 @@ class RowTable(ListFormatter):
             if rows and all(isinstance(row[i], int | float) for row in rows)
         }
         table = table_of(*column_names, numbers=numbers)
-        for row in rows:
-            table.add_row(*(Text(str(cell)) for cell in row))
+        cells = [[Text(one_line(str(cell))) for cell in row] for row in rows]
+        widths = [max(row[i].cell_len for row in cells) for i in range(len(column_names))]
+        for column, width in zip(table.columns, widths, strict=True):
+            if width < max(widths) and width <= _SHORT:
+                column.min_width = max(width, len(str(column.header)))
+        for row in cells:
+            table.add_row(*row)
         put(console(stdout), table)

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.table import Table
-from rich.text import Text
 
-from applier.cli.reporters.plan_table import table_of
+from applier.cli.reporters.plan_table import cell, table_of
 
 
 def tables(snapshot: Mapping[str, Any]) -> Iterator[Table]:
@@ -32,10 +31,10 @@ def _hosts(snapshot: Mapping[str, Any]) -> Table:
         style = "" if host["power"] == "on" else "yellow"
         free = host["free"]
         table.add_row(
-            Text(name),
-            host["power"],
-            service,
-            Text(" ".join(on.get(name, [])) or "-"),
+            cell(name),
+            cell(host["power"]),
+            cell(service),
+            cell(" ".join(on.get(name, [])) or "-"),
             f"{free['vcpus']} of {host['vcpus']}",
             f"{free['ram_mb']} of {host['ram_mb']} MB",
             style=style,
@@ -47,11 +46,11 @@ def _instances(snapshot: Mapping[str, Any]) -> Table:
     table = table_of("instance", "uuid", "host", "flavor", "status")
     for uuid, instance in snapshot["instances"].items():
         table.add_row(
-            Text(instance["name"]),
-            uuid,
-            Text(instance["host"] or "-"),
-            Text(instance["flavor"]),
-            instance["status"],
+            cell(instance["name"]),
+            cell(uuid),
+            cell(instance["host"] or "-"),
+            cell(instance["flavor"]),
+            cell(instance["status"]),
         )
     return table
 
@@ -60,7 +59,13 @@ def _volumes(snapshot: Mapping[str, Any]) -> Table:
     table = table_of("volume", "uuid", "pool", "type", "size")
     for uuid, volume in snapshot["volumes"].items():
         size = f"{volume['size_gb']} GB"
-        table.add_row(Text(volume["name"]), uuid, Text(volume["pool"]), volume["type"] or "-", size)
+        table.add_row(
+            cell(volume["name"]),
+            cell(uuid),
+            cell(volume["pool"]),
+            cell(volume["type"] or "-"),
+            size,
+        )
     return table
 
 
@@ -69,10 +74,10 @@ def _faults(snapshot: Mapping[str, Any]) -> Table:
     for fault in snapshot["faults"]:
         times = "always" if fault.get("times") is None else str(fault["times"])
         table.add_row(
-            fault["kind"],
-            fault["operation"],
-            Text(str(fault["target"])),
+            cell(fault["kind"]),
+            cell(fault["operation"]),
+            cell(str(fault["target"])),
             times,
-            Text(fault.get("message") or ""),
+            cell(fault.get("message") or ""),
         )
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from unicodedata import category
 
 from planner.model import Action
 from planner.states import ActionState, Outcome
@@ -40,15 +41,46 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
 
 
-def some(names: Iterable[str], most: int) -> str:
+def minutes(seconds: float) -> str:
+    """Write the time since a beginning, to stand in a column.
+
+    >>> minutes(75.9)
+    '  1:15'
+    """
+    whole = int(seconds)
+    return f"{whole // 60:>3}:{whole % 60:02d}"
+
+
+def some(names: Iterable[str], most: int, between: str = " ") -> str:
     """Write the first names of a list, and how many more there are.
 
-    >>> some(["a", "b", "c"], 2), some([], 2)
-    ('a b +1', '-')
+    >>> some(["a", "b", "c"], 2), some(["a", "b"], 2, ", "), some([], 2)
+    ('a b +1', 'a, b', '-')
     """
     known = list(names)
-    more = f" +{len(known) - most}" if len(known) > most else ""
-    return " ".join(known[:most]) + more or "-"
+    more = f"{between}+{len(known) - most}" if len(known) > most else ""
+    return between.join(known[:most]) + more or "-"
+
+
+def one_line(text: str) -> str:
+    r"""Write a text that somebody else chose on one line, without what moves the cursor.
+
+    >>> one_line("no route\n  to host\x1b[2J")
+    'no route to host�[2J'
+    """
+    joined = " ".join(text.split())
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if category(c) in ("Cc", "Cs") else c for c in joined
+    )
+
+
+def what(action: Action) -> str:
+    """Name an action and what it does.
+
+    >>> what(Action(uuid="u", action_type="nop", name="a", description="do nothing"))
+    'a  do nothing'
+    """
+    return f"{one_line(action.label)}  {one_line(action.description or action.action_type)}"
 
 
 def count(number: int, word: str) -> str:

@@ -9,7 +9,6 @@ from oslo_config import cfg
 from planner.contract import Options
 from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan, Effect, ProposedAction, Solution
-from planner.planners.draft import Draft
 from planner.planners.solution import SolutionPlanner
 
 
@@ -35,29 +34,22 @@ class RackByRackPlanner(SolutionPlanner):
         hosts = [host_of(action, problem) for action in problem.actions]
         racks = racks_of(hosts, problem)
         present = dict.fromkeys(rack for rack in racks if rack is not None)
-        draft = Draft(problem, self.surroundings.new_id)
-        places: list[tuple[int, str | None]] = []  # turn and host of each position of the draft
+        draft = self.draft(problem)
         ends: tuple[int, ...] = ()
-        for turn, rack in enumerate([*dict.fromkeys([*options.racks, *present]), None]):
+        for rack in [*dict.fromkeys([*options.racks, *present]), None]:
             members = [i for i, own in enumerate(racks) if own == rack]
             if members and ends:
                 ends = (draft.join(ends, "the rack before is finished"),)
-                places.append((turn, None))
             chains: dict[str | None, tuple[int, ...]] = {}
             for i in members:
                 reason = f"rack {rack}, {hosts[i]}" if rack else "concerns no host"
                 before = chains.get(hosts[i], ends)
                 chains[hosts[i]] = (draft.add(problem.actions[i], before, reason),)
-                places.append((turn, hosts[i]))
             ends = tuple(end for (end,) in chains.values()) or ends
-
-        def precedes(a: int, b: int) -> bool:
-            return places[a][0] < places[b][0] or (places[a] == places[b] and a < b)
-
         idle = [
             f"option racks: nothing is done in {r!r}" for r in options.racks if r not in present
         ]
-        return draft.plan(self.NAME, self.surroundings.now(), precedes, warnings=idle)
+        return draft.plan(warnings=idle)
 
 
 def host_of(action: ProposedAction, problem: Solution) -> str | None:

@@ -1,0 +1,64 @@
+"""Arguments that several verbs take."""
+
+from __future__ import annotations
+
+import argparse
+
+from applier.cli.settings import whole_number
+
+PLAN_HELP = "uuid, a unique beginning of one, a unique name, or 'last'"
+ACTION_HELP = "name, or uuid, or a unique beginning of one (action list shows them)"
+
+
+def with_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add PLAN."""
+    parser.add_argument("plan", metavar="PLAN", help=PLAN_HELP)
+    return parser
+
+
+def with_action(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add PLAN and ACTION."""
+    with_plan(parser).add_argument("action", metavar="ACTION", help=ACTION_HELP)
+    return parser
+
+
+def add_planning(parser: argparse.ArgumentParser, **file: str) -> None:
+    """Add what chooses a document, a planner and its options; ``file`` describes the first."""
+    parser.add_argument("file", **file)  # type: ignore[arg-type]
+    parser.add_argument(
+        "--planner", metavar="NAME", help="planner (actionplan planner list shows them)"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="option of the planner (ordering=slots), of one action type "
+        "(migrate.parallelization=2), or of the run (max_workers=4, on_failure=continue)",
+    )
+    parser.add_argument(
+        "--no-check-types",
+        dest="check_types",
+        action="store_false",
+        help="also plan action types that no plugin offers, without checking parameters",
+    )
+    parser.add_argument("--all", action="store_true", help="show every action of a long plan")
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Add ``-f`` for what is no list of rows."""
+    parser.add_argument(
+        "-f",
+        "--format",
+        choices=["table", "json", "yaml"],
+        default="table",
+        help="how to show it (default: table)",
+    )
+
+
+def positive(text: str) -> int:
+    """Read a whole number from 1 up."""
+    number = whole_number(text)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
+    return number

@@ -1,0 +1,79 @@
+"""Who runs a plan, in words, and what an operator can do while somebody does."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from applier.cli.reporters.words import one_line
+from applier.contracts import Claimant, Store
+from applier.errors import PlanConflict
+from planner.model import ActionPlan
+from planner.states import PlanState
+
+#: Somebody runs a plan in one of these.
+RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
+
+
+def words(claimant: Claimant | None) -> str:
+    """Name who runs a plan.
+
+    >>> words(Claimant(host="control-1", pid=4711, user="operator"))
+    'operator on control-1, process 4711'
+    """
+    if claimant is None:
+        return "nobody that is known"
+    return f"{claimant.user} on {claimant.host}, process {claimant.pid}"
+
+
+def named(plan: ActionPlan) -> str:
+    """Begin a sentence about a plan: ``last`` may be another one than the person thinks."""
+    return f"Plan {plan.uuid[:8]}" + (f" ({one_line(plan.name)})" if plan.name else "")
+
+
+def is_gone(claimant: Claimant | None) -> bool:
+    """True if the process ran on this host and is there no more: it crashed, or was killed."""
+    if claimant is None or claimant.host != socket.gethostname():
+        return False
+    try:
+        os.kill(claimant.pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def headline(store: Store, plan: ActionPlan) -> str | None:
+    """Say who runs a plan, above what else is shown of it; None if nobody does."""
+    if plan.state not in RUNNING:
+        return None
+    claimant = store.claimant(plan.uuid)
+    lost = " (that process is gone: it crashed or was killed)" if is_gone(claimant) else ""
+    return f"Run by {words(claimant)}{lost}"
+
+
+def taken(store: Store, uuid: str) -> PlanConflict | None:
+    """Give the refusal of whoever comes second; None if nobody runs the plan."""
+    state = store.load_plan(uuid).state
+    if state not in RUNNING:
+        return None
+    claimant, short = store.claimant(uuid), uuid[:8]
+    text = f"plan {short} is {state}: {words(claimant)} runs it"
+    if is_gone(claimant):
+        text += (
+            ", and that process is gone: it crashed or was killed. This release cannot take such "
+            f"a plan over; what was done: actionplan show {short}"
+        )
+    else:
+        text += f". Look: actionplan show {short}. Stop it: actionplan cancel {short}"
+    return PlanConflict(uuid, state, text)
+
+
+def asked(store: Store, plan: ActionPlan, what: str) -> str:
+    """Say that whoever runs a plan has been asked for something, and whether that will help."""
+    claimant = store.claimant(plan.uuid)
+    text = f"{named(plan)} is ONGOING: {words(claimant)} runs it, and has been asked {what}."
+    if is_gone(claimant):
+        text += " But that process is gone: it crashed or was killed, and nobody will do it."
+    return text

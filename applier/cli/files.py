@@ -1,0 +1,144 @@
+"""Documents and plans in files: reading what a person names, writing what was made."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from applier.cli.session import Session
+from applier.cli.settings import Settings
+from applier.errors import ApplierError, ConfigurationError, PlanNotFound
+from planner import documents, make_plan, saved
+from planner.documents import Document
+from planner.errors import InvalidInput, InvalidPlan, Mistake
+from planner.model import ActionPlan
+from planner.states import PlanState
+
+STDIN, LAST = "-", "last"
+
+
+class OutOfDate(ApplierError):
+    """A saved plan that must not be used any more."""
+
+
+class NoFileNorPlan(PlanNotFound):
+    """Neither a file nor a plan fits what was asked for."""
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(reference)
+        self.args = (f"there is no file {reference!r}, and {self}",)
+
+
+def is_file(name: str) -> bool:
+    """True for what can be read as a file: also a pipe; never a folder, nor the word ``last``."""
+    if name == LAST:
+        return False
+    return name == STDIN or (os.path.exists(name) and not os.path.isdir(name))
+
+
+def kept(session: Session, name: str) -> ActionPlan:
+    """Load the plan that a person means who might also have meant a file; raises PlanNotFound."""
+    try:
+        return session.plan(name)
+    except PlanNotFound as reason:
+        if reason.candidates:
+            raise
+        raise NoFileNorPlan(name) from reason
+
+
+def opened(name: str) -> Document:
+    """Read a document from a file, or from standard input for ``-``; raises InvalidInput."""
+    if name != STDIN:
+        return documents.read(name)
+    source = "standard input"
+    try:
+        return documents.parse(sys.stdin.buffer.read().decode("utf-8"), source)
+    except UnicodeDecodeError as reason:
+        text = f"not UTF-8 text: {reason.reason} at byte {reason.start}"
+        raise InvalidInput([Mistake(text, place=source)]) from reason
+
+
+def planned(
+    document: Document,
+    settings: Settings,
+    conf: cfg.ConfigOpts,
+    *,
+    planner: str | None = None,
+    check_types: bool = True,
+) -> ActionPlan:
+    """Give the plan that a document makes, or a saved plan as it is.
+
+    ``on_failure`` is kept in a plan that is made. Raises OutOfDate for a saved plan that was
+    changed, InvalidInput for settings that come too late for it.
+    """
+    if saved.is_plan(document):
+        refuse_planning(settings, planner)
+        return _saved(document)
+    plan = make_plan(document, planner, settings.options, conf, check_types=check_types)
+    return replace(plan, on_failure=settings.on_failure or plan.on_failure)
+
+
+def _saved(document: Document) -> ActionPlan:
+    try:
+        return saved.read_plan(document)
+    except InvalidInput as wrong:
+        if all(mistake.path == ("digest",) for mistake in wrong.mistakes):
+            raise OutOfDate(str(wrong)) from wrong
+        raise
+    except InvalidPlan as wrong:
+        place = document.source
+        raise InvalidInput(Mistake(text, place=place) for text in wrong.problems) from wrong
+
+
+def refuse_begun(plan: ActionPlan, document: Document) -> None:
+    """Raise InvalidInput for a saved plan that was started: its states belong to another record."""
+    if plan.state is not PlanState.RECOMMENDED:
+        text = f"the plan is {plan.state}: only {PlanState.RECOMMENDED} plans come into a record"
+        raise InvalidInput([Mistake(text, ("state",))]).located(document.locate)
+
+
+def refuse_planning(settings: Settings, planner: str | None) -> None:
+    """Raise InvalidInput if there is anything that only a plan that is yet to be made can heed."""
+    places = [f"--set {text}" for text in settings.planning]
+    if planner is not None:
+        places.append(f"--planner {planner}")
+    if places:
+        text = "comes too late: this plan is made; make a new one from its document"
+        raise InvalidInput(Mistake(text, place=place) for place in places)
+
+
+def rendered(value: ActionPlan | Mapping[str, Any], form: str) -> str:
+    """Write a plan, or any value, as JSON or YAML."""
+    plain = value.to_dict() if isinstance(value, ActionPlan) else value
+    if form == "json":
+        return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
+    import yaml
+
+    # Through JSON, so that what is shared is written out instead of as anchors.
+    return yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False, allow_unicode=True)
+
+
+def write(path: Path, plan: ActionPlan) -> None:
+    """Write a plan to a file, all of it or nothing, readable by its owner only."""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.parent, prefix=f".{path.name}.", encoding="utf-8", delete=False
+        ) as file:
+            try:
+                file.write(rendered(plan, "json"))
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(file.name, path)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+    except OSError as reason:
+        raise ConfigurationError(f"--out {path} cannot be written: {reason.strerror}") from reason

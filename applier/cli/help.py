@@ -1,0 +1,117 @@
+"""The verbs ``help`` and ``complete``: what there is, and how it is typed."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from typing import Any
+
+from cliff.complete import CompleteCommand
+
+from applier.cli import mistyped
+from applier.cli.verb import USAGE, Verb
+
+#: Verbs by what they are for, in the order in which people meet them.
+GROUPS = {
+    "Plan and apply": ("create", "apply", "start"),
+    "Look": ("list", "show", "graph", "action list", "action show"),
+    "Step in": ("cancel", "action skip", "delete"),
+    "What there is": (
+        "planner list",
+        "planner show",
+        "action type list",
+        "action type show",
+        "schema",
+    ),
+    "Set up": (
+        "config show",
+        "simulator show",
+        "simulator reset",
+        "db upgrade",
+        "complete",
+        "help",
+    ),
+}
+
+EXAMPLES = """\
+Options, before or after the verb:
+  --config-file FILE   read this configuration instead of the user's or
+                       /etc/watcher/watcher.conf; of several, later ones win
+  --log-file FILE      write what the program logs to a file
+  -v, -vv              log to the terminal; -vv: everything
+  --debug              show where in the program an error comes from
+  --version, -h
+
+Examples:
+  actionplan create maintenance.yaml            make a plan, show it, keep it
+  actionplan apply last                         show it again, ask, run it
+  actionplan apply maintenance.yaml --yes       all in one, without a question
+  actionplan graph last -f mermaid              draw it
+
+'actionplan help VERB' explains a verb, with examples.
+Exit codes: 0 done, 1 refused, 2 usage, 3 the plan FAILED, 4 out of date, 5 PAUSED, CANCELLED or
+in doubt.
+"""
+
+
+class Help(Verb):
+    """Explain a verb, with examples, or list all verbs"""
+
+    EXAMPLES = ("help", "help create", "help action")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take the words of a verb; more of them, as a command line may have, do no harm."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "words", metavar="VERB", nargs=argparse.REMAINDER, help="what to explain"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Print the help of the program, of a verb, or of the verbs that begin alike."""
+        words = [word for word in parsed_args.words if word != "--"]
+        if not words:
+            self.app.stdout.write(program_help(self.app))
+            return 0
+        verbs = self.app.command_manager
+        try:
+            verb, name, _ = verbs.find_command(words)
+        except ValueError:
+            begun = [name for name, _ in verbs if name.startswith(f"{words[0]} ")]
+            if begun and len(words) == 1:
+                self.app.stdout.write("".join(_line(self.app, name) for name in begun))
+                return 0
+            self.app.stderr.write(mistyped.unknown(words, [name for name, _ in verbs]))
+            return USAGE
+        command = verb(self.app, self.app_args, cmd_name=name)
+        self.app.stdout.write(command.get_parser(f"actionplan {name}").format_help())
+        return 0
+
+
+class Complete(CompleteCommand, Verb):
+    """Print what makes bash complete verbs and options"""
+
+    EXAMPLES = ("complete > ~/.local/share/bash-completion/completions/actionplan",)
+
+
+def program_help(app: Any) -> str:
+    """Give the help of the program: every verb with its first sentence, by group."""
+    lines = ["usage: actionplan VERB ...\n\n", f"{app.parser.description}\n"]
+    listed = {name for names in GROUPS.values() for name in names}
+    more = {"More": tuple(name for name, _ in app.command_manager if name not in listed)}
+    for title, names in {**GROUPS, **(more if more["More"] else {})}.items():
+        lines += [f"\n{title}:\n", *(_line(app, name) for name in names)]
+    return "".join([*lines, "\n", EXAMPLES])
+
+
+def _line(app: Any, name: str) -> str:
+    """Give the first sentence of a verb; one that cannot be loaded must not hide the others."""
+    entry = app.command_manager.commands.get(name)
+    if entry is None:
+        return ""
+    try:
+        verb = entry.load()
+    except (ImportError, AttributeError) as reason:
+        return f"  {name:<18} cannot be loaded: {reason}\n"
+    sentence = (inspect.getdoc(verb) or "").partition("\n")[0].rstrip(".")
+    return f"  {name:<18} {sentence}\n"

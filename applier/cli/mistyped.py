@@ -1,0 +1,96 @@
+"""Answers command lines that begin with no verb."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Iterator, Sequence
+
+#: Options that stand before the verb, and those of them that take a value.
+VALUED = ("--config-file", "--log-file")
+#: Share of letters in common from which words are taken for a slip of the hand: where nothing
+#: better is known, and before all else.
+_ALIKE, _VERY_ALIKE = 0.7, 0.9
+GLOBAL = (*VALUED, "-v", "--verbose", "--debug", "--version")
+
+
+def unknown(argv: Sequence[str], verbs: Sequence[str]) -> str:
+    """Say what would have been right.
+
+    >>> VERBS = ["apply", "list", "action list", "action show"]
+    >>> print(unknown(["action", "lst", "last"], VERBS), end="")
+    actionplan: no verb 'action lst'; did you mean: actionplan action list last
+    >>> print(unknown(["action"], VERBS), end="")
+    actionplan: no verb 'action'; with 'action' begin: action list, action show
+    >>> print(unknown(["action", "type"], ["action list", "action type list"]), end="")
+    actionplan: no verb 'action type'; with 'action type' begin: action type list
+    >>> print(unknown(["aply", "x"], VERBS), end="")
+    actionplan: no verb 'aply'; did you mean: actionplan apply x
+    >>> print(unknown(["x"], VERBS), end="")
+    actionplan: no verb 'x'; all verbs: actionplan --help
+    """
+    words = _split_global(argv)[1] or list(argv)
+    kind = "option" if words[0].startswith("-") else "verb"
+    for length in (2, 1):
+        beginning = " ".join(words[:length])
+        begun = [verb for verb in verbs if verb.startswith(f"{beginning} ")]
+        if begun:
+            break
+    whole = begun and len(words) <= length
+    better = _nearest(argv, verbs, _VERY_ALIKE) or reordered(argv, verbs)
+    if better is None and not whole:
+        better = _nearest(argv, verbs, _ALIKE)
+    if better:
+        said, text = " ".join(words[:2] if begun else words[:1]), f"did you mean: {better}"
+    elif begun:
+        said, text = beginning, f"with {beginning!r} begin: {', '.join(begun)}"
+    else:
+        said, text = words[0], "all verbs: actionplan --help"
+    return f"actionplan: no {kind} {said!r}; {text}\n"
+
+
+def _nearest(argv: Sequence[str], verbs: Sequence[str], alike: float) -> str | None:
+    """Give the command line with its first words replaced by the verb that is most like them."""
+    first, words = _split_global(argv)
+
+    def likeness(verb: str) -> float:
+        said = " ".join(words[: len(verb.split())])
+        return difflib.SequenceMatcher(None, said, verb).ratio()
+
+    best = max(verbs, key=likeness, default="")
+    if not best or likeness(best) < alike:
+        return None
+    rest = words[len(best.split()) :]
+    return f"actionplan {shlex.join([*first, *best.split(), *rest])}"
+
+
+def reordered(argv: Sequence[str], verbs: Sequence[str]) -> str | None:
+    """Give the command line with global options first and the verb next, if that changes it.
+
+    >>> reordered(["web.yaml", "create"], ["create", "action list"])
+    'actionplan create web.yaml'
+    >>> reordered(["last", "list", "--config-file", "x.conf", "action"], ["list", "action list"])
+    'actionplan --config-file x.conf action list last'
+    """
+    first, rest = _split_global(argv)
+    for verb in sorted(verbs, key=lambda v: -len(v.split())):
+        if set(verb.split()) <= set(rest):
+            for word in verb.split():
+                rest.remove(word)
+            better = [*first, *verb.split(), *rest]
+            return None if better == list(argv) else f"actionplan {shlex.join(better)}"
+    return None
+
+
+def _split_global(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    first: list[str] = []
+    rest: list[str] = []
+    words: Iterator[str] = iter(argv)
+    for word in words:
+        if word.partition("=")[0] in GLOBAL:
+            first.append(word)
+            if word in VALUED:
+                first += [w for w in [next(words, None)] if w is not None]
+        else:
+            rest.append(word)
+    return first, rest

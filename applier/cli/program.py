@@ -1,0 +1,146 @@
+"""The command line as a whole: global options, help by group, and how a refusal is told."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import re
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+from cliff.app import App
+from cliff.commandmanager import CommandManager
+from stevedore import NamedExtensionManager
+
+from applier.cli import mistyped
+from applier.cli.help import Complete, Help
+from applier.cli.session import Session
+from applier.cli.verb import OUT_OF_DATE, REFUSED, USAGE, VerbParser
+
+DESCRIPTION = "Turns what should change into a plan that can be read, and applies it."
+
+
+_UNUSABLE = (
+    r"Value for option (?P<option>\S+) from LocationInfo\(.*detail='(?P<file>.*)'\) "
+    r"is not valid: (?P<why>.*)"
+)
+
+
+class Verbs(CommandManager):
+    """The verbs that are installed; one is loaded when somebody asks for it."""
+
+    def load_commands(self, namespace: str) -> None:
+        """Note the names and where they are found. cliff itself would load all of them here."""
+        self.group_list.append(namespace)
+        found: NamedExtensionManager[Any] = NamedExtensionManager(
+            namespace, names=[], on_missing_entrypoints_callback=None
+        )
+        for entry in found.list_entry_points():
+            self.commands[entry.name.replace("_", " ")] = entry
+
+
+class Program(App):
+    """``actionplan``: its options, its session, and what is answered when a verb refuses."""
+
+    NAME = "actionplan"
+
+    def __init__(self, **streams: Any) -> None:
+        super().__init__(
+            description=DESCRIPTION,
+            version=version("actionplan"),
+            command_manager=Verbs("actionplan.cli"),
+            **streams,
+        )
+        self.command_manager.add_command("help", Help)
+        self.command_manager.add_command("complete", Complete)
+        self.session = Session()
+
+    def build_option_parser(self, description: Any, version: Any, _: Any = None) -> VerbParser:
+        """Make the parser of the options that all verbs share; they may stand anywhere."""
+        parser = VerbParser(
+            prog="actionplan", description=description, add_help=False, allow_abbrev=False
+        )
+        parser.add_argument("--version", action="version", version=f"actionplan {version}")
+        parser.add_argument("--config-file", action="append", default=[])
+        parser.add_argument("-v", "--verbose", action="count", default=0)
+        parser.add_argument("--log-file", default=None)
+        parser.add_argument("--debug", action="store_true")
+        parser.add_argument("-h", "--help", action="store_true", dest="deferred_help")
+        return parser
+
+    def configure_logging(self) -> None:
+        """Send what libraries log to where it was asked for: not to the terminal by default."""
+        level = logging.DEBUG if self.options.verbose > 1 else logging.INFO
+        root = logging.getLogger()
+        handler: logging.Handler = logging.NullHandler()
+        if self.options.log_file:
+            handler = logging.FileHandler(self.options.log_file, encoding="utf-8")
+        elif self.options.verbose or self.options.debug:
+            handler = logging.StreamHandler(self.stderr)
+        else:
+            level = logging.CRITICAL
+        handler.setFormatter(logging.Formatter(self.LOG_FILE_MESSAGE_FORMAT))
+        root.addHandler(handler)
+        root.setLevel(level)
+
+    def run(self, argv: Sequence[str]) -> int:
+        """Run one command line; without a verb, print help. Returns the exit code."""
+        self.options, words = self.parser.parse_known_args(list(argv))
+        try:
+            self.configure_logging()
+        except OSError as reason:
+            text = f"--log-file {self.options.log_file} cannot be written: {reason.strerror}"
+            self.stderr.write(f"Refused: {text}\n")
+            return REFUSED
+        self.session = Session(self.options.config_file)
+        if self.options.deferred_help or not words:
+            words.insert(0, "help")
+        return self.run_subcommand(words, argv)
+
+    def run_subcommand(self, argv: Sequence[str], whole: Sequence[str] = ()) -> int:
+        """Run one verb; a word that is none is answered with the right command line."""
+        try:
+            verb, name, words = self.command_manager.find_command(list(argv))
+        except ValueError:
+            names = [name for name, _ in self.command_manager]
+            self.stderr.write(mistyped.unknown(whole or argv, names))
+            return USAGE
+        command = verb(self, self.options, cmd_name=name)
+        arguments = command.get_parser(f"actionplan {name}").parse_args(words)
+        return self._run_verb(command, arguments)
+
+    def _run_verb(self, command: Any, arguments: argparse.Namespace) -> int:
+        from oslo_config import cfg
+
+        from applier.cli.files import OutOfDate
+        from applier.errors import ApplierError
+        from planner.errors import PlannerError
+
+        try:
+            return int(command.run(arguments))
+        except (PlannerError, ApplierError, cfg.Error) as reason:
+            if self.options.debug:
+                traceback.print_exc(file=self.stderr)
+            self.stdout.flush()
+            self.stderr.write(refusal(reason))
+            return OUT_OF_DATE if isinstance(reason, OutOfDate) else REFUSED
+
+
+def refusal(reason: Exception) -> str:
+    """Say what was refused: each mistake on a line of its own.
+
+    >>> from planner.errors import InvalidInput, Mistake
+    >>> print(refusal(InvalidInput([Mistake("no such flavor", place="a.yaml:7")])), end="")
+    Refused: a.yaml:7: no such flavor
+    """
+    # The sentence of oslo.config has the name of a Python class in its middle.
+    told = re.fullmatch(_UNUSABLE, str(reason), re.DOTALL)
+    if told:
+        return f"Refused: {told['file']}: option {told['option']}: {told['why']}\n"
+    mistakes: Sequence[object] = getattr(reason, "mistakes", ())
+    if len(mistakes) > 1:
+        lines = "".join(f"  {mistake}\n" for mistake in mistakes)
+        return f"Refused, {len(mistakes)} mistakes:\n{lines}"
+    return f"Refused: {' '.join(str(reason).split())}\n"

@@ -1,0 +1,115 @@
+"""How far a plan has come while it runs, as one live block on a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TextIO
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from applier.cli.reporters.plan_table import console
+from applier.cli.reporters.words import STYLES, duration, minutes, one_line, result, what
+from applier.contracts import Report
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import OPEN, ActionState, PlanState
+
+#: How many rows there may be of what runs, and of what went wrong.
+_MOST_RUNNING, _MOST_BAD = 12, 5
+
+
+class Block:
+    """Keeps one block up to date: a bar, what went wrong, what runs, what was asked for."""
+
+    def __init__(
+        self, plan: ActionPlan, stream: TextIO, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
+        self._ended = Counter(result(a) for a in self._actions.values() if a.state not in OPEN)
+        # Replaced, never changed: the block is drawn in a thread of its own.
+        self._running: dict[str, float] = {}
+        self._bad: list[tuple[Action, Report]] = []
+        self._state = self._told = ""
+        self._clock, self._began = clock, clock()
+        self._live = Live(
+            console=console(stream),
+            get_renderable=self.render,
+            refresh_per_second=4,
+            transient=True,
+        )
+
+    def __enter__(self) -> Block:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def on_reports(self, reports: Iterable[Report]) -> None:
+        """Take in what was committed; the block is drawn by its own clock."""
+        for report in reports:
+            action = self._actions.get(report.uuid)
+            if action is None:
+                continue
+            if report.state is ActionState.ONGOING:
+                self._running = {**self._running, report.uuid: self._clock()}
+                continue
+            self._running = {u: t for u, t in self._running.items() if u != report.uuid}
+            self._ended = self._ended + Counter([_column(report)])
+            if report.state in (ActionState.FAILED, ActionState.UNKNOWN):
+                self._bad = [*self._bad, (action, report)]
+
+    def on_plan(self, state: PlanState, message: str | None) -> None:
+        """Take in that the plan changed its state."""
+        news = f"plan {state}{f': {one_line(message)}' if message else ''}"
+        self._state = "" if state is PlanState.ONGOING else news
+
+    def tell(self, text: str) -> None:
+        """Show below the block what a signal brought about."""
+        self._told = text
+
+    def render(self) -> RenderableType:
+        """Draw the block as things stand."""
+        running, ended = self._running, self._ended
+        rows = Table.grid(padding=(0, 1), pad_edge=False)
+        rows.add_column(no_wrap=True, min_width=len("  running"))
+        rows.add_column(overflow="ellipsis", no_wrap=True)
+        for action, report in self._bad[-_MOST_BAD:]:
+            why = one_line(report.message or "")
+            rows.add_row(
+                Text(f"  {report.state}", STYLES[report.state]),
+                Text(f"{one_line(action.label)}: {why}"),
+            )
+        for uuid, since in list(running.items())[:_MOST_RUNNING]:
+            rows.add_row(Text("  running", "bold"), Text(self._progress(uuid, since)))
+        if len(running) > _MOST_RUNNING:
+            rows.add_row("", Text(f"and {len(running) - _MOST_RUNNING} more"))
+        told = [Text(f"  {t}", "yellow") for t in (self._told or self._state,) if t]
+        return Group(self._head(sum(ended.values()), len(running), ended), rows, *told)
+
+    def _head(self, ended: int, running: int, columns: Counter[str]) -> RenderableType:
+        total = len(self._actions)
+        words = [f"{ended}/{total} ended", f"running {running}"]
+        words += [f"{word} {number}" for word, number in columns.items() if number]
+        words.append(f"elapsed {minutes(self._clock() - self._began).strip()}")
+        head = Table.grid(padding=(0, 1), pad_edge=False)
+        head.add_column(width=20)
+        head.add_column(overflow="fold")
+        head.add_row(
+            ProgressBar(total=max(total, 1), completed=ended, width=20), Text("  ".join(words))
+        )
+        return head
+
+    def _progress(self, uuid: str, since: float) -> str:
+        action = self._actions[uuid]
+        of = f" of ~{duration(action.estimate_s)}" if action.estimate_s else ""
+        return f"{duration(int(self._clock() - since))}{of}  {what(action)}"
+
+
+def _column(report: Report) -> str:
+    return result(Action(uuid="", action_type="", state=report.state, outcome=report.outcome))

@@ -1,0 +1,67 @@
+"""How far a plan has come while it runs, as plain lines: for pipes, files and simple terminals."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import TextIO
+
+from applier.cli.reporters.words import minutes, one_line, what
+from applier.contracts import Report
+from planner.model import JOIN, ActionPlan
+from planner.states import OPEN, ActionState, PlanState
+
+
+class Lines:
+    """Writes a line for each start and each end, with the time since the beginning."""
+
+    def __init__(
+        self, plan: ActionPlan, stream: TextIO, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
+        self._total = len(self._actions)
+        self._ended = sum(a.state not in OPEN for a in self._actions.values())
+        self._stream, self._clock, self._began = stream, clock, clock()
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.flush()
+
+    def on_reports(self, reports: Iterable[Report]) -> None:
+        """Write what was committed."""
+        for report in reports:
+            action = self._actions.get(report.uuid)
+            if action is None:
+                continue
+            at = minutes(self._clock() - self._began)
+            if report.state is ActionState.ONGOING:
+                self._write(f"{at}  start      {what(action)}")
+                continue
+            self._ended += 1
+            outcome = f" ({report.outcome})" if report.outcome else ""
+            why = f": {one_line(report.message)}" if report.message else ""
+            done = f"[{self._ended}/{self._total}]"
+            self._write(f"{at}  {report.state}{outcome} {done} {one_line(action.label)}{why}")
+        self._stream.flush()
+
+    def on_plan(self, state: PlanState, message: str | None) -> None:
+        """Write that the plan changed its state."""
+        at = minutes(self._clock() - self._began)
+        self._write(f"{at}  plan {state}{f': {one_line(message)}' if message else ''}")
+        self._stream.flush()
+
+    def tell(self, text: str) -> None:
+        """Write beside the lines what a signal brought about.
+
+        Past the stream's buffer, which may be in use where the signal came in.
+        """
+        try:
+            os.write(2, f"{text}\n".encode())
+        except OSError:
+            return
+
+    def _write(self, line: str) -> None:
+        self._stream.write(f"{line}\n")

@@ -1,0 +1,236 @@
+"""For authors of planners: a fixed world to plan in, cases as data, and what every planner keeps.
+
+A case is a document with what is expected of it, as YAML or a mapping::
+
+    title: the second resize waits for the first
+    options: {weights: {sleep: 70, resize: 50}}
+    actions: [sleep-1, resize-1, resize-2]       # in short: the type is the name without its number
+    parents: {resize-1: [sleep-1], resize-2: [resize-1]}         # who is not named has none
+
+Instead of ``parents``, ``error`` says what the refusal has to contain. ``needs``, ``warnings``,
+``order``, ``state`` and ``plan_limits`` are compared where a case has them. Check it with
+:func:`check_case`, and any documents with :func:`check_planner`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from planner import options as planning_options
+from planner.contract import ActionType, Planner, Surroundings
+from planner.errors import InvalidInput, PlannerError
+from planner.graph import validate
+from planner.model import JOIN, Action, ActionPlan, Touch
+from planner.planning import ParameterCheck, plan_with
+from planner.registry import ActionTypes
+
+#: The time at which every test plans.
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+#: Fields of a case that are no part of its document.
+EXPECTED = ("parents", "needs", "warnings", "state", "plan_limits", "order", "error")
+
+
+def action_type(
+    name: str,
+    *,
+    touches: Sequence[Touch] = (),
+    schema: Mapping[str, Any] | None = None,
+    estimate_s: float | None = None,
+) -> type[ActionType]:
+    """Make an action type that touches the same whatever its parameters.
+
+    >>> action_type("drain", touches=[Touch("node:c1")]).touches({})
+    (Touch(resource='node:c1', effect=<Effect.USES: 'uses'>),)
+    """
+    said: dict[str, Any] = {
+        "TYPE": name,
+        "SCHEMA": schema or {"type": "object"},
+        "touches": classmethod(lambda _, __: tuple(touches)),
+        "estimate": classmethod(lambda _, __: estimate_s),
+        "describe": classmethod(lambda cls, _: cls.TYPE),
+    }
+    return type(name, (), said)
+
+
+def surroundings(*types: type[ActionType], check_types: bool = True) -> Surroundings:
+    """Give surroundings with a clock that stands and ids that count.
+
+    ``types`` are known beside those that are installed, and win over them.
+    """
+    known = ChainMap[str, type[ActionType]]({t.TYPE: t for t in types}, ActionTypes())  # type: ignore[arg-type]
+    numbers = count(1)
+    return Surroundings(
+        now=lambda: NOW,
+        new_id=lambda: f"00000000-0000-4000-8000-{next(numbers):012x}",
+        action_type=known.__getitem__,
+        check=ParameterCheck(known),
+        check_types=check_types,
+    )
+
+
+def options(planner: type[Planner[Any]], **values: Any) -> Any:
+    """Give a planner's options: its defaults, and ``values`` over them; raises InvalidInput."""
+    wrong: list[Any] = []
+    layer = planning_options.Layer(values, lambda name: f"option {name}")
+    found = planning_options.resolve(planner, [layer], wrong)
+    if wrong:
+        raise InvalidInput(wrong)
+    return found
+
+
+def plan(
+    planner: type[Planner[Any]],
+    document: Mapping[str, Any],
+    *types: type[ActionType],
+    check_types: bool = True,
+) -> ActionPlan:
+    """Plan as :func:`planner.make_plan` does, in fixed surroundings, with no entry point."""
+    conf = planning_options.configuration(None)
+    around = surroundings(*types, check_types=check_types)
+    return plan_with(planner, document, {}, conf, around)
+
+
+def edges(plan: ActionPlan) -> dict[str, list[str]]:
+    """Give the names of each action's parents, in their order."""
+    return _names(plan, "parents")
+
+
+def needs(plan: ActionPlan) -> dict[str, list[str]]:
+    """Give the names of what each action needs, in its order."""
+    return _names(plan, "needs")
+
+
+def _names(plan: ActionPlan, field: str) -> dict[str, list[str]]:
+    label = {action.uuid: action.label for action in plan.actions}
+    return {a.label: [label[u] for u in getattr(a, field)] for a in plan.actions}
+
+
+def check_case(
+    planner: type[Planner[Any]], case: Mapping[str, Any], *types: type[ActionType]
+) -> None:
+    """Plan a case and compare; raises AssertionError with the edges that differ.
+
+    Types and parameters are checked only where the case says ``check_types: true``.
+    """
+    document = {k: v for k, v in case.items() if k not in (*EXPECTED, "title", "check_types")}
+    if "actions" in document:
+        document["actions"] = [_whole(action) for action in document["actions"]]
+    try:
+        made = plan(planner, document, *types, check_types=case.get("check_types", False))
+    except PlannerError as refused:
+        expected = _texts(case["error"]) if "error" in case else None
+        if expected is None or not all(text in str(refused) for text in expected):
+            wanted = "a plan" if expected is None else f"a refusal with {expected}"
+            raise AssertionError(f"expected {wanted}, got: {refused}") from refused
+        return
+    if "error" in case:
+        raise AssertionError(f"expected a refusal with {case['error']!r}, got {edges(made)}")
+    wrong = list(_differences(case, made))
+    if wrong:
+        raise AssertionError("\n".join([f"{case.get('title', 'case')}:", *wrong]))
+
+
+def _whole(action: Any) -> Any:
+    if not isinstance(action, str):
+        return action
+    return {"name": action, "action_type": action.rpartition("-")[0] or action}
+
+
+def _texts(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _differences(case: Mapping[str, Any], plan: ActionPlan) -> Iterator[str]:
+    for field in ("parents", "needs"):
+        if field in case:
+            yield from _differing_edges(field, case[field] or {}, _names(plan, field))
+    found = {
+        "state": str(plan.state),
+        "plan_limits": dict(plan.limits),
+        "order": [action.label for action in plan.actions],
+    }
+    for field, value in found.items():
+        if field in case and case[field] != value:
+            yield f"  {field}: expected {case[field]}, got {value}"
+    if "warnings" in case:
+        yield from _differing_warnings(case["warnings"] or [], plan.warnings)
+
+
+def _differing_edges(
+    field: str, expected: Mapping[str, Sequence[str]], found: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    for name in dict.fromkeys([*found, *expected]):
+        if name not in found:
+            yield f"  {field}: there is no {name} in the plan"
+            continue
+        wanted, got = expected.get(name, []), found[name]
+        yield from (f"  {field}: - {a} -> {name} is missing" for a in wanted if a not in got)
+        yield from (f"  {field}: + {a} -> {name} is too much" for a in got if a not in wanted)
+        if sorted(wanted) == sorted(got) and list(wanted) != list(got):
+            yield f"  {field}: of {name} in the order {list(got)}, expected {list(wanted)}"
+
+
+def _differing_warnings(expected: Sequence[Any], warnings: Iterable[str]) -> Iterator[str]:
+    """Compare one by one; that types or parameters were not checked is no matter here."""
+    found = [text for text in warnings if not text.endswith("not checked")]
+    if len(found) != len(expected) or not all(
+        text in warning
+        for wanted, warning in zip(expected, found, strict=True)
+        for text in _texts(wanted)
+    ):
+        yield f"  warnings: expected {list(expected)}, got {found}"
+
+
+def check_planner(
+    planner: type[Planner[Any]],
+    documents: Iterable[Mapping[str, Any]],
+    *types: type[ActionType],
+    check_types: bool = True,
+) -> None:
+    """Check what holds for every planner; raises AssertionError naming what does not.
+
+    The same document gives the same plan; its links make a graph, in whose order the actions stand;
+    each proposed action is in it exactly once; it comes back from JSON as it was.
+    """
+    for document in documents:
+        before = json.dumps(document)
+        first, second = (plan(planner, document, *types, check_types=check_types) for _ in range(2))
+        text = json.dumps(first.to_dict())
+        _require(text == json.dumps(second.to_dict()), "planned twice, it is not the same plan")
+        _require(before == json.dumps(document), "planning changed the document")
+        validate(first.actions)
+        _require(_in_order(first.actions), "the actions do not stand in schedule order")
+        _require(_complete(first, document), "proposed actions are missing or stand twice")
+        back = ActionPlan.from_dict(json.loads(text))
+        _require(back == first, "it does not come back from JSON as it was")
+        _require(back.digest == first.digest, "read back, it has another digest")
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise AssertionError(otherwise)
+
+
+def _in_order(actions: Iterable[Action]) -> bool:
+    seen: set[str] = set()
+    for action in actions:
+        if not seen.issuperset(action.before()):
+            return False
+        seen.add(action.uuid)
+    return True
+
+
+def _complete(plan: ActionPlan, document: Mapping[str, Any]) -> bool:
+    """Say whether a solution's actions are all there; other kinds propose none."""
+    proposed = document.get("actions")
+    if not isinstance(proposed, list):
+        return True
+    types = sorted(action["action_type"] for action in proposed)
+    names = {action["name"] for action in proposed if action.get("name")}
+    made = [action for action in plan.actions if action.action_type != JOIN]
+    return types == sorted(a.action_type for a in made) and names <= {a.name for a in made}

@@ -1,0 +1,117 @@
+"""YAML as people mean it: the scalars of YAML 1.2, keys that are text, each key once.
+
+``off``, ``no`` and dates are text; ``true`` and ``false`` are the only booleans.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable
+from typing import Any
+
+import yaml
+
+_TAG = "tag:yaml.org,2002:"
+_MERGE = f"{_TAG}merge"
+#: How many lists and mappings may stand inside each other.
+DEEPEST = 200
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def load(text: str) -> Any:
+    """Read one document: text, numbers, booleans, null, lists, mappings.
+
+    Raises yaml.YAMLError, for most mistakes a MarkedYAMLError that knows the line.
+    """
+    _require_shallow(text)
+    return yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a safe loader
+
+
+def compose(text: str) -> yaml.Node | None:
+    """Read one document as nodes that know their lines; raises yaml.YAMLError."""
+    _require_shallow(text)
+    return yaml.compose(text, Loader=_Loader)
+
+
+def _require_shallow(text: str) -> None:
+    """Raise for lists and mappings too deep inside each other: libyaml would end the process."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                raise _wrong(f"more than {DEEPEST} lists and mappings inside each other", event)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+class _Loader(_SafeLoader):  # type: ignore[misc]
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+    # What JSON has, and no more: no sets, bytes or dates, even where a tag asks for them.
+    yaml_constructors = {
+        tag: constructor
+        for tag, constructor in _SafeLoader.yaml_constructors.items()
+        if tag is None or tag.removeprefix(_TAG) in ("null", "bool", "str", "seq", "map")
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """Build a mapping with text as keys; refuses a key that stands twice."""
+        own: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise _wrong("a key is a list or mapping", key)
+            if key.tag == _MERGE:
+                continue
+            if key.value in own:
+                raise _wrong(f"the key {key.value!r} stands twice", key)
+            own.add(key.value)
+        self.flatten_mapping(node)
+        # What a merge brings stands first, the weakest of several first of all: the last wins.
+        value: dict[Hashable, Any] = {}
+        for key, item in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise _wrong("a key is a list or mapping", key)
+            value[key.value] = self.construct_object(item, deep=deep)
+        return value
+
+
+for _kind, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("null", r"~|null|Null|NULL|", "~nN\0"),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("merge", r"<<", "<"),
+):
+    _Loader.add_implicit_resolver(
+        _TAG + _kind,
+        re.compile(rf"^(?:{_pattern})$"),
+        ["" if c == "\0" else c for c in _first],
+    )
+
+
+def _whole_number(loader: Any, node: yaml.ScalarNode) -> int:
+    text = loader.construct_scalar(node)
+    try:
+        return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+    except ValueError as reason:
+        raise _wrong(f"{text[:40]!r} is not a whole number that is read here", node) from reason
+
+
+def _number(loader: Any, node: yaml.ScalarNode) -> float:
+    text = loader.construct_scalar(node)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise _wrong(f"{text[:40]!r} is not a finite number", node)
+    return value
+
+
+def _wrong(text: str, node: Any) -> yaml.constructor.ConstructorError:
+    return yaml.constructor.ConstructorError(None, None, text, node.start_mark)
+
+
+_Loader.add_constructor(f"{_TAG}int", _whole_number)
+_Loader.add_constructor(f"{_TAG}float", _number)

@@ -1,0 +1,342 @@
+"""The program as a person starts it: in processes of its own, with a home and a record of its own.
+
+Whatever waits here waits for an event (a line, a state on record), and gives up after a while.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import io
+import logging
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import yaml
+
+from applier.cli.main import main
+from applier.contracts import Claimant
+from applier.storage.sql import SqlStore
+from planner.model import ActionPlan
+from planner.states import ActionState, PlanState
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(sys.executable).with_name("actionplan")
+EXAMPLE = ROOT / "etc" / "examples" / "host-maintenance.yaml"
+#: How long anything may take before it counts as never.
+PATIENCE_S = 30.0
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class CommandLine:
+    """Runs ``actionplan`` in a scratch folder; nothing of this machine's user is seen.
+
+    Calling it runs a command to its end.
+    """
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self.folder = folder
+        self.configuration = folder / "config" / "actionplan" / "watcher.conf"
+        self.record = folder / "state" / "actionplan" / "actionplan.sqlite"
+        self.simulator = folder / "state" / "actionplan" / "simulator.json"
+        self.environment = {
+            "HOME": str(folder),
+            "XDG_STATE_HOME": str(folder / "state"),
+            "XDG_CONFIG_HOME": str(folder / "config"),
+            "XDG_CACHE_HOME": str(cache),
+            "PATH": os.environ.get("PATH", os.defpath),
+            "LANG": "C.UTF-8",
+            "LOGNAME": "operator",
+            "COLUMNS": "100",
+            "TERM": "xterm-256color",
+            # Warnings of our own are errors; what libraries deprecate among each other is theirs.
+            "PYTHONWARNINGS": "error,ignore::DeprecationWarning",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        self.configure(actionplan={"simulator_speed": 1000})
+
+    def configure(self, **sections: Mapping[str, Any]) -> None:
+        """Write the user's watcher.conf; in the name of a section ``__`` stands for a dot."""
+        self.configuration.parent.mkdir(parents=True, exist_ok=True)
+        lines = []
+        for section, options in sections.items():
+            lines.append(f"[{section.replace('__', '.')}]")
+            lines += [f"{key} = {value}" for key, value in options.items()]
+        self.configuration.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+    def document(self, file: str, /, *actions: Mapping[str, Any], **fields: Any) -> str:
+        """Write a solution; gives its file name."""
+        value = {**fields, "actions": [dict(action) for action in actions]}
+        text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+        (self.folder / file).write_text(text, encoding="utf-8")
+        return file
+
+    def __call__(self, *words: str, stdin: str | bytes = b"", **environment: str) -> Ended:
+        """Run a command without a terminal."""
+        ended = subprocess.run(
+            [PROGRAM, *words],
+            cwd=self.folder,
+            env={**self.environment, **environment},
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+    def inside(self, *words: str, stdin: str | bytes = b"") -> Ended:
+        """Run a command in this process, which is quicker; streams are text in memory."""
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        root = logging.getLogger()
+        level, handlers, hook = root.level, list(root.handlers), sys.excepthook
+        thread_hook, given = threading.excepthook, sys.stdin
+        out, err = io.StringIO(), io.StringIO()
+        sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
+        try:
+            with (
+                mock.patch.dict(os.environ, self.environment, clear=True),
+                contextlib.chdir(self.folder),
+                contextlib.redirect_stdout(out),
+                contextlib.redirect_stderr(err),
+            ):
+                code = main(words)
+        finally:
+            sys.stdin, sys.excepthook, threading.excepthook = given, hook, thread_hook
+            root.setLevel(level)
+            root.handlers[:] = handlers
+        return Ended(code, out.getvalue(), err.getvalue())
+
+    def good(self, *words: str, stdin: str | bytes = b"") -> str:
+        """Do something that must succeed, to prepare or to look; gives what is printed."""
+        ended = self.inside(*words, stdin=stdin)
+        assert ended.code == 0, ended
+        return ended.out
+
+    def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
+        """Start a command whose output is a pipe."""
+        return subprocess.Popen(
+            [PROGRAM, *words],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+
+    def on_terminal(self, *words: str, columns: int = 100) -> Terminal:
+        """Start a command on a terminal of its own."""
+        return Terminal(self, words, columns)
+
+    def plans(self) -> list[ActionPlan]:
+        """Read every plan on record, saved last first; without a record there are none."""
+        if not self.record.exists():
+            return []
+        store = SqlStore(f"sqlite:///{self.record}")
+        try:
+            return [store.load_plan(plan.uuid) for plan in store.list_plans()]
+        finally:
+            store.close()
+
+    def claimant(self) -> Claimant:
+        """Read who runs the one plan."""
+        store = SqlStore(f"sqlite:///{self.record}")
+        try:
+            claimant = store.claimant(self.plan().uuid)
+        finally:
+            store.close()
+        assert claimant is not None
+        return claimant
+
+    def plan(self) -> ActionPlan:
+        """Read the one plan on record."""
+        (plan,) = self.plans()
+        return plan
+
+    def wait_for(self, state: PlanState | None = None, **actions: ActionState) -> ActionPlan:
+        """Wait until the one plan, and its actions by name, are in these states; gives the plan."""
+
+        def found() -> ActionPlan | None:
+            (plan, *_) = self.plans() or [None]
+            if plan is None or state not in (None, plan.state):
+                return None
+            states = {action.name: action.state for action in plan.actions}
+            return plan if actions.items() <= states.items() else None
+
+        try:
+            return wait_until(found)
+        except AssertionError as never:
+            known = [
+                (p.state, [(a.name, a.state, a.status_message) for a in p.actions])
+                for p in self.plans()
+            ]
+            raise AssertionError(f"wanted {state} {actions}, found {known}") from never
+
+
+class Gate:
+    """An action that, once started, runs until it is let go. No clock: it reads from a pipe."""
+
+    def __init__(self, folder: Path, name: str = "gate") -> None:
+        self._pipe = folder / name
+        self._handle: int | None = None
+        os.mkfifo(self._pipe)
+
+    def action(self, name: str) -> dict[str, Any]:
+        """Describe the action."""
+        argv = ["cat", str(self._pipe)]
+        return {"name": name, "action_type": "shell", "input_parameters": {"argv": argv}}
+
+    def wait(self) -> None:
+        """Wait until the action runs: the record says so a moment before its program is there."""
+        wait_until(self._is_read)
+
+    def let_go(self) -> None:
+        """Let the action end."""
+        self.wait()
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _is_read(self) -> bool:
+        if self._handle is None:
+            try:
+                self._handle = os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError as reason:
+                if reason.errno != errno.ENXIO:
+                    raise
+        return self._handle is not None
+
+    def leave_open(self) -> None:
+        """Let the action end at once whenever it starts."""
+        self._pipe.unlink()
+        self._pipe.touch()
+
+
+def wait_until(found: Callable[[], Any]) -> Any:
+    """Ask until there is an answer; gives it. The only place that waits by the clock."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        answer = found()
+        if answer:
+            return answer
+        select.select([], [], [], 0.02)
+    raise AssertionError(f"{found} never came true")
+
+
+class Terminal:
+    """A command on a terminal, as a person sees and types it. A context manager."""
+
+    def __init__(self, line: CommandLine, words: tuple[str, ...], columns: int) -> None:
+        self.seen = ""
+        environment = {k: v for k, v in line.environment.items() if k != "COLUMNS"}
+        self.pid, self._handle = pty.fork()
+        if self.pid == 0:
+            os.chdir(line.folder)
+            os.execve(PROGRAM, ["actionplan", *words], environment)  # noqa: S606
+        size = struct.pack("HHHH", 40, columns, 0, 0)
+        fcntl.ioctl(self._handle, termios.TIOCSWINSZ, size)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        self.hang_up()
+
+    def wait_for(self, text: str) -> str:
+        """Read until a text has appeared; gives all that was seen up to now."""
+        end = time.monotonic() + PATIENCE_S
+        while text not in plain(self.seen):
+            if time.monotonic() > end or not self._read():
+                raise AssertionError(f"{text!r} never appeared in:\n{plain(self.seen)}")
+        return plain(self.seen)
+
+    def type(self, text: str) -> None:
+        """Type; ``\\x03`` is Ctrl-C, ``\\x04`` is Ctrl-D."""
+        os.write(self._handle, text.encode())
+
+    def hang_up(self) -> None:
+        """Take the terminal away."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def end(self) -> int:
+        """Read until the command ends; gives its exit code."""
+        while self._handle >= 0 and self._read():
+            pass
+        _, status = os.waitpid(self.pid, 0)
+        self.pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def _read(self) -> bool:
+        """Take in what there is; False once there will be nothing more."""
+        if not select.select([self._handle], [], [], PATIENCE_S)[0]:
+            return False
+        try:
+            data = os.read(self._handle, 65536)
+        except OSError as reason:
+            if reason.errno != errno.EIO:
+                raise
+            return False
+        self.seen += data.decode(errors="replace")
+        return bool(data)
+
+
+def plain(text: str) -> str:
+    """Take away colours, and give what is drawn over a line a line of its own."""
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+    return drawn.replace("\r\n", "\n").replace("\r", "\n")
+
+
+_SAME = (
+    (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "U" * 36),
+    (r"sha256:[0-9a-f]{64}", "sha256:D"),
+    (r"(?<![\w-])[0-9a-f]{8}(?![\w-])", "U" * 8),
+    (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.\d]*(\+00:00| UTC)?", "TIME"),
+    (r"(?m)^ *\d+:\d\d  ", "  0:00  "),
+    (r"took \d\S*", "took N"),
+    (r"\b\d\.\ds\b", "0.0s"),
+)
+#: Identifiers of the example that stay as they are.
+_KEPT = re.compile(r"6a1f\d{4}-|7b2e\d{4}-")
+
+
+def normalised(text: str) -> str:
+    """Make equal what differs from run to run; columns stay where they are."""
+    for pattern, instead in _SAME:
+        text = re.sub(pattern, lambda m, i=instead: m[0] if _KEPT.match(m[0]) else i, text)
+    return text
+
+
+def check_golden(name: str, text: str) -> None:
+    """Compare with tests/cases/cli/NAME.txt; with ACTIONPLAN_REWRITE=1, write it instead."""
+    path = ROOT / "tests" / "cases" / "cli" / f"{name}.txt"
+    found = normalised(text)
+    if os.environ.get("ACTIONPLAN_REWRITE") == "1":
+        path.write_text(found, encoding="utf-8")
+    assert found == path.read_text(encoding="utf-8"), f"see {path}"

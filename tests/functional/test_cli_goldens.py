@@ -1,0 +1,67 @@
+"""What the verbs print, whole: the files in tests/cases/cli. ACTIONPLAN_REWRITE=1 writes them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from command_line import EXAMPLE, ROOT, CommandLine, check_golden
+
+from planner.states import PlanState
+
+
+def test_create_shows_the_plan(actionplan: CommandLine) -> None:
+    ended = actionplan("create", str(EXAMPLE), "--set", "max_workers=4")
+    check_golden("create", ended.out)
+    check_golden("create_note", ended.err)
+    assert actionplan.plan().state is PlanState.RECOMMENDED
+
+
+def test_apply_shows_the_plan_the_steps_and_the_recap(actionplan: CommandLine) -> None:
+    words = ("apply", str(EXAMPLE), "--yes", "--set", "max_workers=1")
+    check_golden("apply", actionplan(*words).out)
+    check_golden("show", actionplan.good("show", "last"))
+    check_golden("action_list", actionplan.good("action", "list", "last"))
+    check_golden("action_show", actionplan.good("action", "show", "last", "move-db-1"))
+    check_golden("simulator_show", actionplan.good("simulator", "show"))
+    check_golden("list", actionplan.good("list"))
+
+
+def test_a_failure_is_followed_to_what_was_not_run(actionplan: CommandLine) -> None:
+    text = EXAMPLE.read_text(encoding="utf-8")
+    wrong = text.replace("source_node: compute-1, destination_node: compute-3}", "WRONG", 1)
+    wrong = wrong.replace("WRONG", "source_node: compute-1, destination_node: compute-4}")
+    (actionplan.folder / "wrong.yaml").write_text(wrong, encoding="utf-8")
+    ended = actionplan("apply", "wrong.yaml", "--yes", "--set", "max_workers=1")
+    check_golden("apply_failed", ended.out)
+    assert (ended.code, ended.err) == (3, "")
+
+
+def test_a_plan_of_many_waves_is_shown_in_few_lines(actionplan: CommandLine) -> None:
+    actions = ({"name": f"a{i}", "action_type": "nop"} for i in range(100))
+    actionplan.document("many.yaml", *actions, name="many")
+    check_golden("create_many", actionplan.good("create", "many.yaml"))
+
+
+@pytest.mark.parametrize("words", [("--help",), ("help",), ()], ids=["--help", "help", "bare"])
+def test_the_program_explains_itself(actionplan: CommandLine, words: tuple[str, ...]) -> None:
+    check_golden("help", actionplan(*words).out)
+
+
+@pytest.mark.parametrize("name", ["create", "apply", "show", "action_list", "action_show", "help"])
+def test_no_line_is_wider_than_100_columns(name: str) -> None:
+    lines = (ROOT / "tests/cases/cli" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    assert lines
+    assert max(map(len, lines)) <= 100
+
+
+def test_every_format_gives_the_same_plan(actionplan: CommandLine) -> None:
+    actionplan.good("create", str(EXAMPLE), "--out", "plan.json")
+    as_json = json.loads(actionplan.good("show", "last", "-f", "json"))
+    as_yaml = yaml.safe_load(actionplan.good("show", "last", "-f", "yaml"))
+    written = json.loads((actionplan.folder / "plan.json").read_text(encoding="utf-8"))
+    as_yaml["created_at"] = as_json["created_at"]
+    assert as_json == as_yaml
+    assert {**as_json, "updated_at": None} == {**written, "updated_at": None}
+    assert (actionplan.folder / "plan.json").stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,212 @@
+"""``--set`` and watcher.conf: what each bounds, where it goes, and that nothing is ignored."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from command_line import CommandLine, Gate
+
+from planner.states import ActionState, PlanState
+
+
+def most_at_once(output: str) -> int:
+    """Count in the lines of apply how many actions were under way at once, at most."""
+    under_way = most = 0
+    for line in output.splitlines():
+        under_way += "  start      " in line
+        under_way -= "SUCCEEDED (changed) [" in line
+        most = max(most, under_way)
+    return most
+
+
+@pytest.fixture
+def wide(actionplan: CommandLine) -> str:
+    """Give a document with six actions that nothing orders."""
+    sleep = {"action_type": "sleep", "input_parameters": {"duration": 0.05}}
+    actions = ({"name": f"a{i}", **sleep} for i in range(6))
+    return actionplan.document("wide.yaml", *actions, planner="workload_stabilization")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_max_workers_bounds_what_runs_at_once(
+    actionplan: CommandLine, wide: str, workers: int
+) -> None:
+    out = actionplan.good("apply", wide, "--yes", "--set", f"max_workers={workers}")
+    assert f"at most {workers} at once" in out
+    assert most_at_once(out) == workers
+
+
+def test_max_workers_comes_from_the_configuration_too(actionplan: CommandLine, wide: str) -> None:
+    actionplan.configure(watcher_workflow_engines__taskflow={"max_workers": 3})
+    assert most_at_once(actionplan.good("apply", wide, "--yes")) == 3
+
+
+def test_create_says_that_max_workers_is_not_kept(actionplan: CommandLine, wide: str) -> None:
+    ended = actionplan.inside("create", wide, "--set", "max_workers=5", "-f", "json")
+    assert ended.err == (
+        "Note: max_workers=5 is not kept in the plan; give it to apply, or set it in "
+        "[watcher_workflow_engines.taskflow].\n"
+    )
+    assert json.loads(ended.out)["actions"]
+
+
+def test_on_failure_is_kept_in_the_plan_and_cannot_be_turned_round(
+    actionplan: CommandLine,
+) -> None:
+    bad = {"action_type": "shell", "input_parameters": {"argv": ["false"]}}
+    actions = {"options": {"weights": {"shell": 90}, "parallelization": {"shell": 1}}}
+    after = {"name": "after", "action_type": "nop"}
+    actionplan.document("plan.yaml", {"name": "bad", **bad}, after, **actions)
+    actionplan.good("create", "plan.yaml", "--set", "on_failure=continue")
+    assert actionplan.plan().on_failure == "continue"
+    ended = actionplan.inside("apply", "last", "--yes", "--set", "on_failure=skip_descendants")
+    assert ended.code == 1
+    assert "--set on_failure=skip_descendants: plan" in ended.err
+    assert "was made with on_failure=continue; make a new one" in ended.err
+    assert actionplan.inside("apply", "last", "--yes").code == 3
+    actionplan.wait_for(PlanState.FAILED, after=ActionState.SUCCEEDED)
+
+
+@pytest.mark.parametrize(
+    "words", [("--set", "ordering=slots"), ("--planner", "weight"), ("--set", "sleep.weights=3")]
+)
+def test_what_only_planning_heeds_is_refused_for_a_plan_that_is_made(
+    actionplan: CommandLine, wide: str, words: tuple[str, str]
+) -> None:
+    actionplan.good("create", wide)
+    ended = actionplan.inside("apply", "last", "--yes", *words)
+    assert ended.code == 1
+    assert ended.err.startswith(f"Refused: {' '.join(words)}: comes too late: this plan is made")
+    assert actionplan.plan().state is PlanState.RECOMMENDED
+
+
+def test_a_setting_wins_over_document_and_configuration(actionplan: CommandLine) -> None:
+    actionplan.configure(watcher_planners__weight={"parallelization": "nop:2"})
+    actions = ({"name": f"a{i}", "action_type": "nop"} for i in range(6))
+    actionplan.document("plan.yaml", *actions)
+    assert "in 3 waves" in actionplan.good("create", "plan.yaml", "--dry-run")
+    words = ("create", "plan.yaml", "--dry-run", "--set", "nop.parallelization=3")
+    assert "in 2 waves" in actionplan.good(*words)
+    assert actionplan.plans() == []
+
+
+def test_a_saved_plan_is_applied_once_and_only_as_it_was_made(
+    actionplan: CommandLine, wide: str
+) -> None:
+    actionplan.good("create", wide, "--dry-run", "--out", "plan.json")
+    saved = (actionplan.folder / "plan.json").read_text(encoding="utf-8")
+    changed = saved.replace('"duration": 0.05', '"duration": 0.5', 1)
+    (actionplan.folder / "changed.json").write_text(changed, encoding="utf-8")
+    ended = actionplan.inside("apply", "changed.json", "--yes")
+    assert (ended.code, actionplan.plans()) == (4, [])
+    assert "it was changed after it was made" in ended.err
+    assert "RECAP" in actionplan.good("apply", "plan.json", "--yes")
+    again = actionplan.inside("apply", "plan.json", "--yes")
+    assert again.code == 1
+    assert "a plan is applied once" in again.err
+
+
+def test_a_plan_that_the_record_knows_with_another_content_is_out_of_date(
+    actionplan: CommandLine, wide: str
+) -> None:
+    actionplan.good("create", wide, "--out", "plan.json")
+    other = json.loads((actionplan.folder / "plan.json").read_text(encoding="utf-8"))
+    del other["digest"]
+    other["actions"][0]["input_parameters"]["duration"] = 1
+    (actionplan.folder / "other.json").write_text(json.dumps(other), encoding="utf-8")
+    ended = actionplan.inside("apply", "other.json", "--yes")
+    assert ended.code == 4
+    assert "is kept with another content: make the plan again" in ended.err
+
+
+def test_more_is_left_over_after_a_pause_than_the_question_of_a_new_plan_says(
+    actionplan: CommandLine,
+) -> None:
+    gate = Gate(actionplan.folder)
+    nops = ({"name": name, "action_type": "nop"} for name in "bc")
+    weights = {"weights": {"shell": 90}}
+    actionplan.document("plan.yaml", gate.action("a"), *nops, options=weights)
+    with actionplan.on_terminal("apply", "plan.yaml", "--yes") as terminal:
+        gate.wait()
+        terminal.type("\x03")
+        terminal.wait_for("pausing")
+        gate.let_go()
+        assert terminal.end() == 5
+    with actionplan.on_terminal("apply", "last") as terminal:
+        terminal.wait_for("Apply the remaining 2 actions, at most 2 at once? [y/N]")
+
+
+def origins(actionplan: CommandLine, *words: str) -> dict[str, tuple[str, str]]:
+    """Map each option to its value and where that comes from."""
+    rows = json.loads(actionplan.good(*words, "config", "show", "-f", "json"))
+    return {f"{r['section']}.{r['option']}": (r["value"], r["from"]) for r in rows}
+
+
+def test_config_show_names_the_file_of_each_option(actionplan: CommandLine) -> None:
+    one, two = actionplan.folder / "one.conf", actionplan.folder / "two.conf"
+    one.write_text("[actionplan]\nsimulator_speed = 5\nsynchronous = NORMAL\n", encoding="utf-8")
+    two.write_text("[actionplan]\nsimulator_speed = 6\n", encoding="utf-8")
+    found = origins(actionplan, "--config-file", str(one), "--config-file", str(two))
+    assert found["actionplan.simulator_speed"] == ("6.0", str(two))
+    assert found["actionplan.synchronous"] == ("NORMAL", str(one))
+    assert found["watcher_planner.planner"] == ("weight", "default")
+
+
+def test_config_show_names_the_users_file_and_the_environment(actionplan: CommandLine) -> None:
+    actionplan.environment["OS_ACTIONPLAN__SYNCHRONOUS"] = "NORMAL"
+    found = origins(actionplan)
+    assert found["actionplan.simulator_speed"] == ("1000.0", str(actionplan.configuration))
+    assert found["actionplan.synchronous"] == ("NORMAL", "OS_ACTIONPLAN__SYNCHRONOUS")
+    assert found["actionplan.connection"] == (f"sqlite:///{actionplan.record}", "default")
+
+
+@pytest.mark.parametrize("form", ["table", "json", "yaml", "csv", "value"])
+def test_config_show_hides_secrets_in_every_format(actionplan: CommandLine, form: str) -> None:
+    actionplan.configure(actionplan={"connection": "postgresql://me:hunter2@db/plans"})
+    out = actionplan.good("config", "show", "-f", form)
+    assert "postgresql" in out
+    assert "hunter2" not in out
+    assert form == "table" or "postgresql://me:***@db/plans" in out
+    assert form != "table" or max(map(len, out.splitlines())) <= 100
+
+
+def test_config_show_shows_what_cannot_be_used(actionplan: CommandLine) -> None:
+    actionplan.configure(
+        actionplan={"connection": "nowhere", "simulator_speed": "fast"},
+        watcher_workflow_engines__taskflow={"max_workers": "many"},
+    )
+    found = origins(actionplan)
+    assert found["actionplan.connection"][0] == "cannot be used: no URL of a database"
+    assert found["actionplan.simulator_speed"][0].startswith("cannot be used: ")
+    assert found["watcher_workflow_engines.taskflow.max_workers"][0].startswith("cannot be used: ")
+
+
+BAD_FILES = {
+    "missing": "no configuration file ",
+    "folder": "Is a directory",
+    "binary": "it is not UTF-8 text",
+    "nonsense": "No ':' or '=' found in assignment: 'nonsense'",
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_configuration_file_that_cannot_be_read_is_named(
+    actionplan: CommandLine, name: str
+) -> None:
+    (actionplan.folder / "folder").mkdir()
+    (actionplan.folder / "binary").write_bytes(b"\xff\xfe")
+    (actionplan.folder / "nonsense").write_text("nonsense\n", encoding="utf-8")
+    ended = actionplan.inside("--config-file", name, "list")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("Refused: ")
+    assert name in ended.err
+    assert BAD_FILES[name] in ended.err
+
+
+def test_an_option_of_the_wrong_kind_is_answered_with_its_file(actionplan: CommandLine) -> None:
+    actionplan.configure(watcher_workflow_engines__taskflow={"max_workers": "many"})
+    ended = actionplan.inside("create", "-", "--dry-run", stdin="actions: []")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(f"Refused: {actionplan.configuration}: option max_workers: ")
+    assert "'many'" in ended.err

@@ -1,0 +1,208 @@
+"""``apply`` on a terminal: the question, the live block, Ctrl-C, a terminal that hangs up."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+from command_line import CommandLine, Gate, plain
+
+from planner.states import ActionState, PlanState
+
+
+def nop(name: str) -> dict[str, object]:
+    """Describe an action that does nothing."""
+    return {"name": name, "action_type": "nop"}
+
+
+@pytest.fixture
+def gate(actionplan: CommandLine) -> Gate:
+    """Give what the first action waits for."""
+    return Gate(actionplan.folder)
+
+
+@pytest.fixture
+def two_steps(actionplan: CommandLine, gate: Gate) -> str:
+    """Give a document whose first action runs until the gate lets it go."""
+    weights = {"weights": {"shell": 90}}
+    return actionplan.document("two.yaml", gate.action("first"), nop("second"), options=weights)
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "\x04", "\x03"])
+def test_any_answer_but_yes_keeps_the_plan_and_says_how_to_go_on(
+    actionplan: CommandLine, two_steps: str, answer: str
+) -> None:
+    with actionplan.on_terminal("apply", two_steps) as terminal:
+        terminal.wait_for("[y/N]")
+        terminal.type(answer)
+        assert terminal.end() == 1
+        assert f"The plan is kept: actionplan apply {actionplan.plan().uuid[:8]}" in plain(
+            terminal.seen
+        )
+    assert actionplan.plan().state is PlanState.RECOMMENDED
+
+
+@pytest.mark.parametrize("answer", ["Yes\n"])
+def test_yes_runs_the_plan(
+    actionplan: CommandLine, two_steps: str, gate: Gate, answer: str
+) -> None:
+    gate.leave_open()
+    with actionplan.on_terminal("apply", two_steps) as terminal:
+        terminal.wait_for("[y/N]")
+        terminal.type(answer)
+        assert terminal.end() == 0
+        assert "RECAP" in plain(terminal.seen)
+    assert actionplan.plan().state is PlanState.SUCCEEDED
+
+
+def test_the_question_names_what_will_be_touched(actionplan: CommandLine) -> None:
+    actions = ({**nop(f"a{i}"), "touches": [f"node:host-{i}", f"instance:{i}"]} for i in range(8))
+    actionplan.document("many.yaml", *actions)
+    with actionplan.on_terminal("apply", "many.yaml", "--set", "max_workers=3") as terminal:
+        seen = " ".join(terminal.wait_for("[y/N]").split())
+    hosts = ", ".join(f"host-{i}" for i in range(6))
+    assert f"Apply 8 actions to 8 hosts ({hosts}, +2) and 8 instances, at most 3 at once?" in seen
+
+
+def test_without_a_terminal_nothing_is_asked_and_nothing_is_kept(
+    actionplan: CommandLine, two_steps: str
+) -> None:
+    ended = actionplan("apply", two_steps, stdin="y\n")
+    assert ended.code == 1
+    assert "no terminal to ask on; add --yes" in ended.err
+    assert actionplan.plans() == []
+
+
+@pytest.mark.parametrize("columns", [80, 100, 140])
+def test_the_block_names_what_runs_within_the_width(
+    actionplan: CommandLine, two_steps: str, gate: Gate, columns: int
+) -> None:
+    with actionplan.on_terminal("apply", two_steps, "--yes", columns=columns) as terminal:
+        seen = terminal.wait_for("running")
+        terminal.wait_for("first")
+        gate.let_go()
+        assert terminal.end() == 0
+    assert "0/2 ended" in " ".join(seen.split())
+    assert max(map(len, plain(terminal.seen).split("\n"))) <= columns
+
+
+def test_the_first_ctrl_c_pauses_and_the_plan_goes_on_where_it_stopped(
+    actionplan: CommandLine, two_steps: str, gate: Gate
+) -> None:
+    with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
+        gate.wait()
+        terminal.type("\x03")
+        terminal.wait_for("SIGINT: pausing; what runs ends.")
+        gate.let_go()
+        assert terminal.end() == 5
+        seen = plain(terminal.seen)
+    assert "Left to do: second" in seen
+    assert f"Go on with: actionplan apply {actionplan.plan().uuid[:8]}" in seen
+    actionplan.wait_for(PlanState.PAUSED, first=ActionState.SUCCEEDED, second=ActionState.PENDING)
+    again = actionplan.good("apply", "last", "--yes")
+    assert "start      first" not in again
+    assert {a.attempts for a in actionplan.plan().actions} == {1}
+    assert actionplan.plan().state is PlanState.SUCCEEDED
+
+
+def test_the_second_ctrl_c_cancels_and_stops_what_runs(
+    actionplan: CommandLine, two_steps: str, gate: Gate
+) -> None:
+    with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
+        gate.wait()
+        terminal.type("\x03")
+        terminal.wait_for("SIGINT: pausing")
+        terminal.type("\x03")
+        assert terminal.end() == 5
+    cancelled = ActionState.CANCELLED
+    actionplan.wait_for(PlanState.CANCELLED, first=cancelled, second=cancelled)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_pauses_a_plan_without_a_terminal(
+    actionplan: CommandLine, two_steps: str, gate: Gate, number: signal.Signals
+) -> None:
+    process = actionplan.start("apply", two_steps, "--yes")
+    gate.wait()
+    process.send_signal(number)
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith(f"{number.name}: pausing; what runs ends.")
+    gate.let_go()
+    out, _ = process.communicate()
+    assert process.returncode == 5
+    assert f"actionplan apply {actionplan.plan().uuid[:8]}" in out
+    actionplan.wait_for(PlanState.PAUSED, first=ActionState.SUCCEEDED)
+
+
+def test_who_asked_for_hang_ups_to_be_ignored_is_heeded(
+    actionplan: CommandLine, two_steps: str, gate: Gate
+) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = actionplan.start("apply", two_steps, "--yes")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    gate.wait()
+    process.send_signal(signal.SIGHUP)
+    gate.let_go()
+    process.communicate()
+    assert process.returncode == 0
+
+
+def test_a_terminal_that_hangs_up_pauses_the_plan_and_loses_nothing(
+    actionplan: CommandLine, two_steps: str, gate: Gate
+) -> None:
+    with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
+        gate.wait()
+        terminal.wait_for("running")
+        # Closing it sends SIGHUP; an interactive shell would send another one.
+        terminal.hang_up()
+        os.kill(terminal.pid, signal.SIGHUP)
+        gate.let_go()
+        assert terminal.end() == 5
+    actionplan.wait_for(PlanState.PAUSED, first=ActionState.SUCCEEDED, second=ActionState.PENDING)
+    actionplan.good("apply", "last", "--yes")
+    actionplan.wait_for(PlanState.SUCCEEDED)
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
+def test_a_simple_terminal_gets_no_colours(
+    actionplan: CommandLine, two_steps: str, gate: Gate, variable: str
+) -> None:
+    actionplan.environment[variable] = "dumb" if variable == "TERM" else "1"
+    gate.leave_open()
+    with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
+        assert terminal.end() == 0
+    assert "\x1b[3" not in terminal.seen
+    if variable == "TERM":
+        assert "start      first" in terminal.seen
+
+
+def test_a_reader_that_leaves_does_not_disturb_the_run(
+    actionplan: CommandLine, two_steps: str, gate: Gate
+) -> None:
+    process = actionplan.start("apply", two_steps, "--yes", "--set", "max_workers=1")
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("Plan ")
+    process.stdout.close()
+    gate.wait()
+    gate.let_go()
+    assert process.wait() == 0
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    actionplan.wait_for(PlanState.SUCCEEDED)
+
+
+def test_the_record_says_what_the_terminal_said(
+    actionplan: CommandLine, two_steps: str, gate: Gate
+) -> None:
+    gate.leave_open()
+    with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
+        terminal.end()
+        seen = plain(terminal.seen)
+    rows = json.loads(actionplan.good("action", "list", "last", "-f", "json"))
+    assert "2 succeeded" in seen
+    assert [row["state"] for row in rows] == ["SUCCEEDED", "SUCCEEDED"]

@@ -1,0 +1,157 @@
+"""Command lines typed wrong, and output that goes where it cannot be read."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+
+import pytest
+from command_line import PROGRAM, CommandLine
+
+USAGE = [
+    (["lst"], "actionplan: no verb 'lst'; did you mean: actionplan list\n"),
+    (
+        ["web.yaml", "create"],
+        "actionplan: no verb 'web.yaml'; did you mean: actionplan create web.yaml\n",
+    ),
+    (
+        ["--config-file", "a.conf", "last", "show"],
+        "actionplan: no verb 'last'; did you mean: actionplan --config-file a.conf show last\n",
+    ),
+    (
+        ["action", "lst", "last"],
+        "actionplan: no verb 'action lst'; did you mean: actionplan action list last\n",
+    ),
+    (
+        ["simulator"],
+        "actionplan: no verb 'simulator'; with 'simulator' begin: "
+        "simulator reset, simulator show\n",
+    ),
+    (["qqq", "--help"], "actionplan: no verb 'qqq'; all verbs: actionplan --help\n"),
+    (
+        ["create"],
+        "actionplan create: the following arguments are required: FILE\n"
+        "For example: actionplan create maintenance.yaml\n"
+        "All of it: actionplan help create\n",
+    ),
+    (
+        ["show", "last", "first"],
+        "actionplan show: 'first' is one argument too many\n"
+        "For example: actionplan show last\n"
+        "All of it: actionplan help show\n",
+    ),
+    (
+        ["create", "a.yaml", "--seet", "a=b"],
+        "actionplan create: no option --seet; did you mean --set?\n"
+        "For example: actionplan create maintenance.yaml\n"
+        "All of it: actionplan help create\n",
+    ),
+    (
+        ["list", "--limit", "0"],
+        "actionplan list: argument --limit: '0' is not a whole number from 1 up\n"
+        "For example: actionplan list\n"
+        "All of it: actionplan help list\n",
+    ),
+    (
+        ["--config-file"],
+        "actionplan: argument --config-file: expected one argument\nAll of it: actionplan --help\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "answer"), USAGE, ids=lambda value: " ".join(value)[:30])
+def test_a_wrong_command_line_is_answered_with_a_right_one(
+    actionplan: CommandLine, words: list[str], answer: str
+) -> None:
+    ended = actionplan.inside(*words)
+    assert ended.err == answer
+    assert (ended.code, ended.out, actionplan.record.exists()) == (2, "", False)
+
+
+@pytest.mark.parametrize(
+    "words", [("--help",), ("show", "last", "--all"), ("show", "last", "-f", "json")]
+)
+def test_who_reads_only_the_first_line_gets_no_complaint(
+    actionplan: CommandLine, words: tuple[str, ...]
+) -> None:
+    actions = ({"name": f"a{i}" + "x" * 60, "action_type": "nop"} for i in range(2000))
+    if words[0] == "show":
+        actionplan.document("many.yaml", *actions)
+        actionplan.good("create", "many.yaml", "--no-check-types")
+    line = f"{PROGRAM} {' '.join(words)} | head -n 1"
+    ended = subprocess.run(
+        ["bash", "-c", line],
+        cwd=actionplan.folder,
+        env=actionplan.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert len(ended.stdout.splitlines()) == 1
+    assert ended.stderr == ""
+
+
+@pytest.mark.parametrize("words", ["list >&-", "list <&-", "create - <&-", "nonsense 2>&-"])
+def test_streams_that_the_shell_closed_break_nothing(actionplan: CommandLine, words: str) -> None:
+    ended = subprocess.run(
+        ["bash", "-c", f"{PROGRAM} {words}"],
+        env=actionplan.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == {"create": 1, "nonsense": 2}.get(words.split()[0], 0)
+    assert "Traceback" not in ended.stderr
+    assert "bug" not in ended.stderr
+
+
+def test_a_full_disk_is_named(actionplan: CommandLine) -> None:
+    ended = subprocess.run(
+        ["bash", "-c", f"{PROGRAM} list > /dev/full"],
+        env=actionplan.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr == "Standard output cannot be written: No space left on device\n"
+
+
+def test_ctrl_c_while_a_document_is_awaited_ends_quietly(actionplan: CommandLine) -> None:
+    with subprocess.Popen(
+        [PROGRAM, "-v", "create", "-"],
+        env=actionplan.environment,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write("name: x\n")
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        told = process.stderr.read()
+    assert process.returncode in (130, -signal.SIGINT)
+    assert "bug" not in told
+
+
+def test_what_libraries_log_goes_to_a_file_when_asked(actionplan: CommandLine) -> None:
+    bad = {"name": "bad", "action_type": "shell", "input_parameters": {"argv": ["/no/such"]}}
+    actionplan.document("plan.yaml", bad)
+    ended = actionplan("--log-file", "log.txt", "apply", "plan.yaml", "--yes")
+    assert (ended.code, ended.err) == (3, "")
+    assert (actionplan.folder / "log.txt").exists()
+    refused = actionplan("--log-file", "no/such/folder/log.txt", "list")
+    assert refused.err == (
+        "Refused: --log-file no/such/folder/log.txt cannot be written: No such file or directory\n"
+    )
+
+
+def test_rows_come_in_every_format(actionplan: CommandLine) -> None:
+    actionplan.document("plan.yaml", {"name": "a", "action_type": "nop"}, name="web")
+    actionplan.good("create", "plan.yaml")
+    for form in ("json", "yaml", "csv", "value", "table"):
+        assert "web" in actionplan.good("list", "-f", form, "-c", "name")
+    ended = actionplan.inside("list", "-c", "nmae")
+    assert ended.code == 1
+    assert "-c nmae: no such column; did you mean 'name'? Known: actions, created" in ended.err

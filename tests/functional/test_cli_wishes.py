@@ -1,0 +1,198 @@
+"""A plan that somebody runs, seen and stepped into from another terminal; and all other states."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from command_line import CommandLine, Gate
+
+from planner.states import ActionState, PlanState
+
+
+def nop(name: str) -> dict[str, object]:
+    """Describe an action that does nothing."""
+    return {"name": name, "action_type": "nop", "touches": [f"node:{name}"]}
+
+
+@pytest.fixture
+def gate(actionplan: CommandLine) -> Gate:
+    """Give what the first action waits for."""
+    return Gate(actionplan.folder)
+
+
+@pytest.fixture
+def running(actionplan: CommandLine, gate: Gate) -> Iterator[subprocess.Popen[str]]:
+    """Run a plan whose first action waits at the gate, then three others one after another."""
+    options = {"weights": {"shell": 90}}
+    names = ("second", "third", "fourth")
+    actionplan.document("plan.yaml", gate.action("first"), *map(nop, names), options=options)
+    with actionplan.start("apply", "plan.yaml", "--yes") as process:
+        gate.wait()
+        yield process
+        process.kill()
+
+
+def short(actionplan: CommandLine) -> str:
+    """Give the beginning of the plan's uuid."""
+    return actionplan.plan().uuid[:8]
+
+
+def runner(process: subprocess.Popen[str]) -> str:
+    """Name the process as the program does, whatever this host is called."""
+    return rf"operator on \S+, process {process.pid}"
+
+
+def test_show_is_headed_by_who_runs_the_plan(
+    actionplan: CommandLine, running: subprocess.Popen[str]
+) -> None:
+    lines = actionplan.good("show", "last").splitlines()
+    assert "ONGOING" in lines[0]
+    assert re.fullmatch(f"Run by {runner(running)}", lines[1])
+
+
+def test_the_second_apply_is_told_who_runs_the_plan(
+    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
+) -> None:
+    ended = actionplan("apply", "last", "--yes")
+    uuid = short(actionplan)
+    assert (ended.code, ended.out) == (1, "")
+    assert re.fullmatch(
+        f"Refused: plan {uuid} is ONGOING: {runner(running)} runs it. "
+        f"Look: actionplan show {uuid}. Stop it: actionplan cancel {uuid}\n",
+        ended.err,
+    )
+    gate.let_go()
+    assert running.wait() == 0
+
+
+def test_of_two_that_start_at_once_one_runs_the_plan(actionplan: CommandLine, gate: Gate) -> None:
+    actionplan.document("plan.yaml", gate.action("first"))
+    actionplan.good("create", "plan.yaml")
+    started = (actionplan.start("apply", "last", "--yes") for _ in range(2))
+    with next(started) as one, next(started) as other:
+        gate.wait()
+        pid = actionplan.claimant().pid
+        first, second = (one, other) if one.pid == pid else (other, one)
+        assert first.pid == pid
+        _, told = second.communicate()
+        assert second.returncode == 1
+        assert re.search(f"{runner(first)} runs it", told)
+        gate.let_go()
+        assert first.wait() == 0
+
+
+def test_cancel_reaches_whoever_runs_the_plan(
+    actionplan: CommandLine, running: subprocess.Popen[str]
+) -> None:
+    out = actionplan.good("cancel", "last", "--reason", "wrong night")
+    uuid = short(actionplan)
+    line = f"Plan {uuid} is ONGOING: {runner(running)} runs it, and has been asked to cancel it.\n"
+    assert re.fullmatch(line, out)
+    assert running.wait() == 5
+    cancelled = ActionState.CANCELLED
+    actionplan.wait_for(PlanState.CANCELLED, first=cancelled, second=cancelled, fourth=cancelled)
+
+
+def test_skip_reaches_whoever_runs_the_plan(
+    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
+) -> None:
+    out = actionplan.good("action", "skip", "last", "third", "--reason", "moved by hand")
+    assert "has been asked to skip third." in out
+    assert "It is skipped once everything before it has ended" in out
+    # Nobody can tell when the wish is read; paused and gone on with, it has been for certain.
+    running.send_signal(signal.SIGINT)
+    gate.let_go()
+    assert running.wait() == 5
+    actionplan.good("apply", "last", "--yes")
+    done = ActionState.SUCCEEDED
+    actionplan.wait_for(PlanState.SUCCEEDED, second=done, third=ActionState.SKIPPED, fourth=done)
+    row = json.loads(actionplan.good("action", "show", "last", "third", "-f", "json"))
+    assert "moved by hand" in row["status_message"]
+
+
+def test_what_has_started_cannot_be_skipped(
+    actionplan: CommandLine, running: subprocess.Popen[str]
+) -> None:
+    ended = actionplan("action", "skip", "last", "first", "--reason", "late")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == "Refused: first is ONGOING: only PENDING actions can be skipped\n"
+
+
+def test_a_plan_under_way_is_not_deleted(
+    actionplan: CommandLine, running: subprocess.Popen[str]
+) -> None:
+    ended = actionplan("delete", "last")
+    uuid = short(actionplan)
+    assert (ended.code, ended.out) == (1, "")
+    assert re.fullmatch(
+        rf"Refused: plan {uuid} is ONGOING: cancel it first \(actionplan cancel {uuid}\)\. "
+        f"Run by {runner(running)}\n",
+        ended.err,
+    )
+    assert actionplan.plan().state is PlanState.ONGOING
+
+
+def test_a_process_that_was_killed_is_told_from_one_that_runs(
+    actionplan: CommandLine, running: subprocess.Popen[str]
+) -> None:
+    running.kill()
+    running.wait()
+    assert "that process is gone: it crashed or was killed" in actionplan.good("show", "last")
+    ended = actionplan("apply", "last", "--yes")
+    assert ended.code == 1
+    assert "that process is gone" in ended.err
+    assert "that process is gone" in actionplan.good("cancel", "last")
+
+
+def test_skip_names_what_needs_the_action_and_counts_the_rest(actionplan: CommandLine) -> None:
+    uuids = "abcdef"
+    needs = {"b": "a", "c": "a", "d": "b", "e": "d"}
+    actions = [
+        {"uuid": u, "name": u, "action_type": "nop", "needs": list(needs.get(u, ""))} for u in uuids
+    ]
+    plan = {"version": "2.0", "uuid": "plan-1", "planner": "weight", "actions": actions}
+    actionplan.good("create", "-", stdin=json.dumps(plan))
+    out = actionplan.good("action", "skip", "last", "a", "--reason", "x")
+    assert out.splitlines() == [
+        "a will count as done for what needs it:",
+        "  b, c",
+        "  and, through these, 2 more",
+        "Plan plan-1: a is SKIPPED.",
+    ]
+    assert "Nothing needs f." in actionplan.good("action", "skip", "last", "f", "--reason", "x")
+
+
+def test_start_leaves_the_plan_for_an_applier_and_apply_takes_it(actionplan: CommandLine) -> None:
+    actionplan.document("plan.yaml", nop("a"), name="web")
+    actionplan.good("create", "plan.yaml")
+    uuid = short(actionplan)
+    assert actionplan.good("start", "web").splitlines() == [
+        f"Plan {uuid} (web) is PENDING. No applier service has reported on this record:",
+        f"run it here with: actionplan apply {uuid}",
+    ]
+    actionplan.good("apply", uuid, "--yes")
+    assert actionplan.plan().state is PlanState.SUCCEEDED
+
+
+def test_a_plan_is_removed_softly(actionplan: CommandLine) -> None:
+    actionplan.document("plan.yaml", nop("a"))
+    actionplan.good("create", "plan.yaml")
+    uuid = actionplan.plan().uuid
+    assert actionplan.good("delete", "last") == f"Plan {uuid[:8]} is DELETED.\n"
+    assert actionplan.good("list") == "No plans. To make one: actionplan create FILE\n"
+    assert uuid[:8] in actionplan.good("list", "--state", "DELETED")
+    assert "DELETED" in actionplan.good("show", uuid)
+
+
+def test_the_user_of_the_record_is_the_one_at_the_terminal(actionplan: CommandLine) -> None:
+    actionplan.document("plan.yaml", nop("a"))
+    actionplan.good("create", "plan.yaml")
+    actionplan.good("cancel", "last", "--reason", "not tonight")
+    assert actionplan.plan().status_message == "cancelled by operator: not tonight"
+    assert os.environ.get("LOGNAME") != "operator"

@@ -1,0 +1,82 @@
+"""``./demo``: run in a copy of the checkout, with this environment; then the lines it gives."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy what ``./demo`` reads. Its environment is this one, so that nothing is installed.
+
+    The installed program is the checkout's own; the mark in ``.venv`` says which folder an
+    environment belongs to, so each file of it is linked but that one.
+    """
+    copy = tmp_path_factory.mktemp("demo") / "check out"
+    copy.mkdir()
+    for name in ("demo", "tools", "etc", "setup.cfg"):
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy2)(source, copy / name)
+    (copy / ".venv").mkdir()
+    for entry in Path(sys.prefix).iterdir():
+        if entry.name != "complete":
+            (copy / ".venv" / entry.name).symlink_to(entry)
+    (copy / ".venv" / "complete").write_text(f"{copy}\n", encoding="utf-8")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def ended(checkout: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``./demo`` to its end."""
+    # The simulated cloud works off the file's own speed; the environment wins over it.
+    environment = {**os.environ, "OS_ACTIONPLAN__SIMULATOR_SPEED": "1000", "HOME": str(checkout)}
+    return subprocess.run(
+        ["./demo"],
+        cwd=checkout,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_demo_runs_its_commands_in_order(ended: subprocess.CompletedProcess[str]) -> None:
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert re.findall(r"^\$ actionplan (.*)$", ended.stdout, re.MULTILINE) == [
+        "simulator show",
+        "create etc/examples/host-maintenance.yaml",
+        "apply last --yes",
+        "simulator show",
+    ]
+    assert "SUCCEEDED  took" in ended.stdout
+
+
+def test_the_demo_leaves_everything_in_its_folder(
+    ended: subprocess.CompletedProcess[str], checkout: Path
+) -> None:
+    assert ended.returncode == 0
+    kept = {path.name for path in (checkout / "demo-out").iterdir()}
+    assert {"watcher.conf", "actionplan.sqlite", "simulator.json"} <= kept
+    assert not (checkout / ".local").exists()
+
+
+def test_its_last_three_lines_work(ended: subprocess.CompletedProcess[str], checkout: Path) -> None:
+    lines = [line.strip() for line in ended.stdout.splitlines()[-3:]]
+    assert all(line.startswith(".venv/bin/actionplan ") for line in lines)
+    for line in lines:
+        told = subprocess.run(
+            ["bash", "-c", line], cwd=checkout, capture_output=True, text=True, check=False
+        )
+        assert told.returncode == 0, told.stderr
+        assert told.stdout

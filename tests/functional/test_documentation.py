@@ -1,0 +1,324 @@
+"""What the pages say is so: outputs, drawings, tables, links."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from configparser import ConfigParser
+from html import unescape
+from itertools import pairwise
+from pathlib import Path
+
+import docutils.core
+import docutils.utils
+import pytest
+from console_blocks import Command, Reader, agrees, differences, steps
+
+from applier import conf as configuration
+from applier.cli import verb
+from applier.cli.help import GROUPS
+from planner import effects, registry, saved_schema
+from planner.planners import solution_schema
+from planner.states import ACTION_TRANSITIONS, PLAN_TRANSITIONS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(p for p in (ROOT / "doc").rglob("*.rst") if "_build" not in p.parts)
+DECISIONS = [p for p in PAGES if p.parent.name == "decisions" and p.stem != "index"]
+#: Simulated seconds in a second: pages were written at 1.
+SPEED = 50
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def has_commands(page: Path) -> bool:
+    found = steps(page.read_text(encoding="utf-8").splitlines())
+    return any(isinstance(step, Command) and step.is_run for step in found)
+
+
+# Outputs
+
+
+@pytest.mark.parametrize("page", list(filter(has_commands, PAGES)), ids=name_of)
+def test_every_command_prints_what_the_page_says(page, tmp_path):
+    wrong = differences(page, Reader(tmp_path, SPEED))
+    assert not wrong, "\n".join([*wrong, "write anew: python tests/functional/console_blocks.py"])
+
+
+def test_a_page_that_says_something_else_is_found(tmp_path):
+    page = tmp_path / "page.rst"
+    block = "   $ actionplan schema nosuch\n   All is well.\n   $ echo $?\n   1\n"
+    page.write_text(f".. code-block:: console\n\n{block}")
+    (wrong,) = differences(page, Reader(tmp_path, SPEED))
+    assert "$ actionplan schema nosuch\n--- the page says\nAll is well.\n--- it prints" in wrong
+
+
+def test_the_commands_of_a_block_have_the_outputs_below_them():
+    page = [".. code-block:: console", "", "   $ a \\", "     -b", "   one", "", "   $ c", ""]
+    assert [(s.text, s.output) for s in steps(page)] == [("a   -b", ("one",)), ("c", ())]
+
+
+def test_dots_stand_for_lines_and_nothing_else():
+    assert agrees(["...", "two"], ["one", "two"])
+    assert agrees(["one", "...", "three"], ["one", "two", "three"])
+    assert not agrees(["...", "two"], ["one", "two", "three"])
+    assert not agrees(["one", "..."], ["two", "one"])
+
+
+# Python
+
+
+@pytest.mark.parametrize("name", ["watcher-configuration", "write-a-planner", "write-an-action"])
+def test_the_python_of_a_page_runs(name, tmp_path):
+    page = (ROOT / f"doc/how-to/{name}.rst").read_text(encoding="utf-8")
+    blocks = re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", page)
+    module = tmp_path / "test_page.py"
+    module.write_text(textwrap.dedent("".join(blocks)), encoding="utf-8")
+    is_test = re.search(r"def test_|class Test", page) is not None
+    runner = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if is_test else []
+    ended = subprocess.run(
+        [sys.executable, *runner, str(module)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "etc/examples/plugin")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+# Pages as they are built
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("html")
+    line = [
+        "-W",
+        "--keep-going",
+        "-q",
+        "-E",
+        "-j",
+        "auto",
+        "-b",
+        "html",
+        str(ROOT / "doc"),
+        str(folder),
+    ]
+    ended = subprocess.run(
+        [sys.executable, "-m", "sphinx", *line], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return folder
+
+
+def arrows(built: Path, page: str, drawing: int = 0) -> set[tuple[str, str]]:
+    """Read the arrows of a drawing out of a page."""
+    html = (built / page).read_text(encoding="utf-8")
+    svg = re.findall(r"<svg class=\"drawing\".*?</svg>", html, re.DOTALL)[drawing]
+    found = re.findall(r'data-from="(.*?)" data-to="(.*?)"', svg)
+    return {(unescape(a), unescape(b)) for a, b in found}
+
+
+def texts(built: Path, page: str) -> list[str]:
+    """Give what stands as code on a page."""
+    html = (built / page).read_text(encoding="utf-8")
+    found = re.findall(r"<code.*?>(.*?)</code>", html, re.DOTALL)
+    return [unescape(re.sub(r"<.*?>", "", text)) for text in found]
+
+
+def test_the_first_drawing_of_the_specification_edge_by_edge(built):
+    sleeps, migrations = {"sleep1", "sleep2"}, {"migration1", "migration2", "migration3"}
+    assert arrows(built, "planners/weight.html") == {
+        *(("I", s) for s in sleeps),
+        *((s, m) for s in sleeps for m in migrations),
+        *((m, r) for m in migrations for r in ("resize1", "resize2")),
+        ("resize1", "resize3"),
+        ("resize2", "resize3"),
+        ("resize3", "E"),
+    }
+
+
+def test_the_same_with_slots_goes_through_joins(built):
+    resizes = {"resize1", "resize2", "resize3"}
+    drawn = arrows(built, "planners/weight.html", 1)
+    assert {b for a, b in drawn if a == "sleep1"} == {"join-1"}
+    assert {a for a, b in drawn if b == "join-2"} == {"migration1", "migration2", "migration3"}
+    assert {b for a, b in drawn if a == "join-2"} == resizes == {a for a, b in drawn if b == "E"}
+
+
+def test_the_second_drawing_of_the_specification_edge_by_edge(built):
+    assert arrows(built, "planners/workload_stabilization.html") == {
+        *(("I", a) for a in ("a1", "a2", "a3", "a4", "a5")),
+        ("a3", "a31"),
+        ("a5", "a51"),
+        *((a, "E") for a in ("a1", "a2", "a31", "a4", "a51")),
+    }
+
+
+def test_the_drawing_of_node_resource_consolidation_edge_by_edge(built):
+    disables = {"disable-1", "disable-2"}
+    assert arrows(built, "planners/node_resource_consolidation.html") == {
+        *(("I", d) for d in disables),
+        *((d, move) for d in disables for move in ("web-1", "web-2", "db-1")),
+        ("web-1", "web-2"),
+        ("web-2", "enable-3"),
+        ("db-1", "enable-3"),
+        ("enable-3", "E"),
+    }
+
+
+def test_the_drawing_of_parents_and_needs_edge_by_edge(built):
+    assert arrows(built, "planners/needs.html") == {
+        ("disable-1", "move-web"),
+        ("disable-1", "move-db"),
+        ("move-web", "grow-db"),
+        ("move-db", "grow-db"),
+        ("grow-db", "off-1"),
+        ("move-web", "off-1"),
+    }
+
+
+@pytest.mark.parametrize(("place", "rows"), list(enumerate([PLAN_TRANSITIONS, ACTION_TRANSITIONS])))
+def test_the_pictures_of_states_have_an_arrow_for_each_row(built, place, rows):
+    drawn = arrows(built, "reference/states.html", place)
+    assert drawn == {(str(row.old), str(row.new)) for row in rows}
+
+
+def test_every_row_of_the_tables_of_states_and_effects_is_on_its_page(built):
+    states = (built / "reference/states.html").read_text(encoding="utf-8")
+    assert all(row.why in states for row in (*PLAN_TRANSITIONS, *ACTION_TRANSITIONS))
+    needs = (built / "planners/needs.html").read_text(encoding="utf-8")
+    assert all(pair.why.format(resource="it") in needs for pair in effects.PAIRS)
+
+
+def test_every_field_of_the_documents_is_on_its_page(built):
+    found = texts(built, "reference/documents.html")
+    for schema in (solution_schema.SCHEMA, solution_schema.ACTION, saved_schema.SCHEMA):
+        assert set(schema["properties"]) <= set(found)
+
+
+def test_every_option_verb_planner_and_action_type_is_on_its_page(built):
+    options = texts(built, "reference/configuration.html")
+    ours = [g for g, _ in configuration.list_opts() if "rackplan" not in str(g)]
+    assert len(ours) >= 6
+    assert {"connection", "max_workers", "ordering", "limits", "on_failure"} <= set(options)
+    lines = (built / "reference/command-line.html").read_text(encoding="utf-8")
+    assert all(f"actionplan {name}" in lines for names in GROUPS.values() for name in names)
+    for page, namespace in (("planners", registry.PLANNERS), ("action-types", registry.ACTIONS)):
+        html = (built / f"reference/{page}.html").read_text(encoding="utf-8")
+        for name in registry.names(namespace):
+            module = registry.load(namespace, name).__module__.partition(".")[0]
+            assert module not in ("planner", "applier") or f"<h2>{name}<" in html
+
+
+def test_every_link_to_the_code_leads_somewhere(built):
+    pages = [(built / f"architecture/{p}.html").read_text("utf-8") for p in ("planner", "applier")]
+    known = {name for page in pages for name in re.findall(r'id="(?:module-)?([\w.]+)"', page)}
+    role = re.compile(r":(?:mod|class|func|meth|data):`(?:[^`<]*<)?~?([\w.]+)>?`")
+    wanted = {name for page in PAGES for name in role.findall(page.read_text("utf-8"))}
+    assert len(wanted) > 20
+    assert wanted <= known, wanted - known
+
+
+# What is written by hand, beside what it is about
+
+
+def test_the_layers_are_those_that_the_architecture_test_proves():
+    path = ROOT / "tests/unit/test_architecture.py"
+    spec = importlib.util.spec_from_file_location("architecture_of_the_tests", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = (ROOT / "doc/architecture/index.rst").read_text(encoding="utf-8")
+    table = page.partition(".. list-table::")[2].partition("Only L2")[0]
+    rows = [re.split(r"\n +- ", row) for row in table.split("\n   * - ")[2:]]
+    told = [
+        (name.split(",")[0], "pure" in name, set(re.findall(r"``(.*?)``", modules)), libs.split())
+        for name, modules, libs in rows
+    ]
+    assert told == [
+        (
+            layer.name,
+            layer.pure,
+            set(layer.modules),
+            ["any"] if layer.third_party is None else [*layer.third_party] or ["none"],
+        )
+        for layer in module.LAYERS
+    ]
+
+
+def test_exit_codes_are_those_of_the_verbs():
+    page = (ROOT / "doc/reference/exit-codes.rst").read_text(encoding="utf-8")
+    told = dict(re.findall(r"\* - (\d)\n     - (\w+)", page))
+    known = {verb.REFUSED: "refused", verb.OUT_OF_DATE: "out", 2: "usage", 0: "done"}
+    assert {int(code): word for code, word in told.items() if int(code) in known} == known
+    assert set(map(int, told)) == {0, 1, 2, 3, 4, 5} == {*known, verb.FAILED, verb.PAUSED}
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=name_of)
+def test_a_decision_is_one_page_with_context_decision_and_consequences(page):
+    lines = page.read_text(encoding="utf-8").splitlines()
+    heads = [a for a, b in pairwise(lines) if set(b) == {"-"}]
+    assert heads == ["Context", "Decision", "Consequences"]
+    assert lines[0].startswith(page.stem[:4])
+    assert len(lines) <= 60
+
+
+README = (ROOT / "README.rst").read_text(encoding="utf-8")
+
+
+def readme_blocks(language: str) -> list[list[str]]:
+    """Give the lines of the code blocks in a language."""
+    blocks = re.findall(rf"\.\. code-block:: {language}\n\n((?:    .*\n|\n)+)", README)
+    return [[line[4:] for line in block.strip("\n").splitlines()] for block in blocks]
+
+
+def test_the_readme_is_plain_restructuredtext():
+    """A forge and a package index know nothing of Sphinx."""
+    settings = {"report_level": 1, "halt_level": 2, "_disable_config": True}
+    docutils.core.publish_string(README, writer="html5", settings_overrides=settings)
+
+
+@pytest.mark.parametrize(
+    ("number", "file"), list(enumerate(["rackplan/rack_by_rack.py", "rackplan/announce.py"]))
+)
+def test_the_readme_quotes_the_example_plugin(number, file):
+    source = iter((ROOT / "etc/examples/plugin" / file).read_text(encoding="utf-8").splitlines())
+    quoted = [line for line in readme_blocks("python")[number] if line.strip() not in ("", "...")]
+    assert len(quoted) > 5
+    for line in quoted:
+        assert any(line == own for own in source), f"not in {file}, or not in this order: {line}"
+
+
+def test_the_readme_registers_as_the_example_plugin_does():
+    known = (ROOT / "etc/examples/plugin/pyproject.toml").read_text(encoding="utf-8")
+    blocks = readme_blocks("toml")
+    assert len(blocks) == 2
+    assert all("\n".join(block) in known for block in blocks)
+
+
+def test_every_option_of_the_readme_exists_and_its_value_is_accepted(tmp_path):
+    file = tmp_path / "watcher.conf"
+    (block,) = readme_blocks("ini")
+    file.write_text("\n".join(block), encoding="utf-8")
+    told = ConfigParser()
+    told.read(file)
+    conf = configuration.load([str(file)])
+    assert len(told.sections()) >= 6
+    for section in told.sections():
+        for option in told[section]:
+            assert conf[section][option] not in (None, "")
+
+
+def test_the_commands_of_the_readme_take_no_file_that_is_not_there(tmp_path):
+    found = steps(README.splitlines())
+    assert len(found) >= 2
+    shutil.copytree(ROOT / "etc", tmp_path / "etc")
+    files = [w for s in found for w in s.text.split() if w.startswith("etc/")]
+    assert all((tmp_path / file).is_file() for file in files)

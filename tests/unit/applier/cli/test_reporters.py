@@ -1,0 +1,234 @@
+"""What people read: the foot of a plan, lines and block while it runs, the recap."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from applier.cli.apply import question
+from applier.cli.reporters import plan_table, recap
+from applier.cli.reporters.block import Block
+from applier.cli.reporters.lasting import lasting
+from applier.cli.reporters.lines import Lines
+from applier.cli.reporters.words import duration, one_line
+from applier.contracts import Report
+from planner import graph
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, Outcome, PlanState
+
+S = ActionState
+
+
+def action(name: str, *tokens: str, **fields: object) -> Action:
+    """Make an action whose uuid is its name."""
+    return Action(uuid=name, name=name, action_type="nop", tokens=tokens, **fields)  # type: ignore[arg-type]
+
+
+def plan(*actions: Action, **fields: object) -> ActionPlan:
+    """Make a plan of actions."""
+    return ActionPlan(uuid="12345678-9", planner="weight", actions=actions, **fields)  # type: ignore[arg-type]
+
+
+def shown(made: ActionPlan, **options: object) -> str:
+    """Write a plan as text."""
+    out = io.StringIO()
+    plan_table.show(made, out, **options)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def test_the_foot_counts_what_a_plan_touches_and_what_bounds_it() -> None:
+    made = plan(
+        action("a", "node:h1", "instance:i1", estimate_s=60.0),
+        action("b", "node:h1", "node:h2", "volume:v", estimate_s=15.0, parents=("a",)),
+        limits={"node:*": 2},
+    )
+    assert plan_table.footer(made, graph.waves(made.actions), 4) == [
+        "2 actions in 2 waves, the widest of 1; one by one about 1m15s.",
+        "Touches 2 hosts, 1 instance, 1 volume; at most 4 at once; limits: node:* 2.",
+    ]
+
+
+def test_without_all_estimates_no_total_is_given() -> None:
+    made = plan(action("a", estimate_s=60.0), action("b"))
+    foot = plan_table.footer(made, graph.waves(made.actions), None)
+    assert foot == [
+        "2 actions in 1 wave, the widest of 2.",
+        "Touches no host or instance.",
+    ]
+
+
+@pytest.mark.parametrize("rows", [60, 61])
+def test_a_long_plan_is_shown_by_wave_unless_all_is_asked_for(rows: int) -> None:
+    made = plan(*(action(f"a{i}") for i in range(rows)))
+    assert ("a59" in shown(made)) is (rows == 60)
+    assert "a59" in shown(made, whole=True)
+    assert (f"{rows} x nop" in shown(made)) is (rows == 61)
+
+
+def test_once_begun_a_plan_shows_states_instead_of_reasons() -> None:
+    before, after = action("a", reason="weight 9"), action("b", reason="weight 8")
+    assert "weight 8" in shown(plan(before, after))
+    text = shown(plan(replace(before, state=S.SUCCEEDED), after))
+    assert "weight 8" not in text
+    assert "PENDING" in text
+
+
+def test_names_are_text_and_nothing_else() -> None:
+    text = shown(plan(action("[bold]a[/b]\x1b[2J\nb"), name="[/x]", status_message="[red]"))
+    assert "[bold]a[/b]\N{REPLACEMENT CHARACTER}[2J b" in text
+    assert "[/x]" in text
+    assert "\n[red]\n" in text
+
+
+def test_the_question_counts_what_is_left() -> None:
+    made = plan(action("a", "node:h1", state=S.SUCCEEDED), action("b", "node:h2", "instance:i"))
+    text = "Apply the remaining 1 action to 1 host (h2) and 1 instance, at most 1 at once?"
+    assert question(made, 4) == text
+    assert question(plan(action("a")), 4) == "Apply 1 action, at most 1 at once?"
+
+
+def recapped(made: ActionPlan) -> list[str]:
+    """Write a recap as lines."""
+    out = io.StringIO()
+    recap.show(made, 75.0, out)
+    return out.getvalue().splitlines()
+
+
+def test_the_recap_counts_by_host_and_type() -> None:
+    made = plan(
+        action("a", "node:h1", state=S.SUCCEEDED, outcome=Outcome.CHANGED),
+        action("b", "node:h1", "node:h2", state=S.SKIPPED, outcome=Outcome.OK),
+        action("c", "node:h2", state=S.SKIPPED),
+        action("d", "node:h2", state=S.FAILED, status_message="no room"),
+        action("e", state=S.FAILED_DEPENDENCIES, status_message="needs d, which ended FAILED"),
+        state=PlanState.FAILED,
+        name="web",
+    )
+    lines = recapped(made)
+    assert lines[0] == "RECAP web 12345678  FAILED  took 1m15s"
+    counts = {line.split()[0]: line.split()[-5:] for line in lines if line[-1:].isdigit()}
+    assert counts["h1"] == ["1", "1", "0", "0", "0"]
+    assert counts["h2"] == ["0", "1", "1", "1", "0"]
+    assert counts["nop"] == counts["all"] == ["1", "1", "1", "1", "1"]
+    assert lines[-3:] == [
+        "Not done:",
+        "  FAILED               d: no room",
+        "  FAILED_DEPENDENCIES  e: needs d, which ended FAILED",
+    ]
+
+
+def test_of_many_hosts_only_those_where_something_went_wrong_are_shown() -> None:
+    well = (action(f"a{i}", f"node:h{i}", state=S.SUCCEEDED) for i in range(30))
+    bad = action("bad", "node:odd", state=S.FAILED, status_message="x")
+    lines = recapped(plan(*well, bad))
+    assert any(line.startswith("odd ") for line in lines)
+    assert "30 more hosts" in lines
+    assert not any(line.startswith("h1 ") for line in lines)
+
+
+def test_of_very_much_that_was_not_done_the_failures_come_first() -> None:
+    late = (action(f"n{i}", state=S.CANCELLED) for i in range(25))
+    lines = recap.not_done([*late, action("bad", state=S.FAILED, status_message="x")])
+    assert lines[1] == "  FAILED               bad: x"
+    assert lines[-1] == "  and 6 more (actionplan action list)"
+
+
+def test_what_a_pause_left_over_is_named_as_such() -> None:
+    lines = recap.not_done([action(f"a{i}") for i in range(10)])
+    assert lines == ["Left to do: a0, a1, a2, a3, a4, a5, a6, a7, +2"]
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (PlanState.PAUSED, ["Go on with: actionplan apply 12345678"]),
+        (PlanState.FAILED, ["actionplan action list 12345678 --state FAILED"]),
+        (PlanState.SUCCEEDED, []),
+    ],
+)
+def test_the_end_says_how_to_go_on(state: PlanState, words: list[str]) -> None:
+    text = "\n".join(recap.next_steps(plan(action("a"), state=state)))
+    assert all(word in text for word in words)
+    assert bool(text) is bool(words)
+
+
+def clock(*seconds: float) -> Iterator[float]:
+    """Give the times at which a reporter looks."""
+    yield from seconds
+
+
+def test_lines_tell_starts_and_ends_with_their_place() -> None:
+    out, times = io.StringIO(), clock(0, 0, 1, 61.5, 62)
+    lines = Lines(plan(action("a"), action("b")), out, clock=lambda: next(times))
+    lines.on_plan(PlanState.ONGOING, None)
+    lines.on_reports([Report(uuid="a", old=S.PENDING, state=S.ONGOING)])
+    lines.on_reports([Report(uuid="a", old=S.ONGOING, state=S.FAILED, message="no\nroom")])
+    lines.on_plan(PlanState.FAILED, "1 failed")
+    assert out.getvalue().splitlines() == [
+        "  0:00  plan ONGOING",
+        "  0:01  start      a  nop",
+        "  1:01  FAILED [1/2] a: no room",
+        "  1:02  plan FAILED: 1 failed",
+    ]
+
+
+def drawn(block: Block, width: int = 80) -> str:
+    """Draw a block once."""
+    out = Console(file=io.StringIO(), width=width)
+    with out.capture() as text:
+        out.print(block.render())
+    return text.get()
+
+
+def test_the_block_shows_what_runs_what_failed_and_what_was_asked_for() -> None:
+    made = plan(*(action(f"a{i}") for i in range(20)))
+    block = Block(made, io.StringIO(), clock=lambda: 0.0)
+    starts = [Report(uuid=a.uuid, old=S.PENDING, state=S.ONGOING) for a in made.actions]
+    block.on_reports(starts[:15])
+    block.on_reports([Report(uuid="a0", old=S.ONGOING, state=S.FAILED, message="no room " * 30)])
+    block.tell("SIGINT: pausing")
+    text = drawn(block)
+    assert "1/20 ended  running 14  failed 1  elapsed 0:00" in text
+    assert "FAILED  a0: no room" in text
+    assert "running 0s  a12  nop" in text
+    assert "and 2 more" in text
+    assert "SIGINT: pausing" in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(text.splitlines()) == 16
+
+
+class Hung(io.StringIO):
+    """A terminal that has gone away."""
+
+    def write(self, _: str) -> int:
+        """Fail as such a terminal does."""
+        raise OSError(5, "Input/output error")
+
+    def flush(self) -> None:
+        """Fail in the same way."""
+        raise OSError(5, "Input/output error")
+
+
+def test_a_stream_that_fails_is_written_to_in_peace() -> None:
+    stream = lasting(Hung())
+    assert stream.write("lost") == 4
+    stream.flush()
+    plan_table.show(plan(action("a")), stream)
+    recap.show(plan(action("a")), 1.0, stream)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "-"), (0.04, "0.0s"), (59.6, "1m00s"), (60, "1m00s"), (3599.9, "1h00m")],
+)
+def test_durations_round_to_the_next_unit(seconds: float | None, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("letter", ["ß", "漢", "\N{SNOWMAN}", "é"])
+def test_letters_of_any_script_stay(letter: str) -> None:
+    assert one_line(f"a{letter}b") == f"a{letter}b"

@@ -1,0 +1,193 @@
+"""Pictures as text: goldens of both forms, and what must not break them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from planner import ActionPlan, make_plan
+from planner.model import JOIN, Action, Trigger
+from planner.render import dot, mermaid
+from planner.states import ActionState, Outcome
+
+FORMS = pytest.mark.parametrize("form", [dot, mermaid], ids=["dot", "mermaid"])
+
+
+def actions(*given: Any) -> ActionPlan:
+    """Make a plan of (name, fields) pairs; uuids are the names."""
+    made = [
+        Action(**{"uuid": name, "name": name, "action_type": "nop", **fields})
+        for name, fields in given
+    ]
+    return ActionPlan(uuid="p", planner="weight", name="the plan", actions=tuple(made))
+
+
+EVERY_KIND = actions(
+    ("one", {"description": "do the first", "state": ActionState.SUCCEEDED}),
+    ("two", {"parents": ("one",), "needs": ("one",)}),
+    ("join-1", {"action_type": JOIN, "parents": ("one", "two")}),
+    ("three", {"parents": ("join-1",), "needs_any": (("one", "two"),)}),
+    ("four", {"triggers": (Trigger("three", (Outcome.CHANGED, Outcome.OK)),)}),
+)
+
+DOT = """\
+digraph "the plan" {
+  // solid: must have ended well
+  // solid, arrowhead=odiamond: one of these must have ended well
+  // dotted: sets it off when it ends with one of these outcomes
+  // dashed: must have ended
+  rankdir=LR;
+  node [shape=box, style="rounded,filled", fillcolor=white, fontname="sans-serif"];
+  edge [fontname="sans-serif", fontsize=10];
+  a0 [label="one\\ndo the first\\nSUCCEEDED", fillcolor="#d5f0d0"];
+  a1 [label="two\\nnop\\nPENDING"];
+  a3 [label="three\\nnop\\nPENDING"];
+  a4 [label="four\\nnop\\nPENDING"];
+  a2 [shape=point];
+  a0 -> a1 [style=solid];
+  a0 -> a2 [style=dashed, arrowhead=none];
+  a1 -> a2 [style=dashed, arrowhead=none];
+  a0 -> a3 [style=solid, arrowhead=odiamond];
+  a1 -> a3 [style=solid, arrowhead=odiamond];
+  a2 -> a3 [style=dashed];
+  a3 -> a4 [style=dotted, label="changed or ok"];
+}
+"""
+
+MERMAID = """\
+flowchart LR
+  %% --> must have ended well
+  %% -- any --> one of these must have ended well
+  %% -. outcome .-> sets it off when it ends with one of these outcomes
+  %% -.-> must have ended
+  classDef point fill:#000,stroke:#000,color:#000;
+  classDef SUCCEEDED fill:#d5f0d0;
+  a0["one<br/>do the first<br/>SUCCEEDED"]:::SUCCEEDED
+  a1["two<br/>nop<br/>PENDING"]
+  a3["three<br/>nop<br/>PENDING"]
+  a4["four<br/>nop<br/>PENDING"]
+  a2((" ")):::point
+  a0 --> a1
+  a0 -.-> a2
+  a1 -.-> a2
+  a0 -- any --> a3
+  a1 -- any --> a3
+  a2 -.-> a3
+  a3 -. changed or ok .-> a4
+"""
+
+
+def test_a_plan_with_every_kind_of_line_as_dot() -> None:
+    assert dot.render(EVERY_KIND) == DOT
+
+
+def test_a_plan_with_every_kind_of_line_as_mermaid() -> None:
+    assert mermaid.render(EVERY_KIND) == MERMAID
+
+
+@FORMS
+def test_the_picture_does_not_depend_on_uuids(form: ModuleType) -> None:
+    document = {"actions": [{"action_type": "nop"}, {"action_type": "sleep"}]}
+    one, two = (make_plan(document, check_types=False) for _ in range(2))
+    assert one.uuid != two.uuid
+    assert form.render(one) == form.render(two)
+
+
+@FORMS
+def test_a_plan_read_back_has_the_same_picture(form: ModuleType) -> None:
+    plan = wide_plan(6)
+    assert form.render(ActionPlan.from_dict(plan.to_dict())) == form.render(plan)
+
+
+@FORMS
+def test_a_plan_of_nothing_is_a_picture_of_nothing(form: ModuleType) -> None:
+    plan = ActionPlan(uuid="p", planner="weight", actions=())
+    assert "a0" not in form.render(plan)
+
+
+ODD = 'say "a\\b" <i>&amp; #1; %%{init}%% `x` ]["\n\x07é'
+
+
+def test_odd_text_stays_inside_its_string_in_dot() -> None:
+    (line,) = [x for x in dot.render(actions((ODD, {}))).splitlines() if "a0 [" in x]
+    label = 'say \\"a\\\\b\\" <i>&amp; #1; %%{init}%% `x` ][\\"  é'
+    assert line == f'  a0 [label="{label}\\nnop\\nPENDING"];'
+
+
+def test_odd_text_means_nothing_to_mermaid() -> None:
+    (line,) = [x for x in mermaid.render(actions((ODD, {}))).splitlines() if 'a0["' in x]
+    text = line.removeprefix('  a0["').removesuffix('<br/>nop<br/>PENDING"]')
+    assert text == (
+        "say #34;a#92;b#34; #60;i#62;#38;amp#59; #35;1#59; #37;#37;#123;init#125;#37;#37; "
+        "#96;x#96; #93;#91;#34;  é"
+    )
+
+
+def test_the_name_of_a_plan_is_escaped_in_dot() -> None:
+    plan = replace(EVERY_KIND, name='a "b" \\')
+    assert dot.render(plan).startswith('digraph "a \\"b\\" \\\\" {\n')
+
+
+@FORMS
+@pytest.mark.parametrize("state", ActionState)
+def test_every_state_is_written(form: ModuleType, state: ActionState) -> None:
+    assert state in form.render(actions(("a", {"state": state})))
+
+
+def wide_plan(width: int) -> ActionPlan:
+    """Two sets, each of the second with all of the first as parents."""
+    first = tuple(f"a-{i}" for i in range(width))
+    second = [(f"b-{i}", {"parents": first}) for i in range(width)]
+    return actions(*((name, {}) for name in first), *second)
+
+
+@FORMS
+def test_a_small_set_is_drawn_edge_by_edge(form: ModuleType) -> None:
+    text = form.render(wide_plan(3))
+    assert "p0" not in text
+    assert len(lines_of(text)) == 9
+
+
+@FORMS
+def test_a_wide_set_goes_through_a_point(form: ModuleType) -> None:
+    text = form.render(wide_plan(50))
+    assert len(lines_of(text)) == 100
+    assert sum("p0" in line for line in lines_of(text)) == 100
+
+
+@FORMS
+def test_needs_of_a_wide_set_are_drawn_beside_its_point(form: ModuleType) -> None:
+    plan = wide_plan(50)
+    last = replace(plan.actions[-1], needs=("a-3",))
+    text = form.render(replace(plan, actions=(*plan.actions[:-1], last)))
+    assert len(lines_of(text)) == 101
+    assert any(line.split()[0] == "a3" and line.split()[2] == "a99" for line in lines_of(text))
+
+
+@FORMS
+def test_an_order_that_is_needed_too_is_drawn_once(form: ModuleType) -> None:
+    plan = actions(("a", {}), ("b", {"parents": ("a",), "needs": ("a",)}))
+    assert len(lines_of(form.render(plan))) == 1
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines that draw a line: neither the legend nor a box."""
+    arrows = ("->", "-->", "-.->", "-.", "--")
+    words = [line.split() for line in text.splitlines()]
+    return [
+        " ".join(w) for w in words if len(w) > 2 and w[1] in arrows and w[0] not in ("%%", "//")
+    ]
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="no Graphviz on this machine")
+@pytest.mark.parametrize(
+    "plan", [EVERY_KIND, actions((ODD, {})), wide_plan(20)], ids=["every kind", "odd", "wide"]
+)
+def test_graphviz_reads_it(plan: ActionPlan) -> None:
+    done = subprocess.run(["dot", "-Tplain"], input=dot.render(plan), text=True, check=False)
+    assert done.returncode == 0

@@ -1,0 +1,169 @@
+"""Links as a graph: is it one, in which waves, and what is wrong with one that is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner import graph
+from planner.errors import InvalidPlan
+from planner.model import JOIN, Action, Trigger
+from planner.states import Outcome
+
+
+def actions(links: dict[str, Any]) -> list[Action]:
+    """Make actions of names and what each comes after: parents, or fields by name."""
+    return [
+        Action(
+            uuid=f"uuid-{name}",
+            name=name,
+            action_type=JOIN if name.startswith("join") else "nop",
+            **(
+                after
+                if isinstance(after, dict)
+                else {"parents": tuple(f"uuid-{one}" for one in after)}
+            ),
+        )
+        for name, after in links.items()
+    ]
+
+
+def waves(links: dict[str, Any]) -> list[list[str | None]]:
+    return [[action.name for action in wave] for wave in graph.waves(actions(links))]
+
+
+TRIGGERED = {"triggers": (Trigger("uuid-a", (Outcome.CHANGED,)),)}
+
+
+def test_a_graph_is_accepted() -> None:
+    graph.validate(actions({"a": [], "b": ["a"], "c": ["a", "b"], "d": TRIGGERED}))
+
+
+def test_no_actions_are_accepted() -> None:
+    graph.validate([])
+    assert graph.waves([]) == []
+
+
+def test_an_action_may_stand_before_what_it_comes_after() -> None:
+    graph.validate(actions({"b": ["a"], "a": []}))
+
+
+@pytest.mark.parametrize("field", ["parents", "needs"])
+def test_a_loop_is_refused_with_its_whole_path(field: str) -> None:
+    links = {"a": ["c"], "b": ["a"], "c": ["b"], "d": ["c"]}
+    named = {n: {field: tuple(f"uuid-{x}" for x in after)} for n, after in links.items()}
+    with pytest.raises(InvalidPlan, match=r"a loop: a -> b -> c -> a$"):
+        graph.validate(actions(named))
+
+
+def test_a_loop_through_every_kind_of_link_is_found() -> None:
+    links = {
+        "a": {"needs_any": (("uuid-d",),)},
+        "b": {"parents": ("uuid-a",)},
+        "c": {"needs": ("uuid-b",)},
+        "d": {"triggers": (Trigger("uuid-c", (Outcome.OK,)),)},
+    }
+    with pytest.raises(InvalidPlan, match="a loop: a -> b -> c -> d -> a"):
+        graph.validate(actions(links))
+
+
+def test_an_action_before_itself_is_a_loop() -> None:
+    with pytest.raises(InvalidPlan, match="a loop: a -> a"):
+        graph.validate(actions({"a": ["a"]}))
+
+
+def test_all_loops_are_named() -> None:
+    with pytest.raises(InvalidPlan) as refused:
+        graph.validate(actions({"a": ["b"], "b": ["a"], "c": ["d"], "d": ["c"], "e": []}))
+    assert refused.value.problems == ("a loop: a -> b -> a", "a loop: c -> d -> c")
+
+
+def test_links_that_lead_nowhere_are_named_with_who_has_them() -> None:
+    with pytest.raises(InvalidPlan) as refused:
+        graph.validate(actions({"a": ["x"], "b": {"needs_any": (("uuid-a", "uuid-y"),)}}))
+    assert refused.value.problems == (
+        "a comes after uuid-x, which is not in the plan",
+        "b comes after uuid-y, which is not in the plan",
+    )
+
+
+def test_what_stands_twice_is_named() -> None:
+    twice = [*actions({"a": [], "b": ["a", "a"]}), Action(uuid="uuid-a", action_type="nop")]
+    twice += [*actions({"c": []}), Action(uuid="other", action_type="nop", name="c")]
+    with pytest.raises(InvalidPlan) as refused:
+        graph.validate(twice)
+    assert refused.value.problems == (
+        "uuid uuid-a stands twice",
+        "name 'c' stands twice",
+        "b comes after uuid-a twice",
+    )
+
+
+def test_actions_without_names_are_not_alike() -> None:
+    graph.validate([Action(uuid=u, action_type="nop") for u in "ab"])
+
+
+def test_two_triggers_on_one_action_are_no_mistake() -> None:
+    both = (Trigger("uuid-a", (Outcome.OK,)), Trigger("uuid-a", (Outcome.CHANGED,)))
+    graph.validate(actions({"a": [], "b": {"triggers": both}}))
+
+
+def test_waves_go_by_the_longest_way() -> None:
+    assert waves({"a": [], "b": ["a"], "c": [], "d": ["c", "b"], "e": TRIGGERED}) == [
+        ["a", "c"],
+        ["b", "e"],
+        ["d"],
+    ]
+
+
+def test_a_join_takes_no_wave() -> None:
+    assert waves({"a": [], "join-1": ["a"], "join-2": ["join-1"], "b": ["join-2"]}) == [
+        ["a"],
+        ["b"],
+    ]
+
+
+def test_waves_do_not_depend_on_the_order_of_the_actions() -> None:
+    assert waves({"c": ["b"], "b": ["a"], "a": []}) == [["a"], ["b"], ["c"]]
+
+
+def test_arranging_keeps_what_is_in_order() -> None:
+    assert graph.arrange([[], [(0,)], [], [(1, 2), (0,)]]) == [0, 1, 2, 3]
+
+
+def test_arranging_keeps_small_positions_first() -> None:
+    assert graph.arrange([[(3,)], [], [(0,)], []]) == [1, 3, 0, 2]
+
+
+def test_arranging_a_loop_says_what_is_left() -> None:
+    with pytest.raises(graph.Loop) as loop:
+        graph.arrange([[], [(2,)], [(1,)], [(2,)]])
+    assert loop.value.left == (1, 2, 3)
+    assert graph.knots([[], [(2,)], [(1,)], [(2,)]], loop.value.left) == [frozenset({1, 2})]
+
+
+def test_an_edge_of_several_kinds_is_given_once_as_the_strongest() -> None:
+    links = {
+        "a": [],
+        "b": [],
+        "c": {
+            "parents": ("uuid-a", "uuid-b"),
+            "needs": ("uuid-a",),
+            "triggers": (Trigger("uuid-b", (Outcome.OK,)),),
+        },
+        "d": {"needs_any": (("uuid-b", "uuid-c"),), "parents": ("uuid-c", "uuid-a")},
+    }
+    assert {(a[5:], b[5:]): kind for a, b, kind in graph.edges(actions(links))} == {
+        ("a", "c"): "need",
+        ("b", "c"): "trigger",
+        ("b", "d"): "any",
+        ("c", "d"): "any",
+        ("a", "d"): "order",
+    }
+
+
+def test_the_graph_has_every_action_and_the_kind_of_every_edge() -> None:
+    found = graph.digraph(actions({"a": [], "b": ["a"], "c": []}))
+    assert sorted(found) == ["uuid-a", "uuid-b", "uuid-c"]
+    assert list(found.edges(data="kind")) == [("uuid-a", "uuid-b", "order")]

@@ -1,0 +1,142 @@
+"""Plugins by name: those that are installed, those that are not, and those that are broken."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from planner import registry
+from planner.errors import BrokenPlugin, UnknownPlugin
+from planner.planners.weight import WeightPlanner
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_planners_are_listed_in_alphabetical_order() -> None:
+    assert registry.names(registry.PLANNERS) == sorted(
+        {"weight", "workload_stabilization", "node_resource_consolidation"}
+        | set(registry.names(registry.PLANNERS))
+    )
+
+
+def test_a_planner_is_found_by_name() -> None:
+    assert registry.planner("weight") is WeightPlanner
+
+
+def test_an_unknown_planner_is_answered_with_the_nearest_and_all() -> None:
+    with pytest.raises(UnknownPlugin) as refused:
+        registry.planner("wieght")
+    text = str(refused.value)
+    assert text.startswith("no planner 'wieght'; did you mean 'weight'? Known: ")
+    assert "node_resource_consolidation" in text
+    assert set(refused.value.known) == set(registry.names(registry.PLANNERS))
+
+
+def test_an_unknown_action_type_is_answered_with_the_nearest_and_all() -> None:
+    with pytest.raises(UnknownPlugin, match="no action type 'migrte'; did you mean 'migrate'"):
+        registry.ActionTypes()["migrte"]
+
+
+def test_action_types_are_a_mapping_by_name() -> None:
+    known = registry.ActionTypes()
+    assert list(known) == registry.names(registry.ACTIONS)
+    assert len(known) == len(list(known))
+    assert known["nop"].TYPE == "nop"
+    assert known["nop"] is known["nop"]
+
+
+def in_scratch(folder: Path, code: str, **distributions: str) -> str:
+    """Run code where these distributions are installed, each with the entry points of its text."""
+    for name, entry_points in distributions.items():
+        info = folder / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(entry_points)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", f"from planner import registry\n{code}"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+OFFER = "[watcher_planners]\nheaviest = planner.planners.weight:WeightPlanner\n"
+
+
+def test_one_name_from_two_distributions_is_an_error_that_names_both(tmp_path: Path) -> None:
+    other = OFFER.replace("weight:WeightPlanner", "node_resource_consolidation:x")
+    told = in_scratch(tmp_path, "registry.planner('heaviest')", acme=OFFER, zenith=other)
+    assert "AmbiguousPlugin: planner 'heaviest' is offered by acme and zenith" in told
+
+
+def test_two_distributions_that_offer_the_same_class_are_ambiguous_too(tmp_path: Path) -> None:
+    told = in_scratch(tmp_path, "registry.planner('heaviest')", acme=OFFER, zenith=OFFER)
+    assert "AmbiguousPlugin: planner 'heaviest' is offered by acme and zenith" in told
+
+
+def test_a_name_that_one_distribution_offers_is_found(tmp_path: Path) -> None:
+    told = in_scratch(tmp_path, "print(registry.planner('heaviest').__name__)", acme=OFFER)
+    assert told == "WeightPlanner\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("x = 1 / 0", "ZeroDivisionError: division by zero"),
+        ("", "AttributeError: module 'broken' has no attribute 'Planner'"),
+        ("Planner = 5", "it is no subclass of planner.contract.Planner"),
+    ],
+)
+def test_a_planner_that_cannot_be_used_says_why(tmp_path: Path, module: str, reason: str) -> None:
+    (tmp_path / "broken.py").write_text(module)
+    told = in_scratch(
+        tmp_path,
+        "registry.planner('odd')",
+        acme="[watcher_planners]\nodd = broken:Planner\n",
+    )
+    assert f"BrokenPlugin: planner 'odd' cannot be used: {reason}" in told
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("TYPE = 'odd'", "it has no SCHEMA, touches, estimate, describe"),
+        (
+            "TYPE = 'even'; SCHEMA = {}; touches = estimate = describe = None",
+            "it is registered as 'odd' and calls itself 'even'",
+        ),
+    ],
+)
+def test_an_action_type_that_breaks_its_contract_says_how(
+    tmp_path: Path, body: str, reason: str
+) -> None:
+    (tmp_path / "broken.py").write_text(f"class Odd:\n    {body}\n")
+    told = in_scratch(
+        tmp_path,
+        "registry.ActionTypes()['odd']",
+        acme="[watcher_actions]\nodd = broken:Odd\n",
+    )
+    assert f"BrokenPlugin: action type 'odd' cannot be used: {reason}" in told
+
+
+def test_a_broken_plugin_does_not_hide_the_others(tmp_path: Path) -> None:
+    code = "print('odd' in registry.names('watcher_planners'), registry.planner('weight').NAME)"
+    told = in_scratch(tmp_path, code, acme="[watcher_planners]\nodd = broken:Planner\n")
+    assert told == "True weight\n"
+
+
+def test_the_facts_of_a_refusal_are_kept() -> None:
+    refused = BrokenPlugin("planner", "odd", "it is odd")
+    assert (refused.what, refused.name, refused.reason) == ("planner", "odd", "it is odd")

@@ -1,0 +1,110 @@
+"""Every pair of states, for everyone who might ask."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import product
+
+import pytest
+
+from planner.errors import InvalidTransition
+from planner.states import (
+    ACTION_TRANSITIONS,
+    ENDED_PLAN,
+    OPEN,
+    PLAN_TRANSITIONS,
+    WELL,
+    ActionState,
+    PlanState,
+    Who,
+    check,
+    sources,
+)
+
+TABLES = {ActionState: ACTION_TRANSITIONS, PlanState: PLAN_TRANSITIONS}
+PAIRS = [(old, new, who) for states in TABLES for old, new, who in product(states, states, Who)]
+ACTION_ROWS = {
+    "OPERATOR": {("PENDING", "SKIPPED"), ("PENDING", "CANCELLED")},
+    "ENGINE": {
+        ("PENDING", "ONGOING"),
+        ("PENDING", "SUCCEEDED"),
+        ("PENDING", "SKIPPED"),
+        ("PENDING", "FAILED_DEPENDENCIES"),
+        ("PENDING", "CANCELLED"),
+        ("ONGOING", "SUCCEEDED"),
+        ("ONGOING", "FAILED"),
+        ("ONGOING", "SKIPPED"),
+        ("ONGOING", "CANCELLED"),
+        ("ONGOING", "UNKNOWN"),
+    },
+}
+PLAN_ROWS = {
+    "OPERATOR": {
+        ("RECOMMENDED", "PENDING"),
+        ("PAUSED", "PENDING"),
+        ("RECOMMENDED", "CANCELLED"),
+        ("PENDING", "CANCELLED"),
+        ("PAUSED", "CANCELLED"),
+        ("RECOMMENDED", "DELETED"),
+        ("SUCCEEDED", "DELETED"),
+        ("FAILED", "DELETED"),
+        ("CANCELLED", "DELETED"),
+        ("SUPERSEDED", "DELETED"),
+    },
+    "ENGINE": {
+        ("PENDING", "ONGOING"),
+        ("ONGOING", "SUCCEEDED"),
+        ("ONGOING", "FAILED"),
+        ("ONGOING", "PAUSED"),
+        ("ONGOING", "CANCELLING"),
+        ("CANCELLING", "CANCELLED"),
+    },
+}
+
+
+@pytest.mark.parametrize(("old", "new", "who"), PAIRS, ids=lambda s: f"{type(s).__name__[0]}.{s}")
+def test_a_change_is_allowed_exactly_when_it_is_one_of_these(
+    old: StrEnum, new: StrEnum, who: Who
+) -> None:
+    rows = ACTION_ROWS if isinstance(new, ActionState) else PLAN_ROWS
+    if (str(old), str(new)) in rows[who]:
+        check("it", "u1", old, new, who)
+    else:
+        with pytest.raises(InvalidTransition) as refused:
+            check("it", "u1", old, new, who)
+        assert refused.value.accepted == sources(new, who)
+
+
+def test_the_states_of_plans_and_actions_do_not_mix() -> None:
+    with pytest.raises(InvalidTransition):
+        check("plan", "u1", ActionState.PENDING, PlanState.ONGOING, Who.ENGINE)
+
+
+def test_a_refusal_names_what_it_is_and_from_where_it_could_be() -> None:
+    with pytest.raises(InvalidTransition, match="plan u1 is SUCCEEDED: only RECOMMENDED, PAUSED"):
+        check("plan", "u1", PlanState.SUCCEEDED, PlanState.PENDING, Who.OPERATOR)
+
+
+def test_a_state_that_nothing_leads_to_says_so() -> None:
+    with pytest.raises(InvalidTransition, match="only no state can become RECOMMENDED"):
+        check("plan", "u1", PlanState.PENDING, PlanState.RECOMMENDED, Who.OPERATOR)
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=["action", "plan"])
+def test_every_row_stands_once_and_says_why(table: tuple) -> None:
+    keys = [(row.old, row.new, row.who) for row in table]
+    assert len(keys) == len(set(keys))
+    assert all(row.why for row in table)
+
+
+def test_no_operator_writes_the_state_of_an_action_that_runs_or_has_ended() -> None:
+    changed = {row.old for row in ACTION_TRANSITIONS if row.who is Who.OPERATOR}
+    assert changed == {ActionState.PENDING}
+
+
+def test_what_ended_well_is_not_open() -> None:
+    assert not WELL & OPEN
+
+
+def test_an_ended_plan_is_moved_by_operators_only() -> None:
+    assert {row.who for row in PLAN_TRANSITIONS if row.old in ENDED_PLAN} == {Who.OPERATOR}
