@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 from datetime import datetime
 
-from applier.contracts import Store
 from applier.engines import Events
 from applier.errors import PlanConflict, StoreError
+from applier.record import Store
 
 LOG = logging.getLogger(__name__)
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 
-from applier.contracts import Listener, Report, Store
+from applier.contracts import Listener, Report
 from applier.errors import PlanConflict, StoreError
 from applier.insistence import Insistence
+from applier.record import Store
 from applier.scheduling.turn import Turn
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check

@@ -9,10 +9,11 @@ from typing import Any
 
 from applier import outcome
 from applier.contracts import Action as ActionPlugin
-from applier.contracts import Claimant, Cloud, Listener, Reservation, Store, Wish
+from applier.contracts import Claimant, Cloud, Listener, Wish
 from applier.engines import Engine, Events
 from applier.errors import UnknownActionTypes
 from applier.heartbeat import Heartbeat
+from applier.record import Reservation, Store
 from applier.recorder import Recorder
 from applier.scheduling.forecast import best_ranks, durations_of
 from applier.scheduling.policy import TypePolicy

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 
-from applier.contracts import Reservation, Store, Wish
+from applier.contracts import Wish
 from applier.engines import Events, Foreign
 from applier.errors import StoreError
+from applier.record import Reservation, Store
 
 LOG = logging.getLogger(__name__)
 

@@ -6,8 +6,9 @@ import os
 import socket
 
 from applier.cli.reporters.words import one_line
-from applier.contracts import Claimant, Store
+from applier.contracts import Claimant
 from applier.errors import PlanConflict
+from applier.record import Store
 from planner.model import ActionPlan
 from planner.states import PlanState
 

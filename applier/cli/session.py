@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
     from applier.clouds.simulated import SimulatedCloud
-    from applier.contracts import Action, Claimant, Store
+    from applier.contracts import Action, Claimant
     from applier.engines import Engine
+    from applier.record import Store
     from planner.model import Action as PlannedAction
     from planner.model import ActionPlan
     from planner.registry import ActionTypes

@@ -9,8 +9,9 @@ import queue
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from applier.contracts import Report, Reservation, Wish
+from applier.contracts import Report, Wish
 from applier.errors import PlanConflict
+from applier.record import Reservation
 from applier.recorder import Recorder
 from applier.scheduling.policy import TypePolicy
 from applier.scheduling.turn import Halt

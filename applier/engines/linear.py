@@ -17,12 +17,13 @@ from taskflow import exceptions, states, storage, task
 from taskflow import flow as taskflow_flow
 from taskflow.engines import base
 
-from applier.contracts import Report, Reservation, Wish
+from applier.contracts import Report, Wish
 from applier.engines import Event, Events, Foreign
 from applier.engines.running import Running
 from applier.engines.timers import Timer, Timers
 from applier.engines.workers import Workers
 from applier.errors import PlanConflict
+from applier.record import Reservation
 from applier.recorder import Recorder
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.turn import Halt, Stopped, Turn

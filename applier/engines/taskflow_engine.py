@@ -13,9 +13,10 @@ from oslo_config import cfg
 from taskflow import engines
 
 from applier import flow
-from applier.contracts import Reservation, Wish
+from applier.contracts import Wish
 from applier.engines import Events
 from applier.engines.linear import GRACE_S
+from applier.record import Reservation
 from applier.recorder import Recorder
 from applier.scheduling import order
 from applier.scheduling.policy import TypePolicy

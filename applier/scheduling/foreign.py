@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from applier.contracts import Reservation
+from applier.record import Reservation
 from planner.model import Action
 
 

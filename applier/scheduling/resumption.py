@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from applier.contracts import Attempt, Report, Verified
+from applier.contracts import Report, Verified
+from applier.record import Attempt
 from planner.model import Action
 from planner.states import ActionState, Outcome
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from applier.contracts import Report, Reservation, Wish
+from applier.contracts import Report, Wish
+from applier.record import Reservation
 from applier.scheduling.countdown import Countdown
 from applier.scheduling.gates import Gates
 from applier.scheduling.policy import Retries, TypePolicy

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from applier.contracts import Report, Reservation
+from applier.contracts import Report
+from applier.record import Reservation
 
 
 class Stopped(StrEnum):

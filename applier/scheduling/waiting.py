@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from applier.contracts import Reservation
+from applier.record import Reservation
 from applier.scheduling.foreign import Foreign
 from applier.scheduling.gates import Gates
 from applier.scheduling.turn import Why

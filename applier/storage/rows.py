@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from applier.contracts import Attempt, Claimant, PlanSummary, Report, Wish
+from applier.contracts import Claimant, Report, Wish
+from applier.record import Attempt, PlanSummary
 from applier.storage.rules import attempt_end, kept
 from planner.model import Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState

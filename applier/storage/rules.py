@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from applier.contracts import Attempt, Report, Reservation
+from applier.contracts import Report
 from applier.errors import PlanConflict, PlanNotFound
+from applier.record import Attempt, Reservation
 from planner.errors import InvalidPlan, InvalidTransition
 from planner.model import ActionPlan
 from planner.states import ActionState, Outcome, PlanState, Who, sources

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-from applier.contracts import Service
+from applier.record import Service
 from applier.storage import statements as said
 from applier.storage.database import Database
 from applier.storage.plan_record import PlanRecord
@@ -60,7 +60,7 @@ class SqlStore(PlanRecord, RunRecord):
         self._database.close()
 
     def report_service(self, service: Service) -> None:
-        """See :meth:`applier.contracts.Store.report_service`."""
+        """See :meth:`applier.record.Store.report_service`."""
         row = asdict(service)
 
         def report() -> None:
@@ -71,7 +71,7 @@ class SqlStore(PlanRecord, RunRecord):
         self._database.tried(report)
 
     def remove_service(self, uuid: str) -> None:
-        """See :meth:`applier.contracts.Store.remove_service`."""
+        """See :meth:`applier.record.Store.remove_service`."""
 
         def remove() -> None:
             with self._database.write() as database:
@@ -80,7 +80,7 @@ class SqlStore(PlanRecord, RunRecord):
         self._database.tried(remove)
 
     def services(self) -> list[Service]:
-        """See :meth:`applier.contracts.Store.services`."""
+        """See :meth:`applier.record.Store.services`."""
 
         def read() -> list[Service]:
             with self._database.read() as database:

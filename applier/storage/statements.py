@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.contracts import Attempt
+from applier.record import Attempt
 from applier.storage.tables import (
     actions,
     attempts,

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from applier.contracts import Claimant, Reservation, Service, Store
+from applier.contracts import Claimant
 from applier.errors import PlanConflict
+from applier.record import Reservation, Service, Store
 from applier.testing.plans import MADE, new_plan
 from applier.testing.runs import LATER, ME, NOW, at_once, claimed
 from planner.model import ActionPlan

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from applier.contracts import Report, Store, Wish
+from applier.contracts import Report, Wish
 from applier.errors import ActionNotFound, PlanConflict
+from applier.record import Store
 from applier.testing.attempts import ends
 from applier.testing.plans import MADE, new_plan
 from applier.testing.runs import LATER, ME, NOW, at_once, claimed, starts, succeeds

@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from applier.contracts import Claimant, Report, Store, Wish
+from applier.contracts import Claimant, Report, Wish
 from applier.errors import ActionNotFound, ApplierError, PlanConflict
+from applier.record import Store
 from applier.testing.plans import MADE, new_plan
 from planner.errors import InvalidTransition
 from planner.model import Action, ActionPlan

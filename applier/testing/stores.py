@@ -26,8 +26,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from applier.contracts import Store, Wish
+from applier.contracts import Wish
 from applier.errors import ActionNotFound, PlanConflict, PlanNotFound
+from applier.record import Store
 from applier.testing.attempts import AttemptContract
 from applier.testing.plans import MADE, new_plan, plans
 from applier.testing.queues import QueueContract, ReservationContract, ServiceContract

@@ -16,9 +16,10 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from applier.contracts import Action as ActionPlugin
-from applier.contracts import ActionContext, Claimant, Report, Stop, Store, Wish
+from applier.contracts import ActionContext, Claimant, Report, Stop, Wish
 from applier.engines import Engine
 from applier.errors import ApplierError
+from applier.record import Store
 from applier.runner import Runner
 from applier.scheduling.verdict import End, OnFailure
 from applier.storage.memory import MemoryStore

@@ -9,8 +9,9 @@ from contextlib import closing
 import pytest
 import sqlalchemy as sa
 
-from applier.contracts import Claimant, Store
+from applier.contracts import Claimant
 from applier.errors import PlanConflict
+from applier.record import Store
 from applier.storage import schema
 from applier.storage.connection import make_engine, parse
 from applier.storage.memory import MemoryStore

@@ -15,8 +15,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from applier.contracts import Attempt, Report
+from applier.contracts import Report
 from applier.errors import StoreError
+from applier.record import Attempt
 from applier.storage import schema
 from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore

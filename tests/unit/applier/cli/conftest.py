@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from applier.cli.program import Program
-from applier.contracts import Store
+from applier.record import Store
 from applier.storage.sql import SqlStore
 
 #: Runs a command line; gives exit code, standard output, standard error.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from test_scheduler_stories import CANCEL, PAUSE, Story, action, skip
 
-from applier.contracts import Report, Reservation, Wish
+from applier.contracts import Report, Wish
+from applier.record import Reservation
 from applier.scheduling.policy import TypePolicy
 from applier.scheduling.scheduler import Scheduler, Stopped, Why
 from applier.scheduling.verdict import OnFailure

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from applier.contracts import Service
 from applier.errors import PlanConflict, StoreError
+from applier.record import Service
 from applier.storage import schema
 from applier.storage.connection import parse
 from applier.storage.sql import SqlStore
