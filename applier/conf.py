@@ -7,7 +7,7 @@ and hands values down.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from oslo_config import cfg
@@ -15,8 +15,10 @@ from platformdirs import user_config_path, user_state_path
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
+from applier.scheduling.policy import TypePolicy
 from planner import options as planning_options
 from planner import registry
+from planner.errors import PlannerError
 
 #: Name of the file, which Watcher's services may share.
 FILE = "watcher.conf"
@@ -62,6 +64,7 @@ APPLIER_OPTIONS = (
         "on_failure",
         choices=[
             ("skip_descendants", "what needs a failed action is not run; the rest goes on"),
+            ("pause", "nothing new starts; resume tries again what failed"),
             ("continue", "order only, as Watcher does: a failure stops nothing"),
         ],
         default="skip_descendants",
@@ -72,16 +75,66 @@ APPLIER_OPTIONS = (
         default="taskflow",
         help="Workflow engine that runs plans, a name in watcher_workflow_engines.",
     ),
+    cfg.IntOpt(
+        "workers",
+        default=1,
+        min=1,
+        help="How many plans an applier service runs at once.",
+    ),
+    cfg.FloatOpt(
+        "heartbeat_interval_s",
+        default=5.0,
+        min=0.05,
+        help="Seconds between two heartbeats of an applier service, and of each plan that it runs. "
+        "One that is not heard of for six of them is taken for gone, and its plans taken over.",
+    ),
+    cfg.IntOpt(
+        "grace_s",
+        default=60,
+        min=1,
+        help="Seconds that an applier service waits, when it is told to end, for the actions that "
+        "run. What still runs then is cut off, and verified by whoever takes the plan over.",
+    ),
+)
+#: Options of each ``[watcher_actions.TYPE]``.
+ACTION_OPTIONS = (
+    cfg.IntOpt(
+        "retries",
+        default=0,
+        min=0,
+        help="How often an action of this type that failed is tried again.",
+    ),
+    cfg.FloatOpt(
+        "retry_delay_s",
+        default=0.0,
+        min=0,
+        help="Seconds until an action that failed is tried again.",
+    ),
+    cfg.FloatOpt(
+        "timeout_s",
+        min=0.001,
+        sample_default=600.0,
+        help="After how many seconds an action is told to stop; never where left out.",
+    ),
+    cfg.FloatOpt(
+        "estimate_s",
+        min=0,
+        sample_default=30.0,
+        help="How many seconds an action takes, for forecasts; what its type says where left out.",
+    ),
 )
 
 
 def list_opts() -> list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
-    """List all options by section, those of the installed planners included."""
+    """List all options by section, those of the installed plugins included.
+
+    A planner that is broken is left out: who asks for it is told why.
+    """
     listed: list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]] = [
         (planning_options.GROUP, planning_options.OPTIONS)
     ]
     for name in registry.names(registry.PLANNERS):
-        opts = registry.planner(name).OPTIONS
+        opts = _options_of(name)
         if opts:
             listed.append((planning_options.group_of(name), opts))
     listed += [
@@ -89,7 +142,34 @@ def list_opts() -> list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
         (ENGINE, TaskFlowEngine.OPTIONS),
         (ACTIONPLAN, ACTIONPLAN_OPTIONS),
     ]
+    # Types have the same options all, so that none of them need be loaded.
+    listed += [(_action_group(name), ACTION_OPTIONS) for name in registry.names(registry.ACTIONS)]
     return listed
+
+
+def _options_of(planner: str) -> Sequence[cfg.Opt]:
+    try:
+        return registry.planner(planner).OPTIONS
+    except PlannerError:
+        return ()
+
+
+def _action_group(action_type: str) -> str:
+    """Name the configuration section of an action type."""
+    return f"watcher_actions.{action_type}"
+
+
+def policies(conf: cfg.ConfigOpts, types: Iterable[str]) -> dict[str, TypePolicy]:
+    """Give what the sections of these action types say; raises ConfigurationError."""
+    found = {}
+    for name in types:
+        group = _action_group(name)
+        conf.register_opts(ACTION_OPTIONS, group=group)
+        try:
+            found[name] = TypePolicy(**{opt.name: conf[group][opt.name] for opt in ACTION_OPTIONS})
+        except (cfg.Error, ValueError) as reason:
+            raise ConfigurationError(f"[{group}]: {reason}") from reason
+    return found
 
 
 def files() -> list[str]:
@@ -101,14 +181,24 @@ def files() -> list[str]:
     return []
 
 
-def load(config_files: Sequence[str] | None = None) -> cfg.ConfigOpts:
-    """Read the configuration; raises ConfigurationError when a file cannot be used."""
+def load(
+    config_files: Sequence[str] | None = None,
+    *,
+    arguments: Sequence[str] = (),
+    prepare: Callable[[cfg.ConfigOpts], None] = lambda _: None,
+) -> cfg.ConfigOpts:
+    """Read the configuration; raises ConfigurationError when a file cannot be used.
+
+    ``arguments`` are those of a command line that oslo.config reads itself, such as
+    ``--config-file``; ``prepare`` adds options to it.
+    """
     conf = cfg.ConfigOpts()
+    prepare(conf)
     for group, opts in list_opts():
         conf.register_opts(opts, group=group)
     try:
         conf(
-            args=[],
+            args=list(arguments),
             project="actionplan",
             default_config_files=list(config_files) if config_files else files(),
             default_config_dirs=[],

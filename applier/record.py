@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import EllipsisType
 from typing import Protocol
 
 from applier.contracts import Claimant, Report, Wish
@@ -103,8 +104,9 @@ class Store(Protocol):
         """Change a plan's state for an operator, if the table of states has the row.
 
         ``message`` becomes the plan's status message, or clears it. CANCELLED also cancels the
-        actions that have not started. Of two at once, one gets PlanConflict, as does who moves a
-        plan that somebody runs; a change that is not a row raises InvalidTransition.
+        actions that have not started; what ran when its applier died becomes UNKNOWN. Of two at
+        once, one gets PlanConflict, as does who moves a plan that somebody runs; a change that is
+        not a row raises InvalidTransition.
         """
 
     def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
@@ -126,7 +128,13 @@ class Store(Protocol):
         """Say that the claimant lives; raises PlanConflict when the claim is not its any more."""
 
     def resume_plan(
-        self, uuid: str, actions: Sequence[str], *, now: datetime, message: str | None = None
+        self,
+        uuid: str,
+        actions: Sequence[str],
+        *,
+        now: datetime,
+        message: str | None = None,
+        seen: Claimant | EllipsisType | None = ...,
     ) -> None:
         """Make a plan PENDING again, and the named actions with it, all or nothing.
 
@@ -134,6 +142,8 @@ class Store(Protocol):
         claim is void from here on). The actions lose outcome, message and times; their attempts
         stay. Those that are ONGOING or UNKNOWN stay so: the next claimant verifies them. Raises
         InvalidTransition for a plan or action that may not, PlanConflict or it of two at once.
+        ``seen`` is who ran it, None for nobody, when somebody decided to resume it: PlanConflict if
+        another does by now, or that one was heard of since.
         """
 
     def settle_action(

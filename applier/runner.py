@@ -29,6 +29,7 @@ from planner.states import OPEN, ActionState, PlanState
 
 #: Kinds of tokens that name what two plans must not work on at once.
 RESOURCES = ("instance", "node", "volume")
+_HANDED_BACK = "which hands it back"
 
 
 class Runner:
@@ -67,6 +68,7 @@ class Runner:
         self._wish_interval_s, self._heartbeat_interval_s = wish_interval_s, heartbeat_interval_s
         self._store_patience_s, self._verify_patience_s = store_patience_s, verify_patience_s
         self._events: Events = queue.SimpleQueue()
+        self._handed_back = False
 
     def pause(self, who: str = "the applier", why: str | None = None) -> None:
         """Start nothing new; what runs ends, and the plan is PAUSED."""
@@ -76,8 +78,16 @@ class Runner:
         """Start nothing new and tell what runs to stop; the plan is CANCELLED when it has."""
         self._events.put(Wish(verb="cancel", who=who, why=why))
 
+    def hand_back(self, who: str = "the applier", why: str | None = None) -> None:
+        """Start nothing new; what runs ends, and the plan is PENDING again, for another applier.
+
+        Unless something else pauses or cancels it.
+        """
+        self._handed_back = True
+        self.pause(f"{who}, {_HANDED_BACK}", why)
+
     def run(self, uuid: str) -> PlanState:
-        """Run a PENDING plan; gives the state that it ended in, or PAUSED.
+        """Run a PENDING plan; gives the state that it ended in, PAUSED, or PENDING (handed back).
 
         Actions that ended in an earlier run are left as they are; those that were cut off are
         verified before anything starts. Raises UnknownActionTypes or InvalidPlan before anything is
@@ -107,6 +117,8 @@ class Runner:
             with self._wish_reader(plan, earlier, foreign):
                 halt = self._run_engine(plan, plugins, recorder, earlier, foreign)
             state, message = outcome.fold(recorder.states.values(), halt)
+            if state is PlanState.PAUSED and self._is_handed_back(uuid, earlier, halt):
+                state = PlanState.PENDING
             recorder.move(state, message)
         return state
 
@@ -138,6 +150,13 @@ class Runner:
             foreign=foreign,
             wishes=[w for w in earlier if w.verb in ("skip", "limit") and can_follow(plan.uuid, w)],
         )
+
+    def _is_handed_back(self, uuid: str, earlier: Sequence[Wish], halt: Halt | None) -> bool:
+        """Say whether a pause is only this applier's own: an operator's pause stays one."""
+        if not self._handed_back or halt is None or _HANDED_BACK not in halt.why:
+            return False
+        after = max((wish.number for wish in earlier), default=0)
+        return all(wish.verb != "pause" for wish in self._store.wishes(uuid, after))
 
     def _ranks(self, plan: ActionPlan, without: Collection[str]) -> Mapping[str, int]:
         """Give the ranks of the forecast, so that what was predicted is what runs."""

@@ -107,6 +107,7 @@ ACTION_TRANSITIONS = (
     Transition(_A.CANCELLED, _A.PENDING, _OPERATOR, "its plan is resumed"),
     Transition(_A.REVERTED, _A.PENDING, _OPERATOR, "its plan is resumed"),
     Transition(_A.SKIPPED, _A.PENDING, _OPERATOR, "its plan is resumed, nothing had fired it"),
+    Transition(_A.ONGOING, _A.UNKNOWN, _OPERATOR, "cancelled after its applier was gone"),
     Transition(_A.UNKNOWN, _A.SUCCEEDED, _OPERATOR, "settled by hand"),
     Transition(_A.UNKNOWN, _A.FAILED, _OPERATOR, "settled by hand"),
     Transition(_A.FAILED, _A.SUCCEEDED, _OPERATOR, "finished by hand"),

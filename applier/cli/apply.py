@@ -18,7 +18,7 @@ from applier.errors import PlanConflict, PlanNotFound, UnknownActionTypes
 from planner import saved
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, ActionPlan
-from planner.states import ENDED_PLAN, ActionState
+from planner.states import ENDED_PLAN, ActionState, PlanState
 
 
 class Apply(Verb):
@@ -95,6 +95,8 @@ class Apply(Verb):
             raise taken
         if plan.state in ENDED_PLAN and plan.actions:
             text = f"plan {short} is {plan.state}: a plan is applied once; make a new one"
+            if plan.state in (PlanState.FAILED, PlanState.CANCELLED):
+                text += f", or go on with this one: actionplan resume {short}"
             raise PlanConflict(plan.uuid, plan.state, text)
         needed = {a.action_type for a in plan.actions} - {JOIN}
         known = self.session.action_types

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import socket
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 
-from applier.cli.reporters.words import one_line
-from applier.contracts import Claimant
+from applier import resuming
+from applier.cli.reporters.words import ago, one_line
+from applier.contracts import Claimant, Wish
 from applier.errors import PlanConflict
 from applier.record import Store
 from planner.model import ActionPlan
@@ -34,15 +35,7 @@ def named(plan: ActionPlan) -> str:
 
 def is_gone(claimant: Claimant | None) -> bool:
     """True if the process ran on this host and is there no more: it crashed, or was killed."""
-    if claimant is None or claimant.host != socket.gethostname():
-        return False
-    try:
-        os.kill(claimant.pid, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
+    return claimant is not None and resuming.is_gone(claimant)
 
 
 def headline(store: Store, plan: ActionPlan) -> str | None:
@@ -54,6 +47,34 @@ def headline(store: Store, plan: ActionPlan) -> str | None:
     return f"Run by {words(claimant)}{lost}"
 
 
+def under_way(store: Store, plan: ActionPlan, record: str, now: datetime) -> Iterator[str]:
+    """Say who runs a plan, since when nothing was heard, and what was asked for."""
+    first = headline(store, plan)
+    if first is None:
+        return
+    yield first
+    claimant = store.claimant(plan.uuid)
+    heard = claimant and claimant.heartbeat_at
+    since = f"Heard of {ago((now - heard).total_seconds())}" if heard else "Never heard of"
+    yield f"{since}, in the record {record}"
+    names = {a.uuid: a.label for a in plan.actions}
+    for wish in store.wishes(plan.uuid):
+        yield asked_for(wish, names)
+
+
+def asked_for(wish: Wish, names: Mapping[str, str]) -> str:
+    """Say what an operator asked for, with who, when and why.
+
+    >>> asked_for(Wish(verb="skip", who="ada", why="by hand", action="u"), {"u": "db-1"})
+    'Asked for: skip db-1, by ada: by hand'
+    """
+    limits = " ".join(f"{name}={number}" for name, number in wish.limits.items())
+    of = names.get(wish.action, wish.action) if wish.action else limits
+    at = f" at {wish.created_at:%Y-%m-%d %H:%M:%S} UTC" if wish.created_at else ""
+    why = f": {wish.why}" if wish.why else ""
+    return f"Asked for: {wish.verb}{f' {of}' if of else ''}, by {wish.who}{at}{why}"
+
+
 def taken(store: Store, uuid: str) -> PlanConflict | None:
     """Give the refusal of whoever comes second; None if nobody runs the plan."""
     state = store.load_plan(uuid).state
@@ -63,8 +84,8 @@ def taken(store: Store, uuid: str) -> PlanConflict | None:
     text = f"plan {short} is {state}: {words(claimant)} runs it"
     if is_gone(claimant):
         text += (
-            ", and that process is gone: it crashed or was killed. This release cannot take such "
-            f"a plan over; what was done: actionplan show {short}"
+            ", and that process is gone: it crashed or was killed. "
+            f"Go on with it: actionplan resume {short}"
         )
     else:
         text += f". Look: actionplan show {short}. Stop it: actionplan cancel {short}"

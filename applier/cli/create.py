@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from applier.cli import files
 from applier.cli import settings as setting
 from applier.cli.arguments import add_format, add_planning
+from applier.cli.durations import NOTHING, History, predicted
 from applier.cli.reporters import plan_table
+from applier.cli.reporters.words import duration
 from applier.cli.verb import Verb
 from planner import saved
+from planner.documents import Document
+from planner.errors import PlannerError
+from planner.model import ActionPlan
+
+#: The orderings of the planner that has more than one.
+_ORDERINGS = {"weight": ("chunks", "slots")}
 
 
 class Create(Verb):
@@ -66,9 +75,43 @@ class Create(Verb):
             self.app.stdout.write(files.rendered(plan, parsed_args.format))
             return 0
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
+        compared = self._compared(parsed_args, document, settings, plan, workers)
+        if compared:
+            self.say(compared)
         if keep and plan.actions:
             short = plan.uuid[:8]
             self.say(f"Next: actionplan apply {short} | actionplan graph {short} -f mermaid")
         if not keep:
             self.say("Not kept (--dry-run).")
         return 0
+
+    def _compared(
+        self,
+        args: argparse.Namespace,
+        document: Document,
+        settings: setting.Settings,
+        plan: ActionPlan,
+        workers: int,
+    ) -> str | None:
+        """Say how long each ordering takes; None where that is not known, or there is only one."""
+        orderings = () if saved.is_plan(document) else _ORDERINGS.get(plan.planner, ())
+        history, parts = History(self.session), []
+        for ordering in orderings if plan.actions else ():
+            options = {**settings.options, "ordering": ordering}
+            try:
+                other = files.planned(
+                    document,
+                    replace(settings, options=options),
+                    self.session.conf,
+                    planner=args.planner,
+                    check_types=args.check_types,
+                )
+            except PlannerError:
+                # The plan that was asked for is made; the other is only for comparison.
+                return None
+            durations = history.of(other, recorded=not args.dry_run)
+            if durations.known_from.get(NOTHING):
+                return None
+            found = predicted(self.session, other, durations, workers)
+            parts.append(f"{ordering} {duration(found.timeline.makespan_s)}")
+        return f"Expected: {', '.join(parts)}" if parts else None

@@ -13,9 +13,28 @@ from applier.cli.verb import USAGE, Verb
 
 #: Verbs by what they are for, in the order in which people meet them.
 GROUPS = {
-    "Plan and apply": ("create", "apply", "start"),
-    "Look": ("list", "show", "graph", "action list", "action show"),
-    "Step in": ("cancel", "action skip", "delete"),
+    "Plan and apply": ("create", "simulate", "apply", "start"),
+    "Look": (
+        "list",
+        "show",
+        "watch",
+        "why",
+        "graph",
+        "action list",
+        "action show",
+        "service list",
+    ),
+    "Step in": (
+        "pause",
+        "resume",
+        "cancel",
+        "set",
+        "action skip",
+        "action abort",
+        "action set",
+        "rollback",
+        "delete",
+    ),
     "What there is": (
         "planner list",
         "planner show",

@@ -1,4 +1,4 @@
-"""Verbs about kept plans: ``start``, ``list``, ``show``, ``cancel``, ``delete``."""
+"""Verbs about kept plans: ``list``, ``show``, ``delete``."""
 
 from __future__ import annotations
 
@@ -12,31 +12,8 @@ from applier.cli.files import rendered
 from applier.cli.reporters import plan_table
 from applier.cli.session import now, user
 from applier.cli.verb import ListVerb, Verb
-from applier.contracts import Wish
 from applier.errors import PlanConflict
 from planner.states import ActionState, PlanState
-
-
-class Start(Verb):
-    """Leave a plan to an applier
-
-    The plan becomes PENDING; an applier service that uses the same record runs it.
-    """
-
-    EXAMPLES = ("start last", "start 7f3a91")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan."""
-        return with_plan(super().get_parser(prog_name))
-
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Move RECOMMENDED or PAUSED to PENDING."""
-        store = self.session.store
-        plan = self.session.plan(parsed_args.plan)
-        store.move_plan(plan.uuid, PlanState.PENDING, now=now())
-        self.say(f"{claim.named(plan)} is PENDING. No applier service has reported on this record:")
-        self.say(f"run it here with: actionplan apply {plan.uuid[:8]}")
-        return 0
 
 
 class List(ListVerb):
@@ -96,41 +73,8 @@ class Show(Verb):
         if parsed_args.format != "table":
             self.app.stdout.write(rendered(plan, parsed_args.format))
             return 0
-        run_by = claim.headline(self.session.store, plan)
+        run_by = claim.under_way(self.session.store, plan, self.session.record, now())
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, run_by=run_by)
-        return 0
-
-
-class Cancel(Verb):
-    """Cancel a plan
-
-    Actions that have not started never start. What runs of an ONGOING plan is told to stop, and
-    awaited, by whoever runs it.
-    """
-
-    EXAMPLES = ("cancel last", "cancel 7f3a91 --reason 'wrong hosts'")
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan and a reason."""
-        parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Cancel at once what nobody runs; ask the claimant otherwise."""
-        store, plan = self.session.store, self.session.plan(parsed_args.plan)
-        if plan.state is PlanState.CANCELLING:
-            self.say(f"{claim.named(plan)} is being cancelled already; what runs is awaited.")
-            return 0
-        if plan.state is PlanState.ONGOING:
-            wish = Wish(verb="cancel", who=user(), why=parsed_args.reason)
-            store.add_wish(plan.uuid, wish, now=now())
-            self.say(claim.asked(store, plan, "to cancel it"))
-            return 0
-        why = f": {parsed_args.reason}" if parsed_args.reason else ""
-        message = f"cancelled by {user()}{why}"
-        store.move_plan(plan.uuid, PlanState.CANCELLED, now=now(), message=message)
-        self.say(f"{claim.named(plan)} is CANCELLED.")
         return 0
 
 

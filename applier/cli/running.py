@@ -51,7 +51,7 @@ def run(verb: Verb, plan: ActionPlan, settings: Settings, workers: int) -> int:
     """
     session, store = verb.session, verb.session.store
     out = verb.app.stdout
-    watcher = _watcher(verb, plan)
+    shown = watcher(verb, plan)
     runner = Runner(
         store,
         session.engine(workers),
@@ -59,13 +59,13 @@ def run(verb: Verb, plan: ActionPlan, settings: Settings, workers: int) -> int:
         cloud=session.cloud,
         claimant=session.claimant,
         on_failure=settings.on_failure or session.conf.watcher_applier.on_failure,
-        listeners=[watcher],
+        listeners=[shown],
     )
     began = time.monotonic()
-    with signals(runner, watcher.tell):
+    with signals(runner, shown.tell):
         try:
             _queue(verb, plan)
-            with watcher:
+            with shown:
                 runner.run(plan.uuid)
         except (PlanConflict, InvalidTransition) as reason:
             raise claim.taken(store, plan.uuid) or reason from reason
@@ -86,7 +86,8 @@ def exit_code(plan: ActionPlan) -> int:
     return EXIT_CODES.get(plan.state, REFUSED)
 
 
-def _watcher(verb: Verb, plan: ActionPlan) -> Watcher:
+def watcher(verb: Verb, plan: ActionPlan) -> Watcher:
+    """Give what shows how far a plan has come: a block on a terminal, else lines."""
     if verb.on_terminal and os.environ.get("TERM") != "dumb":
         # It takes as long to load as the rest of the command line.
         from applier.cli.reporters.block import Block

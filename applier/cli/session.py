@@ -46,6 +46,14 @@ class Session:
         url = configuration.connection(self.conf)
         return SqlStore(url, synchronous=self.conf.actionplan.synchronous)
 
+    @property
+    def record(self) -> str:
+        """Where the record is, without the password."""
+        from applier import conf as configuration
+        from applier.storage import connection
+
+        return connection.shown(connection.parse(configuration.connection(self.conf)))
+
     @cached_property
     def action_types(self) -> ActionTypes:
         """The installed action plugins by name."""

@@ -10,6 +10,9 @@ from applier.contracts import Report
 from planner.model import Action
 from planner.states import OPEN, WELL, ActionState, Outcome
 
+#: Message of an action that was SKIPPED because nothing that sets it off did so.
+NOT_TRIGGERED = "not triggered"
+
 
 class OnFailure(StrEnum):
     """What the failure of an action does to the rest of its plan."""
@@ -88,7 +91,7 @@ class Verdicts:
             bad = next((u for u in sources if u in self._bad), None)
             if bad is not None and self._on_failure is not OnFailure.CONTINUE:
                 return self._blocked(action, bad, "is set off by")
-            return ending(action, ActionState.SKIPPED, "not triggered")
+            return ending(action, ActionState.SKIPPED, NOT_TRIGGERED)
         return None
 
     def _fired(self, action: Action) -> bool:

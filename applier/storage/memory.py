@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
+from types import EllipsisType
 from uuid import uuid4
 
 from applier.contracts import Claimant, Report, Wish
@@ -98,25 +99,31 @@ class MemoryStore:
                 raise rules.still_claimed(uuid, kept.head.state)
             self._move(kept, new, now, message)
             if new is PlanState.CANCELLED:
-                cancelled = {
+                kept.actions |= {
                     a.uuid: replace(
                         a,
-                        state=ActionState.CANCELLED,
+                        state=rules.CANCELLED_FROM[a.state],
                         status_message=rules.kept(message),
                         ended_at=now,
                     )
                     for a in kept.actions.values()
-                    if a.state is ActionState.PENDING
+                    if a.state in rules.CANCELLED_FROM
                 }
-                kept.actions |= cancelled
 
     def resume_plan(
-        self, uuid: str, actions: Sequence[str], *, now: datetime, message: str | None = None
+        self,
+        uuid: str,
+        actions: Sequence[str],
+        *,
+        now: datetime,
+        message: str | None = None,
+        seen: Claimant | EllipsisType | None = ...,
     ) -> None:
         """See :meth:`applier.record.Store.resume_plan`."""
         with self._lock:
             kept = self._kept(uuid)
             rules.require_resumable(uuid, kept.head.state)
+            rules.require_seen(uuid, kept.head.state, kept.claimant if kept.claim else None, seen)
             for action in actions:
                 state = _action(kept, action).state
                 check("action", action, state, ActionState.PENDING, Who.OPERATOR)

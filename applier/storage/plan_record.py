@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from types import EllipsisType
 
 import sqlalchemy as sa
 from oslo_db.exception import DBDuplicateEntry  # type: ignore[import-untyped]
 
+from applier.contracts import Claimant
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.record import PlanSummary
 from applier.storage import rows, rules
@@ -104,14 +106,22 @@ class PlanRecord:
         def members(database: sa.Connection) -> None:
             if new is PlanState.CANCELLED:
                 change = {"plan_uuid": uuid, "new_message": rules.kept(message), "now": now}
-                database.execute(said.CANCEL, change)
+                for old, then in rules.CANCELLED_FROM.items():
+                    states = {"old_state": str(old), "new_state": str(then)}
+                    database.execute(said.CANCEL, {**change, **states})
 
         with self._database.named(uuid, "move", new, message) as name:
             move = Move(uuid, new, now=now, message=message, name=name)
             self._database.tried(partial(move.make, self._database, allowed, members))
 
     def resume_plan(
-        self, uuid: str, actions: Sequence[str], *, now: datetime, message: str | None = None
+        self,
+        uuid: str,
+        actions: Sequence[str],
+        *,
+        now: datetime,
+        message: str | None = None,
+        seen: Claimant | EllipsisType | None = ...,
     ) -> None:
         """See :meth:`applier.record.Store.resume_plan`."""
         wanted = tuple(dict.fromkeys(actions))
@@ -129,6 +139,7 @@ class PlanRecord:
 
         def allowed(head: rows.Row) -> None:
             rules.require_resumable(uuid, PlanState(head["state"]))
+            rules.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
 
         with self._database.named(uuid, "resume", wanted, message) as name:
             move = Move(uuid, PlanState.PENDING, now=now, message=message, name=name)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import datetime
+from types import EllipsisType
 
-from applier.contracts import Report
+from applier.contracts import Claimant, Report
 from applier.errors import PlanConflict, PlanNotFound
 from applier.record import Attempt, Reservation
 from planner.errors import InvalidPlan, InvalidTransition
@@ -21,6 +22,12 @@ SHORTEST_BEGINNING = 4
 LAST = "last"
 #: Nobody runs a plan in one of these, so an operator may still skip its actions.
 WAITING_PLAN = (PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED)
+#: How the open actions of a plan that nobody runs end when it is cancelled: what was running when
+#: its applier died is in doubt.
+CANCELLED_FROM = {
+    ActionState.PENDING: ActionState.CANCELLED,
+    ActionState.ONGOING: ActionState.UNKNOWN,
+}
 #: Nobody runs a plan in one of these, so an operator may settle its actions.
 UNCLAIMED_PLAN = (*WAITING_PLAN, PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED)
 #: A plan in one of these can be resumed; a RECOMMENDED one is started.
@@ -61,6 +68,15 @@ def require_resumable(uuid: str, state: PlanState) -> None:
     """Raise InvalidTransition for a plan that nobody can resume."""
     if state not in RESUMABLE:
         raise InvalidTransition("plan", uuid, state, PlanState.PENDING, RESUMABLE, Who.OPERATOR)
+
+
+def require_seen(
+    uuid: str, state: str, found: Claimant | None, seen: Claimant | EllipsisType | None
+) -> None:
+    """Raise PlanConflict if somebody runs a plan who was not ``seen``, or was heard of since."""
+    if seen is not ... and found != seen:
+        text = f"plan {uuid} is {state}: who runs it has changed, or was heard of, in between"
+        raise PlanConflict(uuid, state, text)
 
 
 def require_settling(action: str, new: ActionState) -> None:

@@ -142,12 +142,12 @@ AGAIN = (
         ended_at=None,
     )
 )
-#: Cancel the actions of a plan that have not started.
+#: End the actions of a cancelled plan that are in one state.
 CANCEL = (
     sa.update(actions)
-    .where(actions.c.plan == bindparam("plan_uuid"), actions.c.state == str(ActionState.PENDING))
+    .where(actions.c.plan == bindparam("plan_uuid"), actions.c.state == bindparam("old_state"))
     .values(
-        state=str(ActionState.CANCELLED),
+        state=bindparam("new_state"),
         status_message=bindparam("new_message"),
         ended_at=bindparam("now"),
     )

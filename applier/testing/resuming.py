@@ -88,6 +88,19 @@ class ResumeContract:
         assert store.claimant(plan.uuid) is None
         store.claim_plan(plan.uuid, ME, now=NOW)
 
+    def test_who_runs_it_must_be_who_was_seen(self, store: Store) -> None:
+        """Of two that find a claimant gone, the second does not take the plan from the first."""
+        plan = new_plan("a")
+        claim = claimed(store, plan)
+        seen = store.claimant(plan.uuid)
+        store.beat(plan.uuid, claim, now=LATER)
+        for other in (None, seen):
+            with pytest.raises(PlanConflict, match="in between"):
+                store.resume_plan(plan.uuid, [], now=LATER, seen=other)
+        store.beat(plan.uuid, claim, now=LATER)
+        store.resume_plan(plan.uuid, [], now=LATER, seen=store.claimant(plan.uuid))
+        assert store.load_plan(plan.uuid).state is PlanState.PENDING
+
     @pytest.mark.parametrize(
         "state", [PlanState.RECOMMENDED, PlanState.PENDING, PlanState.SUCCEEDED]
     )
@@ -192,6 +205,16 @@ class ResumeContract:
             expected = ["FAILED"] * 4
             expected[winner] = "PENDING"
             assert states == expected
+
+    def test_what_was_cut_off_is_in_doubt_when_its_plan_is_cancelled(self, store: Store) -> None:
+        """A cancelled plan has no open action."""
+        plan = new_plan("a", "b")
+        claim = claimed(store, plan)
+        store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+        store.resume_plan(plan.uuid, [], now=NOW)
+        store.move_plan(plan.uuid, PlanState.CANCELLED, now=NOW, message="enough")
+        states = {a.name: a.state for a in store.load_plan(plan.uuid).actions}
+        assert states == {"a": ActionState.UNKNOWN, "b": ActionState.CANCELLED}
 
     def test_a_plan_may_be_handed_back_by_its_claimant(self, store: Store) -> None:
         """It waits for another, who gets it without anybody being asked."""

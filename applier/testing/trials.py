@@ -179,7 +179,7 @@ class Trial:
     def run(self) -> PlanState:
         """Run it; every action of a plan that has ended must have ended as well."""
         state = self.runner.run(self.uuid)
-        if state is not PlanState.PAUSED:
+        if state not in (PlanState.PAUSED, PlanState.PENDING):
             left = [u for u, end in self.store.ends.items() if end.state in OPEN]
             assert not left, f"the plan is {state}, and {left} have not ended"
         assert self.plan().state is state

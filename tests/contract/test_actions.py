@@ -56,7 +56,7 @@ def test_the_types_of_the_product_are_installed():
     assert {entry.name for entry in OURS} == {
         *("nop", "sleep", "pause", "shell", "migrate", "resize", "stop", "shelve", "delete"),
         *("change_nova_service_state", "change_node_power_state", "volume_migrate"),
-        "turn_host_to_acpi_s3_state",
+        *("turn_host_to_acpi_s3_state", "revert"),
     }
 
 

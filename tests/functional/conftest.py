@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine
+from command_line import CommandLine, Gate
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +20,24 @@ def entry_point_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def actionplan(tmp_path: Path, entry_point_cache: Path) -> CommandLine:
     """Give a command line with a home of its own, in which simulated work takes no time."""
     return CommandLine(tmp_path, entry_point_cache)
+
+
+@pytest.fixture
+def gate(actionplan: CommandLine) -> Gate:
+    """Give what the first action waits for."""
+    return Gate(actionplan.folder)
+
+
+@pytest.fixture
+def running(actionplan: CommandLine, gate: Gate) -> Iterator[subprocess.Popen[str]]:
+    """Run a plan whose first action waits at the gate, then three others one after another."""
+    options = {"weights": {"shell": 90}}
+    others = (
+        {"name": name, "action_type": "nop", "touches": [f"node:{name}"]}
+        for name in ("second", "third", "fourth")
+    )
+    actionplan.document("plan.yaml", gate.action("first"), *others, options=options)
+    with actionplan.start("apply", "plan.yaml", "--yes") as process:
+        gate.wait()
+        yield process
+        process.kill()

@@ -7,9 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
 
-import pytest
 from command_line import CommandLine, Gate
 
 from planner.states import ActionState, PlanState
@@ -18,24 +16,6 @@ from planner.states import ActionState, PlanState
 def nop(name: str) -> dict[str, object]:
     """Describe an action that does nothing."""
     return {"name": name, "action_type": "nop", "touches": [f"node:{name}"]}
-
-
-@pytest.fixture
-def gate(actionplan: CommandLine) -> Gate:
-    """Give what the first action waits for."""
-    return Gate(actionplan.folder)
-
-
-@pytest.fixture
-def running(actionplan: CommandLine, gate: Gate) -> Iterator[subprocess.Popen[str]]:
-    """Run a plan whose first action waits at the gate, then three others one after another."""
-    options = {"weights": {"shell": 90}}
-    names = ("second", "third", "fourth")
-    actionplan.document("plan.yaml", gate.action("first"), *map(nop, names), options=options)
-    with actionplan.start("apply", "plan.yaml", "--yes") as process:
-        gate.wait()
-        yield process
-        process.kill()
 
 
 def short(actionplan: CommandLine) -> str:
@@ -51,9 +31,13 @@ def runner(process: subprocess.Popen[str]) -> str:
 def test_show_is_headed_by_who_runs_the_plan(
     actionplan: CommandLine, running: subprocess.Popen[str]
 ) -> None:
+    actionplan.good("action", "skip", "last", "third", "--reason", "moved by hand")
     lines = actionplan.good("show", "last").splitlines()
     assert "ONGOING" in lines[0]
     assert re.fullmatch(f"Run by {runner(running)}", lines[1])
+    assert re.fullmatch(rf"Heard of \d+s ago, in the record .*{actionplan.record.name}", lines[2])
+    time = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+    assert re.fullmatch(f"Asked for: skip third, by operator at {time}: moved by hand", lines[3])
 
 
 def test_the_second_apply_is_told_who_runs_the_plan(

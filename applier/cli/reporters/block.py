@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.cli.reporters.plan_table import console
-from applier.cli.reporters.words import STYLES, duration, minutes, one_line, result, what
+from applier.cli.reporters.words import STYLES, duration, minutes, one_line, result, retold, what
 from applier.contracts import Report
 from planner.model import JOIN, Action, ActionPlan
-from planner.states import OPEN, ActionState, PlanState
+from planner.states import OPEN, ActionState, Outcome, PlanState
 
 #: How many rows there may be of what runs, and of what went wrong.
 _MOST_RUNNING, _MOST_BAD = 12, 5
@@ -33,6 +33,7 @@ class Block:
         self._ended = Counter(result(a) for a in self._actions.values() if a.state not in OPEN)
         # Replaced, never changed: the block is drawn in a thread of its own.
         self._running: dict[str, float] = {}
+        self._again: dict[str, Report] = {}
         self._bad: list[tuple[Action, Report]] = []
         self._state = self._told = ""
         self._clock, self._began = clock, clock()
@@ -56,11 +57,17 @@ class Block:
             action = self._actions.get(report.uuid)
             if action is None:
                 continue
+            self._again = {u: r for u, r in self._again.items() if u != report.uuid}
             if report.state is ActionState.ONGOING:
                 self._running = {**self._running, report.uuid: self._clock()}
                 continue
             self._running = {u: t for u, t in self._running.items() if u != report.uuid}
-            self._ended = self._ended + Counter([_column(report)])
+            if report.old not in OPEN:
+                self._ended = self._ended - Counter([_column(report.old)])
+            if report.state is ActionState.PENDING:
+                self._again = {**self._again, report.uuid: report}
+                continue
+            self._ended = self._ended + Counter([_column(report.state, report.outcome)])
             if report.state in (ActionState.FAILED, ActionState.UNKNOWN):
                 self._bad = [*self._bad, (action, report)]
 
@@ -85,6 +92,8 @@ class Block:
                 Text(f"  {report.state}", STYLES[report.state]),
                 Text(f"{one_line(action.label)}: {why}"),
             )
+        for uuid, report in list(self._again.items())[-_MOST_BAD:]:
+            rows.add_row(Text("  waiting", "yellow"), Text(retold(report, self._actions[uuid])))
         for uuid, since in list(running.items())[:_MOST_RUNNING]:
             rows.add_row(Text("  running", "bold"), Text(self._progress(uuid, since)))
         if len(running) > _MOST_RUNNING:
@@ -111,5 +120,5 @@ class Block:
         return f"{duration(int(self._clock() - since))}{of}  {what(action)}"
 
 
-def _column(report: Report) -> str:
-    return result(Action(uuid="", action_type="", state=report.state, outcome=report.outcome))
+def _column(state: ActionState, outcome: Outcome | None = None) -> str:
+    return result(Action(uuid="", action_type="", state=state, outcome=outcome))

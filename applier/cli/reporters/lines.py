@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from applier.cli.reporters.words import minutes, one_line, what
+from applier.cli.reporters.words import minutes, one_line, retold, what
 from applier.contracts import Report
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
 
 
 class Lines:
-    """Writes a line for each start and each end, with the time since the beginning."""
+    """Writes a line for each start, each end and each try in vain, with the time so far."""
 
     def __init__(
         self, plan: ActionPlan, stream: TextIO, clock: Callable[[], float] = time.monotonic
@@ -40,7 +40,10 @@ class Lines:
             if report.state is ActionState.ONGOING:
                 self._write(f"{at}  start      {what(action)}")
                 continue
-            self._ended += 1
+            self._ended += (report.state not in OPEN) - (report.old not in OPEN)
+            if report.state is ActionState.PENDING:
+                self._write(f"{at}  {retold(report, action)}")
+                continue
             outcome = f" ({report.outcome})" if report.outcome else ""
             why = f": {one_line(report.message)}" if report.message else ""
             done = f"[{self._ended}/{self._total}]"

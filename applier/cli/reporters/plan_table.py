@@ -44,16 +44,16 @@ def show(
     *,
     whole: bool = False,
     max_workers: int | None = None,
-    run_by: str | None = None,
+    run_by: Iterable[str] = (),
 ) -> None:
     """Write a plan: its head, its waves, what it touches, its warnings."""
     out = console(stream)
     name = f"  {one_line(plan.name)}" if plan.name else ""
     planner = one_line(plan.planner)
     out.print(Text(f"Plan {plan.uuid[:8]}{name}  {plan.state}  planner {planner}", "bold"))
-    for line in (run_by, plan.status_message):
+    for line in (*run_by, plan.status_message):
         if line:
-            out.print(Text(one_line(line)))
+            out.print(Text(one_line(line)), soft_wrap=not out.is_terminal)
     waves = graph.waves(plan.actions)
     if waves:
         rows = sum(map(len, waves))

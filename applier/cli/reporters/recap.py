@@ -91,3 +91,4 @@ def next_steps(plan: ActionPlan) -> Iterator[str]:
     if plan.state in (PlanState.FAILED, PlanState.CANCELLED):
         state = ActionState.FAILED if plan.state is PlanState.FAILED else ActionState.CANCELLED
         yield f"Look closer: actionplan action list {short} --state {state}"
+        yield f"Go on with what did not end well: actionplan resume {short}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from unicodedata import category
 
+from applier.contracts import Report
 from planner.model import Action
 from planner.states import ActionState, Outcome
 
@@ -81,6 +82,25 @@ def what(action: Action) -> str:
     'a  do nothing'
     """
     return f"{one_line(action.label)}  {one_line(action.description or action.action_type)}"
+
+
+def retold(report: Report, action: Action) -> str:
+    """Say that an attempt came to nothing and that there is another.
+
+    >>> failed = Report(uuid="u", old="ONGOING", state="PENDING", message="no room")
+    >>> retold(failed, Action(uuid="u", action_type="nop", name="a"))
+    'tried again: a: no room'
+    """
+    return f"tried again: {one_line(action.label)}: {one_line(report.message or 'it failed')}"
+
+
+def ago(seconds: float) -> str:
+    """Write how long ago something was; clocks of two hosts may differ.
+
+    >>> ago(75), ago(-1)
+    ('1m15s ago', '0s ago')
+    """
+    return f"{duration(max(0, round(seconds)))} ago"
 
 
 def count(number: int, word: str) -> str:

@@ -231,3 +231,19 @@ def test_a_database_takes_what_an_engine_writes(tmp_path):
         assert one.store.ends == expected_ends(plan, lambda _uuid: CHANGED)
     finally:
         store.close()
+
+
+@pytest.mark.parametrize(("asked", "state"), [(None, "PENDING"), ("pause", "PAUSED")])
+def test_a_plan_that_is_handed_back_is_pending_unless_an_operator_paused_it(asked, state):
+    one = trial(chain("nop", "nop"))
+
+    def work(parameters, context, stop):
+        one.runner.hand_back(why="it ends")
+        if asked:
+            one.store.add_wish("plan", Wish(verb=asked, who="wanda"), now=NOW)
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState(state)
+    assert one.states() == {"a": "SUCCEEDED", "b": "PENDING"}
+    assert one.plan().state is PlanState(state)

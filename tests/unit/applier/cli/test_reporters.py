@@ -176,6 +176,36 @@ def test_lines_tell_starts_and_ends_with_their_place() -> None:
     ]
 
 
+def test_a_try_in_vain_is_no_end() -> None:
+    out = io.StringIO()
+    lines = Lines(plan(action("a")), out, clock=lambda: 0.0)
+    again = Report(uuid="a", old=S.ONGOING, state=S.PENDING, message="no\nroom")
+    lines.on_reports([again])
+    lines.on_reports([Report(uuid="a", old=S.ONGOING, state=S.SUCCEEDED)])
+    assert out.getvalue().splitlines() == [
+        "  0:00  tried again: a: no room",
+        "  0:00  SUCCEEDED [1/1] a",
+    ]
+
+
+def test_what_was_in_doubt_and_runs_again_has_not_ended() -> None:
+    out = io.StringIO()
+    doubt = plan(action("a", state=S.UNKNOWN))
+    lines, block = Lines(doubt, out, clock=lambda: 0.0), Block(doubt, out, clock=lambda: 0.0)
+    assert "1/1 ended" in drawn(block)
+    again = [Report(uuid="a", old=S.UNKNOWN, state=S.PENDING, message="verified: not done")]
+    for watcher in (lines, block):
+        watcher.on_reports(again)
+    assert "0/1 ended" in drawn(block)
+    assert "tried again: a: verified: not done" in drawn(block)
+    done = [Report(uuid="a", old=S.ONGOING, state=S.SUCCEEDED)]
+    for watcher in (lines, block):
+        watcher.on_reports(done)
+    assert "1/1 ended" in drawn(block)
+    assert "tried again" not in drawn(block)
+    assert out.getvalue().splitlines()[-1] == "  0:00  SUCCEEDED [1/1] a"
+
+
 def drawn(block: Block, width: int = 80) -> str:
     """Draw a block once."""
     out = Console(file=io.StringIO(), width=width)

@@ -1,0 +1,118 @@
+"""Undo what an action of another type did: what rollback plans are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from applier.actions import schemas
+from applier.actions.parameters import one_line, text
+from applier.contracts import Action, Stop, Verified
+from applier.errors import ActionFailed
+from planner.errors import PlannerError
+from planner.model import Effect, Touch
+from planner.registry import ActionTypes
+from planner.states import Outcome
+
+#: What undoing does to a resource, by what was done to it.
+_REVERSED = {
+    Effect.USES: Effect.USES,
+    Effect.LEAVES: Effect.ENTERS,
+    Effect.ENTERS: Effect.LEAVES,
+    Effect.TAKES_DOWN: Effect.BRINGS_UP,
+    Effect.BRINGS_UP: Effect.TAKES_DOWN,
+    Effect.DISABLES: Effect.ENABLES,
+    Effect.ENABLES: Effect.DISABLES,
+}
+_VERIFIED = {
+    Verified.DONE: Verified.NOT_DONE,
+    Verified.NOT_DONE: Verified.DONE,
+    Verified.IN_DOUBT: Verified.IN_DOUBT,
+}
+_TYPES = ActionTypes()
+
+
+class Revert(Action):
+    """Undo what an action did, given its type and its parameters.
+
+    ``actionplan rollback`` makes plans of these. The other type has to be able to undo.
+    """
+
+    TYPE = "revert"
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {
+            "action_type": {**schemas.TEXT, "description": "type of the action to undo"},
+            "parameters": {"type": "object", "description": "what it was given"},
+        },
+        examples=[
+            {
+                "action_type": "change_nova_service_state",
+                "parameters": {"resource_id": "compute-1", "state": "disabled"},
+            }
+        ],
+    )
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        """What the other touches, the other way round."""
+        undone, given = _undone(parameters)
+        if undone is None:
+            return ()
+        return [Touch(t.resource, _REVERSED[t.effect]) for t in undone.touches(given)]
+
+    @classmethod
+    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
+        """As long as it took to do."""
+        undone, given = _undone(parameters)
+        return None if undone is None else undone.estimate(given)
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``undo: disable compute-1``."""
+        undone, given = _undone(parameters)
+        if undone is None:
+            return one_line(f"undo {text(parameters, 'action_type') or 'an action'}")
+        return one_line(f"undo: {undone.describe(given)}")
+
+    def precheck(self) -> None:
+        """The other type has to be there, and able to undo."""
+        self._work()
+
+    def execute(self, stop: Stop) -> Outcome:
+        """Let the other type undo it."""
+        self._running = self._work()
+        return self._running.revert(stop)
+
+    def abort(self) -> None:
+        """Let the other type hear of it."""
+        if self._running is not None:
+            self._running.abort()
+
+    def verify(self) -> Verified:
+        """What is done is not undone, and the other way round."""
+        return _VERIFIED[self._work().verify()]
+
+    #: The action of the other type while it is undone.
+    _running: Action | None = None
+
+    def _work(self) -> Action:
+        undone, given = _undone(self.parameters)
+        name = self.parameters["action_type"]
+        if undone is None:
+            raise ActionFailed(f"nothing can be undone: no action type {name!r} can be used here")
+        if not undone.REVERTIBLE:
+            raise ActionFailed(f"{name} cannot be undone")
+        return undone(given, self.context)
+
+
+def _undone(parameters: Mapping[str, Any]) -> tuple[type[Action] | None, Mapping[str, Any]]:
+    """Give the type that is to be undone, None if nobody offers it, and its parameters."""
+    name, given = text(parameters, "action_type"), parameters.get("parameters")
+    if name is None or name == Revert.TYPE:
+        return None, {}
+    try:
+        found = _TYPES[name]
+    except PlannerError:
+        return None, {}
+    plugin = found if isinstance(found, type) and issubclass(found, Action) else None
+    return plugin, given if isinstance(given, Mapping) else {}

@@ -1,0 +1,92 @@
+"""``actionplan set``: other limits for a plan that runs."""
+
+from __future__ import annotations
+
+import argparse
+
+from applier.cli import claim
+from applier.cli.arguments import positive, with_plan
+from applier.cli.session import now, user
+from applier.cli.settings import whole_number
+from applier.cli.verb import Verb
+from applier.contracts import Wish
+from applier.errors import PlanConflict
+from planner.errors import InvalidInput, Mistake, accepted
+from planner.model import ActionPlan
+from planner.states import PlanState
+
+#: The name under which a wish has the number of workers.
+_WORKERS = "max_workers"
+
+
+class SetLimits(Verb):
+    """Change the limits of a running plan
+
+    They bind what starts from now on; what runs goes on. A limit for all nodes holds for each node
+    by itself.
+    """
+
+    EXAMPLES = (
+        "set last --limit type:migrate=1 --max-workers 2",
+        "set 7f3a91 --limit 'node:*=1' --reason 'the network is slow'",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a plan, limits and a reason."""
+        parser = with_plan(super().get_parser(prog_name))
+        parser.add_argument(
+            "--limit",
+            metavar="TOKEN=N",
+            action="append",
+            default=[],
+            help="how many at once may hold a token (type:migrate, node:compute-1, 'node:*')",
+        )
+        parser.add_argument(
+            "--max-workers", type=positive, metavar="N", help="how many actions may run at once"
+        )
+        parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Ask the claimant."""
+        store, plan = self.session.store, self.session.plan(parsed_args.plan)
+        limits = read(plan, parsed_args.limit)
+        if parsed_args.max_workers:
+            limits[_WORKERS] = parsed_args.max_workers
+        if not limits:
+            text = "one of them is needed, such as --limit type:migrate=1, or --max-workers 2"
+            raise InvalidInput([Mistake(text, place="--limit, --max-workers")])
+        if plan.state is not PlanState.ONGOING:
+            text = (
+                f"plan {plan.uuid[:8]} is {plan.state}: limits are changed while somebody runs it; "
+                "before that: apply --set max_workers=N, or limits in the document"
+            )
+            raise PlanConflict(plan.uuid, plan.state, text)
+        wish = Wish(verb="limit", who=user(), why=parsed_args.reason, limits=limits)
+        store.add_wish(plan.uuid, wish, now=now())
+        words = ", ".join(f"{name}={number}" for name, number in limits.items())
+        self.say(claim.asked(store, plan, f"for {words}"))
+        return 0
+
+
+def read(plan: ActionPlan, texts: list[str]) -> dict[str, int]:
+    """Read limits; raises InvalidInput for what is none, and for tokens that nothing holds."""
+    tokens = {token for action in plan.actions for token in action.tokens}
+    known = tokens | {f"{token.partition(':')[0]}:*" for token in tokens}
+    limits: dict[str, int] = {}
+    wrong = []
+    for text in texts:
+        token, _, value = text.rpartition("=")
+        number = whole_number(value)
+        if not token or number is None:
+            text_of = "TOKEN=N is expected, N from 1 up, such as type:migrate=1"
+            wrong.append(Mistake(text_of, place=f"--limit {text}"))
+        elif token not in known:
+            kinds = [t for t in known if t.endswith(":*") or t.startswith("type:")]
+            text_of = f"no action of the plan holds {token!r}; {accepted(token, kinds)}"
+            wrong.append(Mistake(text_of, place=f"--limit {text}"))
+        else:
+            limits[token] = number
+    if wrong:
+        raise InvalidInput(wrong)
+    return limits

@@ -1,0 +1,49 @@
+"""Settings that stand for several values: ``migrate.parallelization=1..8``, ``max_workers=2,4``."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from planner.errors import InvalidInput, Mistake
+
+#: More combinations than that are refused: nobody reads the table.
+MOST = 200
+
+
+def expand(texts: Sequence[str]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Give the keys that vary, and every combination of settings, the last key fastest.
+
+    Raises InvalidInput for a range that runs backwards and for too many combinations.
+
+    >>> expand(["ordering=slots", "migrate.parallelization=1..3"])[0]
+    ['migrate.parallelization']
+    >>> expand(["a=1..2", "b=x,y"])[1]
+    [('a=1', 'b=x'), ('a=1', 'b=y'), ('a=2', 'b=x'), ('a=2', 'b=y')]
+    """
+    keys, choices, wrong = [], [], []
+    for text in texts:
+        key, _, value = text.partition("=")
+        values = list(_values(value))
+        if not values:
+            wrong.append(Mistake(f"{value!r} is no range from low to high", place=f"--set {text}"))
+        if len(values) > 1:
+            keys.append(key)
+        choices.append([f"{key}={one}" for one in values])
+    number = 1
+    for choice in choices:
+        number *= len(choice)
+    if number > MOST:
+        text = f"{number} combinations, and at most {MOST} are tried"
+        wrong.append(Mistake(text, place="--set"))
+    if wrong:
+        raise InvalidInput(wrong)
+    return keys, list(itertools.product(*choices))
+
+
+def _values(text: str) -> Iterator[str]:
+    between = re.fullmatch(r"(\d{1,6})\.\.(\d{1,6})", text)
+    if between:
+        return map(str, range(int(between[1]), min(int(between[2]), int(between[1]) + MOST) + 1))
+    return iter(text.split(",")) if "," in text and ":" not in text else iter([text])

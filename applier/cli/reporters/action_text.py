@@ -1,0 +1,97 @@
+"""One action as people read it: what is known of it, and every try."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from applier.cli.reporters.plan_table import WIDTH
+from applier.cli.reporters.words import duration, one_line
+from applier.record import Attempt
+from planner.model import Action, ActionPlan
+
+#: How many lines of what a try printed are shown: of the last one, and of those before.
+_LAST, _EARLIER = 20, 5
+_TIME = "%Y-%m-%d %H:%M:%S"
+
+
+def described(plan: ActionPlan, action: Action) -> Iterator[str]:
+    """Write what is known of an action, as lines that are not too long."""
+    names = {a.uuid: f"{a.label} ({a.state})" for a in plan.actions}
+    yield f"{one_line(action.label)}  {action.state}" + (
+        f" ({action.outcome})" if action.outcome else ""
+    )
+    known = {
+        "what": action.description,
+        "type": action.action_type,
+        "uuid": action.uuid,
+        "message": action.status_message,
+        "why here": action.reason,
+        "needs": ", ".join(names[u] for u in action.needs),
+        "after": ", ".join(names[u] for u in action.parents if u not in action.needs),
+        "holds": ", ".join(action.tokens),
+        "parameters": ", ".join(f"{k}={v}" for k, v in action.input_parameters.items()),
+        "started": action.started_at and f"{action.started_at:%Y-%m-%d %H:%M:%S} UTC",
+        "ended": action.ended_at and f"{action.ended_at:%Y-%m-%d %H:%M:%S} UTC",
+        "attempts": str(action.attempts or ""),
+    }
+    for title, value in known.items():
+        if value:
+            yield from wrapped(f"  {title:<11} {one_line(value)}", 14)
+
+
+def tried(action: Action, attempts: Sequence[Attempt]) -> Iterator[str]:
+    """Write every try: number, start, how long, how it ended, and the tail of what it printed.
+
+    Of the only one all but that is said of the action already.
+    """
+    if len(attempts) == 1 and action.started_at:
+        yield from _output(attempts[0], _LAST, "")
+        return
+    for attempt in attempts:
+        state = f"{attempt.state or 'runs'}" + (f" ({attempt.outcome})" if attempt.outcome else "")
+        why = f": {one_line(attempt.message)}" if attempt.message else ""
+        took = duration(_took(attempt))
+        line = f"attempt {attempt.number}  {attempt.started_at:{_TIME}}  took {took}  {state}{why}"
+        yield from wrapped(line, 11)
+        yield from _output(attempt, _LAST if attempt is attempts[-1] else _EARLIER, "  ")
+
+
+def _output(attempt: Attempt, most: int, indent: str) -> Iterator[str]:
+    if not attempt.output:
+        return
+    lines = attempt.output.splitlines()
+    yield f"{indent}output:" if len(lines) <= most else f"{indent}output, the last {most} lines:"
+    yield from (f"{indent}  | {line}" for line in lines[-most:])
+
+
+def attempt_as_dict(attempt: Attempt) -> dict[str, Any]:
+    """Give a try as formats that know only text and numbers hold it."""
+    return {
+        "number": attempt.number,
+        "started_at": attempt.started_at.isoformat(),
+        "ended_at": attempt.ended_at.isoformat() if attempt.ended_at else None,
+        "took_s": _took(attempt),
+        "state": str(attempt.state) if attempt.state else None,
+        "outcome": str(attempt.outcome) if attempt.outcome else None,
+        "message": attempt.message,
+        "output": attempt.output,
+    }
+
+
+def _took(attempt: Attempt) -> float | None:
+    if attempt.ended_at is None:
+        return None
+    return (attempt.ended_at - attempt.started_at).total_seconds()
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    """Break a line that is too long, the rest indented."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,135 @@
+"""Why an action starts when it does, by the forecast; and what it waits for, by the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from applier.cli.reporters.words import duration, one_line, some
+from applier.contracts import Wish
+from applier.record import Reservation
+from applier.scheduling.forecast import Forecast
+from applier.scheduling.gates import Gates
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import OPEN, WELL, ActionState
+
+#: How many others are named.
+_MOST = 6
+
+
+def before(plan: ActionPlan, action: Action) -> list[Action]:
+    """Give everything right before an action, in plan order; a plan's joins are looked through."""
+    actions = {a.uuid: a for a in plan.actions}
+    found: dict[str, None] = {}
+    ahead, seen = [action], {action.uuid}
+    while ahead:
+        one = ahead.pop()
+        for uuid in (*one.before(), *(u for group in one.needs_any for u in group)):
+            if actions[uuid].action_type == JOIN and uuid not in seen:
+                ahead.append(actions[uuid])
+            elif actions[uuid].action_type != JOIN:
+                found[uuid] = None
+            seen.add(uuid)
+    return [a for a in plan.actions if a.uuid in found]
+
+
+def foreseen(plan: ActionPlan, action: Action, found: Forecast, workers: int) -> Iterator[str]:
+    """Say when an action starts by the forecast, and what decides that."""
+    label, timeline = one_line(action.label), found.timeline
+    at = timeline.start_s.get(action.uuid)
+    if at is None:
+        yield f"{label} takes no time: it starts nothing, it only gathers what stands before it."
+        return
+    end = duration(timeline.end_s[action.uuid])
+    slack = found.slack_s[action.uuid]
+    moves = f"it may be {duration(slack)} late" if slack else "what delays it delays the plan"
+    yield f"{label} is expected to start at {duration(at)} and to end at {end}; {moves}."
+    if at <= 0:
+        yield "It starts at once: nothing before it is left, and its tokens and a worker are free."
+        return
+    yield _decides(plan, action, found, Gates(plan.limits, workers), workers)
+
+
+def _decides(plan: ActionPlan, action: Action, found: Forecast, gates: Gates, workers: int) -> str:
+    """Name what ends when the action starts: a need, an order, a token's holder, a worker."""
+    at, end_s = found.timeline.start_s[action.uuid], found.timeline.end_s
+    then = [a for a in plan.actions if end_s.get(a.uuid) == at]
+    direct = {a.uuid for a in before(plan, action)}
+    links = [a for a in then if a.uuid in direct]
+    if links:
+        needed = {*action.needs, *(u for group in action.needs_any for u in group)}
+        words = "needs" if any(a.uuid in needed for a in links) else "comes after"
+        return f"It {words} {_names(links)}: nothing else before it ends as late."
+    for token in action.tokens:
+        limit = gates.limit(token)
+        holders = [a for a in then if token in a.tokens]
+        if limit is not None and holders:
+            return (
+                f"Token {token} (at most {limit} at once) is held until then by {_names(holders)}."
+            )
+    return f"All {workers} workers are busy until then; {_names(then)} gives one back."
+
+
+def waiting(
+    plan: ActionPlan,
+    action: Action,
+    others: Iterable[Reservation],
+    wishes: Iterable[Wish],
+    workers: int,
+) -> list[str]:
+    """Say what keeps an action of a running plan from starting, by what is on record."""
+    lines = _not_ended(plan, action)
+    if lines:
+        return lines
+    limits: dict[str, int] = {"max_workers": workers, **plan.limits}
+    for wish in wishes:
+        limits |= wish.limits if wish.verb == "limit" else {}
+    running = [a for a in plan.actions if a.state is ActionState.ONGOING]
+    lines = [_held(r) for r in others if r.resource in action.tokens]
+    lines += _full(action, running, limits)
+    if action.attempts and action.status_message:
+        lines.append(f"for its next try: {one_line(action.status_message)}")
+    return lines or ["for its turn: nothing on record holds it back; it starts any moment."]
+
+
+def _not_ended(plan: ActionPlan, action: Action) -> list[str]:
+    """Name what stands before an action and has not ended: each, or one of a group."""
+    groups = {u for group in action.needs_any for u in group} - set(action.before())
+    open_ones = [a for a in before(plan, action) if a.state in OPEN]
+    lines = [
+        f"for {_names([a for a in open_ones if a.uuid not in groups and a.state is state])}, {word}"
+        for state, word in ((ActionState.ONGOING, "running"), (ActionState.PENDING, "not started"))
+        if any(a.uuid not in groups and a.state is state for a in open_ones)
+    ]
+    actions = {a.uuid: a for a in plan.actions}
+    for group in action.needs_any:
+        members = [actions[u] for u in group]
+        left = [a for a in members if a.state in OPEN]
+        if left and not any(a.state in WELL for a in members):
+            lines.append(f"for one of {_names(left)} to end well")
+    return lines
+
+
+def _full(action: Action, running: list[Action], limits: Mapping[str, int]) -> list[str]:
+    """Name the limits that leave no room for an action, and who holds them."""
+    workers = limits["max_workers"]
+    gates = Gates({k: n for k, n in limits.items() if k != "max_workers"}, workers)
+    lines = []
+    for token in dict.fromkeys(action.tokens):
+        limit, holders = gates.limit(token), [a for a in running if token in a.tokens]
+        if limit is not None and len(holders) >= limit:
+            lines.append(f"for token {token} (at most {limit} at once), held by {_names(holders)}")
+    if len(running) >= workers:
+        lines.append(f"for a worker: {len(running)} actions run, and at most {workers} may")
+    return lines
+
+
+def _held(reservation: Reservation) -> str:
+    name = f" ({one_line(reservation.name)})" if reservation.name else ""
+    return (
+        f"for {reservation.resource}, on which plan {reservation.plan[:8]}{name} of "
+        f"{reservation.user} works"
+    )
+
+
+def _names(actions: Iterable[Action]) -> str:
+    return some([one_line(a.label) for a in actions], _MOST, ", ")

@@ -1,0 +1,47 @@
+"""``actionplan rollback``: a plan of reverts, to read before it is applied."""
+
+from __future__ import annotations
+
+import argparse
+from uuid import uuid4
+
+from applier.cli import claim
+from applier.cli.arguments import with_plan
+from applier.cli.reporters import plan_table
+from applier.cli.session import now
+from applier.cli.verb import Verb
+from applier.rollback import rollback
+from planner.model import JOIN
+
+
+class Rollback(Verb):
+    """Make a plan that undoes what another did, last first; show it and keep it
+
+    Under the limits of the other plan. Nothing is done yet: read it, then apply it.
+    """
+
+    EXAMPLES = ("rollback last", "rollback 7f3a91 --all")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a plan."""
+        parser = with_plan(super().get_parser(prog_name))
+        parser.add_argument("--all", action="store_true", help="show every action of a long plan")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Make, keep, show."""
+        session = self.session
+        plan = session.plan(parsed_args.plan)
+        taken = claim.taken(session.store, plan.uuid)
+        if taken:
+            raise taken
+        names = {a.action_type for a in plan.actions} - {JOIN}
+        revertible = {n: session.plugins[n].REVERTIBLE for n in names & set(session.plugins)}
+        made = rollback(plan, revertible, now=now(), new_id=lambda: str(uuid4()))
+        session.store.save_plan(made)
+        plan_table.show(
+            made, self.app.stdout, whole=parsed_args.all, max_workers=session.max_workers
+        )
+        self.say(f"It undoes what plan {plan.uuid[:8]} did.")
+        self.say(f"Next: actionplan apply {made.uuid[:8]}")
+        return 0

@@ -1,0 +1,35 @@
+"""``actionplan service list``: who runs plans that were started."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from applier.cli.reporters.words import ago
+from applier.cli.session import now
+from applier.cli.verb import ListVerb
+
+
+class ServiceList(ListVerb):
+    """List the applier services that report on this record, last heard of first"""
+
+    EXAMPLES = ("service list", "service list -f json")
+    NOTHING = "No applier service has reported on this record. To run a plan here: actionplan apply"
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+        """Give a row for each service."""
+        whole, at = parsed_args.formatter != "table", now()
+        columns = ("uuid", "host", "process", "user", "plans", "started", "heard of")
+        return columns, (
+            (
+                s.uuid if whole else s.uuid[:8],
+                s.host,
+                s.pid,
+                s.user,
+                s.plans,
+                s.started_at.isoformat() if whole else f"{s.started_at:%Y-%m-%d %H:%M:%S}",
+                s.heartbeat_at.isoformat() if whole else ago((at - s.heartbeat_at).total_seconds()),
+            )
+            for s in self.session.store.services()
+        )

@@ -1,0 +1,125 @@
+"""``actionplan simulate``: what a plan would take, and what other settings would make of it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from applier.cli import files, ranges
+from applier.cli import settings as setting
+from applier.cli.arguments import PLAN_HELP, add_format, add_planning
+from applier.cli.durations import Durations, History, predicted
+from applier.cli.reporters import timeline
+from applier.cli.verb import Verb
+from applier.scheduling.forecast import Forecast
+from planner.documents import Document
+from planner.model import ActionPlan
+
+
+class Simulate(Verb):
+    """Say how long a plan takes, who starts when, and what decides the end
+
+    FILE is a document or a saved plan, PLAN one that is kept. Nothing is kept and nothing is done.
+    With several values for a setting (1..8, or 2,4,8) each combination is a row, and the knee is
+    marked: the first that comes within 5 % of the best.
+    """
+
+    EXAMPLES = (
+        "simulate maintenance.yaml",
+        "simulate last --set max_workers=8",
+        "simulate maintenance.yaml --set migrate.parallelization=1..8 --set max_workers=2,4,8",
+        "simulate last -f json",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take what create takes, or a plan."""
+        parser = super().get_parser(prog_name)
+        add_planning(parser, metavar="FILE|PLAN", help=f"document or saved plan; or {PLAN_HELP}")
+        add_format(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Simulate once, or once for each combination."""
+        keys, combinations = ranges.expand(parsed_args.set)
+        document = files.opened(parsed_args.file) if files.is_file(parsed_args.file) else None
+        history = History(self.session)
+        made = [self._simulated(parsed_args, document, each, history) for each in combinations]
+        if keys:
+            rows = [
+                ([dict(s.split("=", 1) for s in each)[key] for key in keys], found)
+                for each, (_, found, _) in zip(combinations, made, strict=True)
+            ]
+            self._compare(keys, rows, parsed_args.format)
+            if parsed_args.format == "table":
+                self.say(made[0][2].sentence())
+            return 0
+        plan, found, durations = made[0]
+        if parsed_args.format == "table":
+            timeline.show(plan, found, self.app.stdout, whole=parsed_args.all)
+            self.say(durations.sentence())
+        else:
+            self.app.stdout.write(files.rendered(as_dict(plan, found), parsed_args.format))
+        return 0
+
+    def _simulated(
+        self,
+        args: argparse.Namespace,
+        document: Document | None,
+        texts: tuple[str, ...],
+        history: History,
+    ) -> tuple[ActionPlan, Forecast, Durations]:
+        settings = setting.read(texts)
+        if document is None:
+            files.refuse_planning(settings, args.planner)
+            plan = files.kept(self.session, args.file)
+        else:
+            plan = files.planned(
+                document,
+                settings,
+                self.session.conf,
+                planner=args.planner,
+                check_types=args.check_types,
+            )
+        workers = settings.max_workers or self.session.max_workers
+        durations = history.of(plan)
+        return plan, predicted(self.session, plan, durations, workers), durations
+
+    def _compare(self, keys: list[str], rows: list[tuple[list[str], Forecast]], form: str) -> None:
+        best = min(found.timeline.makespan_s for _, found in rows)
+        knee = next(i for i, (_, f) in enumerate(rows) if f.timeline.makespan_s <= 1.05 * best)
+        if form == "table":
+            timeline.compare(keys, rows, knee, self.app.stdout)
+            return
+        value = [
+            {
+                **dict(zip(keys, values, strict=True)),
+                "makespan_s": found.timeline.makespan_s,
+                "lower_bound_s": found.lower_bound_s,
+                "knee": i == knee,
+            }
+            for i, (values, found) in enumerate(rows)
+        ]
+        self.app.stdout.write(files.rendered({"combinations": value}, form))
+
+
+def as_dict(plan: ActionPlan, found: Forecast) -> dict[str, Any]:
+    """Give a forecast as the format has it: seconds from the beginning."""
+    critical = set(found.critical)
+    return {
+        "uuid": plan.uuid,
+        "name": plan.name,
+        "makespan_s": found.timeline.makespan_s,
+        "lower_bound_s": found.lower_bound_s,
+        "actions": [
+            {
+                "uuid": a.uuid,
+                "name": a.name,
+                "start_s": found.timeline.start_s[a.uuid],
+                "end_s": found.timeline.end_s[a.uuid],
+                "slack_s": found.slack_s[a.uuid],
+                "critical": a.uuid in critical,
+            }
+            for a in plan.actions
+            if a.uuid in found.timeline.start_s
+        ],
+    }

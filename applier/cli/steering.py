@@ -1,0 +1,186 @@
+"""Verbs that start and stop plans: ``start``, ``pause``, ``resume``, ``cancel``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+
+from applier import resuming
+from applier.cli import claim
+from applier.cli.arguments import with_plan
+from applier.cli.reporters.words import ago, count
+from applier.cli.session import now, user
+from applier.cli.verb import Verb
+from applier.contracts import Wish
+from applier.errors import PlanConflict
+from applier.scheduling.resumption import TO_VERIFY
+from planner.model import JOIN, ActionPlan
+from planner.states import ActionState, PlanState, Who, sources
+
+#: How to go on with a plan that cannot be started, by its state.
+_INSTEAD = {
+    PlanState.PENDING: "it is started already; run it here: actionplan apply {}",
+    PlanState.ONGOING: "look: actionplan show {}",
+    PlanState.CANCELLING: "look: actionplan show {}",
+    PlanState.FAILED: "go on with it: actionplan resume {}",
+    PlanState.CANCELLED: "go on with it: actionplan resume {}",
+}
+
+
+class Start(Verb):
+    """Leave a plan to an applier
+
+    The plan becomes PENDING; an applier service that uses the same record runs it.
+    """
+
+    EXAMPLES = ("start last", "start 7f3a91")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a plan."""
+        return with_plan(super().get_parser(prog_name))
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Move RECOMMENDED or PAUSED to PENDING."""
+        store = self.session.store
+        plan = self.session.plan(parsed_args.plan)
+        short = plan.uuid[:8]
+        if plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
+            text = f"plan {short} is {plan.state}: only RECOMMENDED and PAUSED can become PENDING"
+            instead = _INSTEAD.get(plan.state, "make a new one: actionplan create FILE")
+            raise PlanConflict(plan.uuid, plan.state, f"{text}; {instead.format(short)}")
+        store.move_plan(plan.uuid, PlanState.PENDING, now=now())
+        services = store.services()
+        if not services:
+            self.say(
+                f"{claim.named(plan)} is PENDING. No applier service has reported on this record:"
+            )
+            self.say(f"run it here with: actionplan apply {short}")
+            return 0
+        last = services[0]
+        heard = ago((now() - last.heartbeat_at).total_seconds())
+        self.say(f"{claim.named(plan)} is PENDING, and waits for an applier service.")
+        self.say(f"Heard of {heard}: {last.user} on {last.host}, process {last.pid}.")
+        self.say(f"Follow it with: actionplan watch {short}")
+        return 0
+
+
+class Pause(Verb):
+    """Pause a running plan: nothing new starts, what runs ends
+
+    To go on: resume, then apply or start.
+    """
+
+    EXAMPLES = ("pause last", "pause 7f3a91 --reason 'network work until noon'")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a plan and a reason."""
+        parser = with_plan(super().get_parser(prog_name))
+        parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Ask the claimant; what nobody runs needs no pause."""
+        store, plan = self.session.store, self.session.plan(parsed_args.plan)
+        short = plan.uuid[:8]
+        if plan.state is PlanState.PAUSED:
+            self.say(f"{claim.named(plan)} is PAUSED already. Go on with: actionplan apply {short}")
+            return 0
+        if plan.state is not PlanState.ONGOING:
+            text = f"plan {short} is {plan.state}: only what runs can be paused"
+            if plan.state is PlanState.PENDING:
+                text += f". To keep it from being run: actionplan cancel {short}"
+            raise PlanConflict(plan.uuid, plan.state, text)
+        wish = Wish(verb="pause", who=user(), why=parsed_args.reason)
+        store.add_wish(plan.uuid, wish, now=now())
+        self.say(claim.asked(store, plan, "to pause it"))
+        return 0
+
+
+class Resume(Verb):
+    """Go on with a plan that is paused, ended badly, or lost whoever ran it
+
+    It becomes PENDING: what ended well stays so, what was cut off or is in doubt is verified first,
+    and the rest runs again. Refused while whoever runs the plan lives.
+    """
+
+    EXAMPLES = ("resume last --dry-run", "resume 7f3a91 --reason 'db-1 has room again'")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a plan and a reason."""
+        parser = with_plan(super().get_parser(prog_name))
+        parser.add_argument("--dry-run", action="store_true", help="say what would be done, only")
+        parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Say what is done, to verify and to do; make it PENDING unless that is all."""
+        store, plan = self.session.store, self.session.plan(parsed_args.plan)
+        short = plan.uuid[:8]
+        if parsed_args.dry_run:
+            self._refuse(plan)
+            for line in foreseen(plan, resuming.to_reset(plan)):
+                self.say(line)
+            return 0
+        resuming.resume(store, plan.uuid, now=now(), who=user(), why=parsed_args.reason)
+        plan = store.load_plan(plan.uuid)
+        for line in foreseen(plan, ()):
+            self.say(line)
+        self.say(f"{claim.named(plan)} is PENDING. Run it: actionplan apply {short}")
+        return 0
+
+    def _refuse(self, plan: ActionPlan) -> None:
+        """Raise what resuming would raise."""
+        if plan.state in claim.RUNNING:
+            claimant = self.session.store.claimant(plan.uuid)
+            if claimant is not None and resuming.alive(claimant, now()):
+                raise claim.taken(self.session.store, plan.uuid) or PlanConflict(
+                    plan.uuid, plan.state, f"plan {plan.uuid[:8]} is {plan.state}"
+                )
+        elif plan.state not in sources(PlanState.PENDING, Who.OPERATOR)[1:]:
+            text = f"plan {plan.uuid[:8]} is {plan.state}: there is nothing to resume"
+            raise PlanConflict(plan.uuid, plan.state, text)
+
+
+def foreseen(plan: ActionPlan, reset: Collection[str]) -> list[str]:
+    """Say how many actions are done, will be verified, and will run."""
+    again = set(reset)
+    real = [a for a in plan.actions if a.action_type != JOIN]
+    verify = [a for a in real if a.state in TO_VERIFY]
+    to_do = [a for a in real if a.state is ActionState.PENDING or a.uuid in again]
+    done = len(real) - len(verify) - len(to_do)
+    lines = [f"{count(done, 'action')} done, {len(verify)} to verify first, {len(to_do)} to do."]
+    lines += [f"  to verify  {a.label}: {a.status_message or a.state}" for a in verify[:20]]
+    return lines
+
+
+class Cancel(Verb):
+    """Cancel a plan
+
+    Actions that have not started never start. What runs of an ONGOING plan is told to stop, and
+    awaited, by whoever runs it.
+    """
+
+    EXAMPLES = ("cancel last", "cancel 7f3a91 --reason 'wrong hosts'")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a plan and a reason."""
+        parser = with_plan(super().get_parser(prog_name))
+        parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Cancel at once what nobody runs; ask the claimant otherwise."""
+        store, plan = self.session.store, self.session.plan(parsed_args.plan)
+        if plan.state is PlanState.CANCELLING:
+            self.say(f"{claim.named(plan)} is being cancelled already; what runs is awaited.")
+            return 0
+        if plan.state is PlanState.ONGOING:
+            wish = Wish(verb="cancel", who=user(), why=parsed_args.reason)
+            store.add_wish(plan.uuid, wish, now=now())
+            self.say(claim.asked(store, plan, "to cancel it"))
+            return 0
+        why = f": {parsed_args.reason}" if parsed_args.reason else ""
+        message = f"cancelled by {user()}{why}"
+        store.move_plan(plan.uuid, PlanState.CANCELLED, now=now(), message=message)
+        self.say(f"{claim.named(plan)} is CANCELLED.")
+        return 0

@@ -1,0 +1,125 @@
+"""``actionplan watch``: how far a plan has come, from any terminal."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from applier import resuming
+from applier.cli import claim, running
+from applier.cli.arguments import with_plan
+from applier.cli.main import INTERRUPTED
+from applier.cli.reporters import recap
+from applier.cli.session import now
+from applier.cli.verb import PAUSED, Verb
+from applier.contracts import Report
+from applier.errors import PlanConflict
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+#: How often the record is asked.
+_INTERVAL_S = 1.0
+_GOING = (PlanState.PENDING, *claim.RUNNING)
+
+
+class Watch(Verb):
+    """Follow a plan that somebody runs, from any terminal, until it ends
+
+    A PENDING plan is waited for. Ctrl-C ends the watching, and nothing else.
+    """
+
+    EXAMPLES = ("watch last", "watch 7f3a91")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a plan."""
+        return with_plan(super().get_parser(prog_name))
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Show what the record says until the plan has stopped."""
+        plan = self.session.plan(parsed_args.plan)
+        if plan.state is PlanState.RECOMMENDED:
+            short = plan.uuid[:8]
+            text = f"plan {short} is {plan.state}: nobody runs it. To run it: actionplan apply"
+            raise PlanConflict(plan.uuid, plan.state, f"{text} {short}")
+        try:
+            plan = self._followed(plan)
+        except KeyboardInterrupt:
+            self.say(f"No longer watched; {claim.named(plan)} goes on.")
+            return INTERRUPTED
+        if plan.state in _GOING:
+            self.say(f"{claim.headline(self.session.store, plan)}.")
+            self.say(f"Nobody runs it any more. Go on with it: actionplan resume {plan.uuid[:8]}")
+            return PAUSED
+        recap.show(plan, took(plan), self.app.stdout)
+        for line in recap.next_steps(plan):
+            self.say(line)
+        return running.exit_code(plan)
+
+    def _followed(self, plan: ActionPlan) -> ActionPlan:
+        """Show changes until the plan stops or is lost; gives it as it is then."""
+        if plan.state not in _GOING:
+            return plan
+        # Nobody sets it: waiting for it can be interrupted.
+        never, known = threading.Event(), replace(plan, actions=_unstarted(plan))
+        with running.watcher(self, plan) as watcher:
+            watcher.on_plan(plan.state, plan.status_message)
+            while True:
+                watcher.on_reports(list(changes(known.actions, plan.actions)))
+                if plan.state is not known.state:
+                    watcher.on_plan(plan.state, plan.status_message)
+                if plan.state not in _GOING or self._is_lost(plan):
+                    return plan
+                never.wait(_INTERVAL_S)
+                known, plan = plan, self.session.store.load_plan(plan.uuid)
+
+    def _is_lost(self, plan: ActionPlan) -> bool:
+        if plan.state not in claim.RUNNING:
+            return False
+        claimant = self.session.store.claimant(plan.uuid)
+        return claimant is None or not resuming.alive(claimant, now())
+
+
+def _unstarted(plan: ActionPlan) -> tuple[Action, ...]:
+    """Give the actions as if what runs had not started yet: so its start is told."""
+    return tuple(
+        replace(a, state=ActionState.PENDING, attempts=a.attempts - 1)
+        if a.state is ActionState.ONGOING
+        else a
+        for a in plan.actions
+    )
+
+
+def changes(old: tuple[Action, ...], new: tuple[Action, ...]) -> Iterator[Report]:
+    """Tell what happened between two looks at the record, a start before an end.
+
+    >>> before = Action(uuid="a", action_type="nop")
+    >>> after = replace(before, state=ActionState.SUCCEEDED, attempts=1)
+    >>> [str(report.state) for report in changes((before,), (after,))]
+    ['ONGOING', 'SUCCEEDED']
+    """
+    known: Mapping[str, Action] = {a.uuid: a for a in old}
+    for action in new:
+        was = known[action.uuid]
+        state = was.state
+        if action.attempts > was.attempts:
+            if state is not ActionState.PENDING:
+                yield Report(uuid=action.uuid, old=state, state=ActionState.PENDING)
+            yield Report(uuid=action.uuid, old=ActionState.PENDING, state=ActionState.ONGOING)
+            state = ActionState.ONGOING
+        if action.state is not state:
+            yield Report(
+                uuid=action.uuid,
+                old=state,
+                state=action.state,
+                outcome=action.outcome,
+                message=action.status_message,
+            )
+
+
+def took(plan: ActionPlan) -> float:
+    """Give the seconds from the first start to the last end on record."""
+    starts = [a.started_at for a in plan.actions if a.started_at]
+    ends = [a.ended_at for a in plan.actions if a.ended_at]
+    return (max(ends) - min(starts)).total_seconds() if starts and ends else 0.0

@@ -1,0 +1,74 @@
+"""``actionplan why``: why an action starts when it does, waits now, or did not run."""
+
+from __future__ import annotations
+
+import argparse
+
+from applier.cli import claim
+from applier.cli import settings as setting
+from applier.cli.arguments import with_action
+from applier.cli.durations import History, predicted
+from applier.cli.reporters.action_text import wrapped
+from applier.cli.reporters.reasons import foreseen, waiting
+from applier.cli.reporters.words import one_line
+from applier.cli.session import find_action
+from applier.cli.verb import Verb
+from planner.model import Action
+from planner.states import ActionState
+
+
+class Why(Verb):
+    """Say why an action starts when it does, what it waits for, or why it did not run
+
+    Before the plan runs: by its forecast. While it runs: by its record.
+    """
+
+    EXAMPLES = ("why last db-1", "why last db-1 --set max_workers=8")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a plan, an action, and how many workers."""
+        parser = with_action(super().get_parser(prog_name))
+        parser.add_argument(
+            "--set",
+            metavar="KEY=VALUE",
+            action="append",
+            default=[],
+            help="option of the run (max_workers=4), as given to apply",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Look at the forecast or at the record."""
+        from applier.cli.files import refuse_planning
+
+        settings = setting.read(parsed_args.set)
+        refuse_planning(settings, None)
+        session = self.session
+        workers = settings.max_workers or session.max_workers
+        plan = session.plan(parsed_args.plan)
+        action = find_action(plan, parsed_args.action)
+        if action.state is not ActionState.PENDING:
+            lines = ended_or_runs(action)
+        elif plan.state in claim.RUNNING:
+            others = session.store.held_by_others(plan.uuid)
+            waits = waiting(plan, action, others, session.store.wishes(plan.uuid), workers)
+            lines = [f"{one_line(action.label)} waits:", *(f"  {line}" for line in waits)]
+        else:
+            durations = History(session).of(plan)
+            found = predicted(session, plan, durations, workers)
+            lines = [*foreseen(plan, action, found, workers), durations.sentence()]
+        for line in lines:
+            for part in wrapped(line, 4):
+                self.say(part)
+        return 0
+
+
+def ended_or_runs(action: Action) -> list[str]:
+    """Say how an action ended, or since when it runs."""
+    label, why = one_line(action.label), one_line(action.status_message or "")
+    if action.state is ActionState.ONGOING:
+        since = f" since {action.started_at:%Y-%m-%d %H:%M:%S} UTC" if action.started_at else ""
+        return [f"{label} runs{since}, attempt {action.attempts}."]
+    ran = "ran" if action.started_at else "did not run"
+    outcome = f" ({action.outcome})" if action.outcome else ""
+    return [f"{label} {ran}: it is {action.state}{outcome}{f': {why}' if why else '.'}"]

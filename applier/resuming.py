@@ -1,0 +1,125 @@
+"""Lets a plan go on that stands still: after a pause, after a bad end, or without its applier."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from datetime import datetime
+
+from applier.contracts import Claimant
+from applier.errors import PlanConflict
+from applier.record import Store
+from applier.scheduling.verdict import NOT_TRIGGERED
+from planner.graph import arrange
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+#: Actions in one of these go back when their plan is resumed.
+_BACK = frozenset(
+    {
+        ActionState.FAILED,
+        ActionState.FAILED_DEPENDENCIES,
+        ActionState.CANCELLED,
+        ActionState.REVERTED,
+    }
+)
+#: Why a plan in one of these cannot be resumed.
+_REFUSED = {
+    PlanState.RECOMMENDED: "it has not been started yet: start it",
+    PlanState.PENDING: "it waits for an applier already",
+    PlanState.SUCCEEDED: "nothing of it is left to do",
+    PlanState.SUPERSEDED: "a newer plan took its place",
+    PlanState.DELETED: "it was removed",
+}
+
+
+def is_gone(claimant: Claimant) -> bool:
+    """True if it ran on this host, and its process is there no more."""
+    if claimant.host != socket.gethostname():
+        return False
+    try:
+        os.kill(claimant.pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False  # it belongs to somebody else, and is there
+    return False
+
+
+def age_s(claimant: Claimant, now: datetime) -> float:
+    """Give how long ago a claimant was last heard of, in seconds.
+
+    A heartbeat that is still to come is of a clock that jumped: that is no age.
+    """
+    if claimant.heartbeat_at is None:
+        return float("inf")
+    return max(0.0, (now - claimant.heartbeat_at).total_seconds())
+
+
+def alive(claimant: Claimant, now: datetime, *, patience_s: float = 30.0) -> bool:
+    """Say whether whoever claimed a plan still runs it: it was heard of lately, and is not gone."""
+    return not is_gone(claimant) and age_s(claimant, now) <= patience_s
+
+
+def to_reset(plan: ActionPlan) -> list[str]:
+    """Give the actions that go back to PENDING when a plan is resumed, in the plan's order.
+
+    What did not do its work, and what was skipped because nothing had set it off if something
+    before it goes back. What an operator skipped stays skipped. A plan whose applier is gone only
+    goes on: nobody has decided yet that what failed in it is to be tried again.
+    """
+    if plan.state in (PlanState.ONGOING, PlanState.CANCELLING):
+        return []
+    position = {action.uuid: i for i, action in enumerate(plan.actions)}
+    before = [[tuple(position[u] for u in _before(action))] for action in plan.actions]
+    back: set[int] = set()
+    for i in arrange(before):
+        action = plan.actions[i]
+        if action.state in _BACK or (
+            _was_not_set_off(action) and not back.isdisjoint(before[i][0])
+        ):
+            back.add(i)
+    return [plan.actions[i].uuid for i in sorted(back)]
+
+
+def resume(
+    store: Store,
+    uuid: str,
+    *,
+    now: datetime,
+    who: str,
+    why: str | None = None,
+    patience_s: float = 30.0,
+) -> list[str]:
+    """Make a plan PENDING again; gives the actions that go back with it.
+
+    Raises PlanConflict while its claimant lives, for a plan that cannot be resumed, and when
+    somebody else was faster.
+    """
+    claimant = store.claimant(uuid)
+    plan = store.load_plan(uuid)
+    if plan.state in _REFUSED:
+        text = f"plan {uuid} is {plan.state}: {_REFUSED[plan.state]}"
+        raise PlanConflict(uuid, plan.state, text)
+    if claimant is not None and alive(claimant, now, patience_s=patience_s):
+        text = (
+            f"plan {uuid} is {plan.state}: {claimant.user} runs it on {claimant.host}, process "
+            f"{claimant.pid}, last heard of {age_s(claimant, now):.0f} s ago; it can be resumed "
+            "once that one has paused, ended or died"
+        )
+        raise PlanConflict(uuid, plan.state, text)
+    back = to_reset(plan)
+    message = f"resumed by {who}" + (f": {why}" if why else "")
+    store.resume_plan(uuid, back, now=now, message=message, seen=claimant)
+    return back
+
+
+def _before(action: Action) -> Iterator[str]:
+    yield from action.before()
+    for group in action.needs_any:
+        yield from group
+
+
+def _was_not_set_off(action: Action) -> bool:
+    return action.state is ActionState.SKIPPED and action.status_message == NOT_TRIGGERED

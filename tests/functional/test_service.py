@@ -1,0 +1,171 @@
+"""``actionplan-applier`` as processes of its own: sharing a record, drained, killed, idle."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from applier.storage.sql import SqlStore
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+PROGRAM = Path(sys.executable).with_name("actionplan-applier")
+PATIENCE_S = 50.0
+CONFIGURATION = """
+[actionplan]
+connection = sqlite:///{folder}/record.sqlite
+simulator = {folder}/simulator.json
+[watcher_applier]
+workers = 3
+heartbeat_interval_s = 0.2
+grace_s = 30
+"""
+
+Start = Callable[[], "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    (tmp_path / "watcher.conf").write_text(CONFIGURATION.format(folder=tmp_path), encoding="utf-8")
+    store = SqlStore(f"sqlite:///{tmp_path}/record.sqlite")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def start(tmp_path: Path, store: SqlStore) -> Iterator[Start]:
+    """Give a function that starts a service; the group of each is killed in the end."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        with (tmp_path / f"log-{len(started)}").open("wb") as log:
+            process = subprocess.Popen(
+                [PROGRAM, "--config-file", tmp_path / "watcher.conf"],
+                stderr=log,
+                start_new_session=True,
+                env={"HOME": str(tmp_path), "PATH": os.defpath, "PYTHONWARNINGS": "ignore"},
+            )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a service with all of its processes, as a loss of power would."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def until(what: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    ends, pause = time.monotonic() + PATIENCE_S, threading.Event()
+    while not what():
+        assert time.monotonic() < ends, "it took too long"
+        pause.wait(0.05)
+
+
+def shell(uuid: str, command: str, *parents: str) -> Action:
+    parameters = {"argv": ["/bin/sh", "-c", command]}
+    return Action(
+        uuid=uuid, name=uuid, action_type="shell", input_parameters=parameters, parents=parents
+    )
+
+
+def pending(store: SqlStore, uuid: str, *actions: Action) -> None:
+    store.save_plan(
+        ActionPlan(uuid=uuid, planner="weight", actions=actions, state=PlanState.PENDING)
+    )
+
+
+def states(store: SqlStore, uuid: str) -> list[ActionState]:
+    return [action.state for action in store.load_plan(uuid).actions]
+
+
+def test_two_services_run_each_of_ten_plans_once(
+    tmp_path: Path, store: SqlStore, start: Start
+) -> None:
+    effects = tmp_path / "effects"
+    for i in range(10):
+        names = [f"{i}-{letter}" for letter in "abc"]
+        first, second, third = (f"echo {name} >> {effects}" for name in names)
+        pending(
+            store,
+            f"plan-{i}",
+            shell(names[0], first),
+            shell(names[1], f"sleep 0.1; {second}", names[0]),
+            shell(names[2], third, names[1]),
+        )
+    start()
+    start()
+    uuids = [f"plan-{i}" for i in range(10)]
+    until(lambda: all(store.load_plan(uuid).state is PlanState.SUCCEEDED for uuid in uuids))
+    counted = Counter(effects.read_text().split())
+    assert counted == {f"{i}-{letter}": 1 for i in range(10) for letter in "abc"}
+    until(lambda: len(store.services()) == 2)
+
+
+def test_a_service_that_is_told_to_end_lets_another_go_on(
+    tmp_path: Path, store: SqlStore, start: Start
+) -> None:
+    effects, go = tmp_path / "effects", tmp_path / "go"
+    wait = f"echo a >> {effects}; while [ ! -e {go} ]; do sleep 0.05; done"
+    pending(store, "plan", shell("a", wait), shell("b", f"echo b >> {effects}", "a"))
+    service = start()
+    until(effects.exists)
+    service.terminate()
+    until(lambda: "1 plans are handed back" in (tmp_path / "log-0").read_text())
+    go.touch()
+    assert service.wait(PATIENCE_S) == 0
+    assert store.services() == []
+    assert store.load_plan("plan").state is PlanState.PENDING
+    assert states(store, "plan") == [ActionState.SUCCEEDED, ActionState.PENDING]
+    start()
+    until(lambda: store.load_plan("plan").state is PlanState.SUCCEEDED)
+    assert effects.read_text().split() == ["a", "b"]
+
+
+def test_what_a_killed_service_left_is_finished_by_the_next(
+    tmp_path: Path, store: SqlStore, start: Start
+) -> None:
+    effects = tmp_path / "effects"
+    running = Action(
+        uuid="b",
+        name="b",
+        action_type="sleep",
+        input_parameters={"duration": 2},
+        parents=("a",),
+    )
+    last = shell("c", f"echo c >> {effects}", "b")
+    pending(store, "plan", shell("a", f"echo a >> {effects}"), running, last)
+    service = start()
+    until(lambda: states(store, "plan")[1] is ActionState.ONGOING)
+    kill(service)
+    assert store.load_plan("plan").state is PlanState.ONGOING
+    start()
+    until(lambda: store.load_plan("plan").state is PlanState.SUCCEEDED)
+    assert effects.read_text().split() == ["a", "c"]
+    assert [action.attempts for action in store.load_plan("plan").actions] == [1, 2, 1]
+
+
+def test_a_configuration_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "watcher.conf"
+    file.write_text("[watcher_actions.migrate]\nretries = often\n", encoding="utf-8")
+    ended = subprocess.run(
+        [PROGRAM, "--config-file", file], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    assert "actionplan-applier: [watcher_actions.migrate]: " in ended.stderr

@@ -1,0 +1,45 @@
+"""Services on record: listed, and named when a plan is left to them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from applier.record import Service, Store
+from applier.testing.plans import new_plan
+
+from .conftest import Run
+
+
+def reported(store: Store) -> None:
+    """Let a service report."""
+    at = datetime.now(UTC)
+    service = Service(
+        uuid="12345678-service",
+        host="control-1",
+        pid=4711,
+        user="watcher",
+        started_at=at,
+        heartbeat_at=at,
+        plans=2,
+    )
+    store.report_service(service)
+
+
+def test_a_service_is_listed_with_when_it_was_heard_of(run: Run, store: Store) -> None:
+    reported(store)
+    code, out, err = run("service", "list")
+    assert (code, err) == (0, "")
+    row = out.splitlines()[2].split()
+    assert row[:5] == ["12345678", "control-1", "4711", "watcher", "2"]
+    assert row[-1] == "ago"
+
+
+def test_a_plan_is_left_to_the_service(run: Run, store: Store) -> None:
+    reported(store)
+    plan = new_plan("a")
+    store.save_plan(plan)
+    code, out, _ = run("start", plan.uuid)
+    assert code == 0
+    assert "is PENDING, and waits for an applier service." in out
+    assert "watcher on control-1, process 4711." in out
+    assert f"Follow it with: actionplan watch {plan.uuid[:8]}" in out

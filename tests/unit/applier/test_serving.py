@@ -1,0 +1,198 @@
+"""The loop of the service: outages, what cannot run here, and whose plans are taken over."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from applier.contracts import Claimant
+from applier.errors import StoreError, UnknownActionTypes
+from applier.record import Service
+from applier.serving import Serving
+from applier.storage.memory import MemoryStore
+from applier.testing.plans import new_plan
+from planner.states import PlanState
+
+PATIENCE_S = 20.0
+ME = Claimant(host=socket.gethostname(), pid=os.getpid(), user="me")
+
+
+class Fake:
+    """A runner that does what a test says."""
+
+    def __init__(self, work):
+        self.run, self.handed_back = work, threading.Event()
+
+    def hand_back(self, who, why):
+        self.handed_back.set()
+
+
+class Trial:
+    """A loop in a thread, over a record in memory."""
+
+    def __init__(self, work=lambda _: PlanState.SUCCEEDED, **options):
+        self.store, self.ending, self.runners = MemoryStore(), threading.Event(), []
+        self.work = work
+        now = datetime.now(UTC)
+        service = Service(uuid="s", host="h", pid=1, user="u", started_at=now, heartbeat_at=now)
+        known = {"poll_s": 0.01, "heartbeat_interval_s": 0.02, **options}
+        self.serving = Serving(self.store, self.make, service, ending=self.ending, **known)
+        self.thread = threading.Thread(target=self.serving.run, daemon=True)
+
+    def make(self):
+        self.runners.append(Fake(self.work))
+        return self.runners[-1]
+
+    def pending(self):
+        plan = new_plan("a", state=PlanState.PENDING)
+        self.store.save_plan(plan)
+        return plan.uuid
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ending.set()
+        self.thread.join(PATIENCE_S)
+        assert not self.thread.is_alive()
+
+
+def happens(trial, method, times=3):
+    """Give an event that is set when a method of the store was called so often."""
+    event, left, call = threading.Event(), [times], getattr(trial.store, method)
+
+    def counted(*arguments, **named):
+        left[0] -= 1
+        if left[0] <= 0:
+            event.set()
+        return call(*arguments, **named)
+
+    setattr(trial.store, method, counted)
+    return event
+
+
+def test_plans_run_oldest_first_and_no_more_at_once_than_there_are_workers():
+    started, go, order = threading.Semaphore(0), threading.Event(), []
+
+    def work(uuid):
+        order.append(uuid)
+        trial.store.claim_plan(uuid, ME, now=datetime.now(UTC))
+        started.release()
+        assert go.wait(PATIENCE_S)
+        return PlanState.SUCCEEDED
+
+    trial = Trial(work, workers=2)
+    uuids = [trial.pending() for _ in range(3)]
+    with trial:
+        for _ in range(2):
+            assert started.acquire(timeout=PATIENCE_S)
+        assert happens(trial, "report_service").wait(PATIENCE_S)
+        assert set(order) == set(uuids[:2])
+        go.set()
+        assert started.acquire(timeout=PATIENCE_S)
+    assert order[2] == uuids[2]
+
+
+def test_what_runs_when_it_ends_is_handed_back():
+    started = threading.Event()
+
+    def work(uuid):
+        started.set()
+        assert trial.runners[0].handed_back.wait(PATIENCE_S)
+        return PlanState.PENDING
+
+    trial = Trial(work)
+    trial.pending()
+    with trial:
+        assert started.wait(PATIENCE_S)
+    assert trial.store.services() == []
+
+
+def test_an_outage_is_told_once_and_lived_through(caplog):
+    caplog.set_level(logging.INFO)
+    trial, away, ran = Trial(), threading.Event(), threading.Event()
+    report, tried = trial.store.pending_plans, threading.Semaphore(0)
+
+    def broken():
+        if away.is_set():
+            tried.release()
+            raise StoreError("no route")
+        return report()
+
+    trial.store.pending_plans = broken
+    trial.work = lambda _: ran.set() or PlanState.SUCCEEDED
+    away.set()
+    with trial:
+        for _ in range(4):
+            assert tried.acquire(timeout=PATIENCE_S)
+        trial.pending()
+        away.clear()
+        assert ran.wait(PATIENCE_S)
+    told = [r.message for r in caplog.records if "The record is" in r.message]
+    assert len(told) == 2
+    assert "no route" in told[0]
+    assert told[1] == "The record is there again"
+
+
+@pytest.mark.parametrize("error", [UnknownActionTypes("p", ["x"], []), ValueError("a bug")])
+def test_a_plan_that_cannot_run_does_not_end_the_service(error, caplog):
+    def work(uuid):
+        if uuid == first:
+            if isinstance(error, ValueError):
+                trial.store.move_plan(uuid, PlanState.CANCELLED, now=datetime.now(UTC))
+            raise error
+        ran.set()
+        return PlanState.SUCCEEDED
+
+    trial, ran = Trial(work), threading.Event()
+    first = trial.pending()
+    trial.pending()
+    with trial:
+        assert ran.wait(PATIENCE_S)
+    assert len([r for r in caplog.records if first in r.message]) == 1
+
+
+def test_whose_heartbeat_stays_old_loses_its_plan():
+    trial, resumed = Trial(), None
+    uuid = trial.pending()
+    old = datetime.now(UTC) - timedelta(hours=1)
+    trial.store.claim_plan(uuid, Claimant(host="elsewhere", pid=1, user="u"), now=old)
+    resumed = happens(trial, "resume_plan", times=1)
+    with trial:
+        assert resumed.wait(PATIENCE_S)
+
+
+def test_whose_clock_is_slow_keeps_its_plan():
+    """Its heartbeats are an hour old, and each is another."""
+    trial = Trial()
+    uuid = trial.pending()
+    old = datetime.now(UTC) - timedelta(hours=1)
+    claim = trial.store.claim_plan(uuid, Claimant(host="elsewhere", pid=1, user="u"), now=old)
+    look, numbers = trial.store.list_plans, iter(range(10**6))
+
+    def beating(**named):
+        trial.store.beat(uuid, claim, now=old + timedelta(seconds=next(numbers)))
+        return look(**named)
+
+    trial.store.list_plans = beating
+    looked = happens(trial, "report_service", times=20)
+    with trial:
+        assert looked.wait(PATIENCE_S)
+    assert trial.store.load_plan(uuid).state is PlanState.ONGOING
+
+
+def test_a_process_of_this_host_that_is_gone_loses_its_plan_at_once():
+    trial = Trial(heartbeat_interval_s=3600.0)
+    uuid = trial.pending()
+    gone = replace(ME, pid=2**22 + 1)
+    trial.store.claim_plan(uuid, gone, now=datetime.now(UTC))
+    resumed = happens(trial, "resume_plan", times=1)
+    with trial:
+        assert resumed.wait(PATIENCE_S)
