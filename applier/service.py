@@ -13,7 +13,11 @@ from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import uuid4
 
-import cotyledon
+try:
+    import cotyledon
+except ImportError:
+    # A program started by hand: a sentence helps, where it came from does not.
+    raise SystemExit("actionplan-applier: install actionplan[service], which it needs") from None
 from oslo_config import cfg
 from oslo_log import log
 

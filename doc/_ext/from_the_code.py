@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -35,8 +36,9 @@ from planner.model import Action, ActionPlan
 class Written(SphinxDirective):
     """Reads the lines that :meth:`lines` gives as if they stood in the page."""
 
+    @abstractmethod
     def lines(self) -> Iterator[str]:
-        raise NotImplementedError
+        """Give the lines of the page."""
 
     def run(self) -> list[nodes.Node]:
         source = self.get_source_info()[0]
