@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from applier.errors import ActionFailed
 from planner.model import Touch
@@ -167,12 +167,20 @@ class Action(ABC):
         raise ActionFailed(f"{self.TYPE} cannot be undone")
 
 
+class ActionOf(NamedTuple):
+    """An action of another plan, by the uuids of both."""
+
+    plan: str
+    action: str
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
     """How one action ended, or that it starts: a line of the record.
 
     ``old`` is the state that the row must still have. From ONGOING back to PENDING is an attempt
     that failed and is tried again. ``given_up``: its thread hangs, and its tokens stay held.
+    ``undoes`` is what it was to undo, in a rollback: that becomes REVERTED or REVERT_FAILED.
     """
 
     uuid: str
@@ -182,6 +190,7 @@ class Report:
     message: str | None = None
     output: str | None = None
     given_up: bool = False
+    undoes: ActionOf | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

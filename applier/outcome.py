@@ -22,6 +22,9 @@ _WORDS = {
     ActionState.PENDING: "left to do",
 }
 
+#: States of a plan that something else than its actions brought about.
+_BY_HALT = frozenset({PlanState.PAUSED, PlanState.CANCELLED})
+
 
 def fold(
     states: Iterable[ActionState], stopped: Stopped | Halt | None = None
@@ -41,7 +44,7 @@ def fold(
     halt = stopped if isinstance(stopped, Halt) else None
     state = _state(counts, halt.stopped if halt else stopped)
     told = summary(counts)
-    if halt and state in (PlanState.PAUSED, PlanState.CANCELLED):
+    if halt and (state in _BY_HALT or halt.stopped is Stopped.EXCEEDED):
         told = f"{halt.why}; {told}"
     return state, told
 

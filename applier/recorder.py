@@ -12,6 +12,7 @@ from applier.contracts import Listener, Report
 from applier.errors import PlanConflict, StoreError
 from applier.insistence import Insistence
 from applier.record import Store
+from applier.rollback import undone_by
 from applier.scheduling.turn import Turn
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
@@ -42,6 +43,7 @@ class Recorder:
         self._plan_state = plan.state
         #: The state of each action, as it was committed.
         self.states = {a.uuid: a.state for a in plan.actions}
+        self._undoes = {a.uuid: found for a in plan.actions if (found := undone_by(a))}
         #: Ends that came in and are not on record yet.
         self.incoming: list[Report] = []
 
@@ -72,7 +74,8 @@ class Recorder:
                 self.move(PlanState.CANCELLING, turn.cancelling, wait)
             delays = dict(turn.delays)
             again = (_again(r, delays[r.uuid]) if r.uuid in delays else r for r in ends)
-            reports = [*again, *turn.ended, *map(_start, turn.starts)]
+            ended = [self._with_undone(report) for report in (*again, *turn.ended)]
+            reports = [*ended, *map(_start, turn.starts)]
             self._write(reports, wait)
         except BaseException:
             self.incoming[:0] = ends
@@ -93,6 +96,10 @@ class Recorder:
             self._store.reserve(self._plan, self._claim, resources, now=self._clock())
 
         self._insistence.write(attempt, lambda: False)
+
+    def _with_undone(self, report: Report) -> Report:
+        undoes = self._undoes.get(report.uuid)
+        return replace(report, undoes=undoes) if undoes else report
 
     def _write(self, reports: Sequence[Report], wait: Callable[[float], None] = time.sleep) -> None:
         for report in reports:

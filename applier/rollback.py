@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
+from applier.contracts import ActionOf
 from planner.errors import InvalidInput, Mistake
 from planner.graph import arrange
 from planner.model import JOIN, Action, ActionPlan
@@ -15,6 +16,7 @@ from planner.states import ActionState, Outcome, PlanState
 #: The action type that undoes another, and the planner that such plans name.
 REVERT, PLANNER = "revert", "rollback"
 _DONE = frozenset({Outcome.CHANGED, Outcome.CREATED})
+_STANDS = frozenset({ActionState.SUCCEEDED, ActionState.REVERT_FAILED})
 _RUNNING = frozenset({PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING})
 
 
@@ -26,6 +28,8 @@ def rollback(
     new_id: Callable[[], str],
 ) -> ActionPlan:
     """Give a RECOMMENDED plan of the reverts of what succeeded, last first, under the same limits.
+
+    What an earlier rollback undid is left alone; what it could not undo is tried again.
 
     ``revertible`` says by action type whether it can be undone. An action is undone after all that
     came after it, and only if what needed it was undone. What was done and cannot be undone stands
@@ -45,15 +49,21 @@ def rollback(
         planner=PLANNER,
         name=f"rollback of {plan.name or plan.uuid[:8]}",
         created_at=now,
-        actions=tuple(_Reversal(plan.actions, undone, new_id).actions()),
+        actions=tuple(_Reversal(plan, undone, new_id).actions()),
         limits=plan.limits,
         on_failure=plan.on_failure,
         warnings=warnings,
     )
 
 
+def undone_by(action: Action) -> ActionOf | None:
+    """Give the action of another plan that this one is to undo, if it is made for that."""
+    undoes = action.input_parameters.get("undoes") if action.action_type == REVERT else None
+    return ActionOf(**undoes) if undoes else None
+
+
 def _did(action: Action) -> bool:
-    did = action.state is ActionState.SUCCEEDED and action.outcome in _DONE
+    did = action.state in _STANDS and action.outcome in _DONE
     return did and action.action_type != JOIN
 
 
@@ -80,10 +90,9 @@ class _Reversal:
     join that has nothing to undo before it, or nothing after it, is left out as well.
     """
 
-    def __init__(
-        self, actions: tuple[Action, ...], undone: set[str], new_id: Callable[[], str]
-    ) -> None:
-        self._undone, self._new_id = undone, new_id
+    def __init__(self, plan: ActionPlan, undone: set[str], new_id: Callable[[], str]) -> None:
+        self._plan, self._undone, self._new_id = plan.uuid, undone, new_id
+        actions = plan.actions
         # Sets are known by their id from here on, so that one that many share is read once.
         self._order = {a.uuid: [a.parents, tuple(t.action for t in a.triggers)] for a in actions}
         self._needs = {a.uuid: [a.needs, *a.needs_any] for a in actions}
@@ -183,6 +192,7 @@ class _Reversal:
         if action.uuid not in self._undone:
             return turned
         what = {"action_type": action.action_type, "parameters": dict(action.input_parameters)}
+        what["undoes"] = {"plan": self._plan, "action": action.uuid}
         return replace(
             turned,
             action_type=REVERT,

@@ -65,6 +65,18 @@ ACTION: dict[str, Any] = {
     },
 }
 
+TOLERANCE: dict[str, Any] = {
+    "description": "Of these nodes so many may fail before nothing new starts.",
+    "type": "object",
+    "required": ["name", "nodes", "failed_nodes"],
+    "additionalProperties": False,
+    "properties": {
+        "name": {"type": "string"},
+        "nodes": {"type": "array", "items": {"type": "string"}},
+        "failed_nodes": {"type": "integer", "minimum": 0},
+    },
+}
+
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "action plan",
@@ -90,7 +102,7 @@ SCHEMA: dict[str, Any] = {
             "type": "object",
             "additionalProperties": {"type": "integer", "minimum": 1},
         },
-        "tolerances": {"type": "array", "items": {"type": "object"}},
+        "tolerances": {"type": "array", "items": TOLERANCE},
         "on_failure": {"enum": [None, "skip_descendants", "pause", "continue"]},
         "warnings": {"type": "array", "items": {"type": "string"}},
         "actions": {"type": "array", "items": ACTION},

@@ -44,6 +44,15 @@ class Revert(Action):
             "action_type": {**schemas.TEXT, "description": "type of the action to undo"},
             "parameters": {"type": "object", "description": "what it was given"},
         },
+        optional={
+            "undoes": {
+                "type": "object",
+                "description": "the action to undo, by uuid: its record says REVERTED then",
+                "required": ["plan", "action"],
+                "properties": {"plan": schemas.TEXT, "action": schemas.TEXT},
+                "additionalProperties": False,
+            }
+        },
         examples=[
             {
                 "action_type": "change_nova_service_state",

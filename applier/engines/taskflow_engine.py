@@ -75,6 +75,7 @@ class TaskFlowEngine:
             ended=ended,
             policies=policies,
             workerless=workerless,
+            tolerances=plan.tolerances,
         )
         with _nothing_collected():
             links = order.links(plan.actions, order.passed(plan.actions, ended))

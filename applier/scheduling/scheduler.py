@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from applier.contracts import Report, Wish
 from applier.record import Reservation
 from applier.scheduling.countdown import Countdown
 from applier.scheduling.gates import Gates
 from applier.scheduling.policy import Retries, TypePolicy
+from applier.scheduling.tolerances import Tolerances
 from applier.scheduling.turn import Halt, Stopped, Turn, Why
 from applier.scheduling.verdict import End, OnFailure, Verdicts, ending
 from applier.scheduling.waiting import Waiting
@@ -31,7 +33,8 @@ class Scheduler:
     actions that ended in an earlier run: those that ``after`` leaves out are behind us, the others
     pass their turn on. ``ranks`` decides who is first among those that may start, lowest first;
     without it, the place in the plan does. ``policies`` go by action type; ``workerless`` are the
-    actions that do not count against ``max_workers``.
+    actions that do not count against ``max_workers``; ``tolerances`` are the plan's: beyond them
+    nothing new starts, and whatever has not started is cancelled.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Scheduler:
         ended: Mapping[str, End] | None = None,
         policies: Mapping[str, TypePolicy] | None = None,
         workerless: Collection[str] = (),
+        tolerances: Iterable[Mapping[str, Any]] = (),
     ) -> None:
         self._actions = {a.uuid: a for a in actions}
         ranks = ranks or {uuid: i for i, uuid in enumerate(self._actions)}
@@ -63,10 +67,13 @@ class Scheduler:
         self._running: dict[str, None] = {}
         self._skips: dict[str, Wish] = {}
         self._retries = Retries(policies or {})
+        self._tolerances = Tolerances(tolerances)
         #: Those that were told to stop: they are not tried again.
         self._aborted: set[str] = set()
         #: Why nothing new starts; None as long as something may.
         self.halt: Halt | None = None
+        for uuid, end in (ended or {}).items():
+            self._count(self._actions[uuid], end.state)
 
     @property
     def stopped(self) -> Stopped | None:
@@ -156,13 +163,19 @@ class Scheduler:
                 self._waiting.delayed.add(uuid)
                 turn.delays.append((uuid, delay))
                 return
-        self._note(report, due)
         if self._on_failure is OnFailure.PAUSE and report.state in _FAILURES:
             why = f"paused because {action.label} ended {report.state}"
             self.halt = self.halt or Halt(Stopped.PAUSED, why)
+        self._note(report, due)
+
+    def _count(self, action: Action, state: ActionState) -> None:
+        exceeded = self._tolerances.note(action, state)
+        if exceeded and self.halt is None:
+            self.halt = Halt(Stopped.EXCEEDED, f"nothing more starts: {exceeded}")
 
     def _may_retry(self, uuid: str) -> bool:
-        return uuid not in self._aborted and self.stopped is not Stopped.CANCELLED
+        over = self.stopped in (Stopped.CANCELLED, Stopped.EXCEEDED)
+        return uuid not in self._aborted and not over
 
     def _go_on(self, turn: Turn, due: deque[str], wishes: Iterable[Wish]) -> Turn:
         for wish in wishes:
@@ -175,6 +188,8 @@ class Scheduler:
                 self._start(turn)
             if self._stuck():
                 self._end_all(turn, "nothing is left that could let it start")
+        elif self.halt.stopped is Stopped.EXCEEDED and self._open > len(self._running):
+            self._end_all(turn, self.halt.why)
         return turn
 
     def _start(self, turn: Turn) -> None:
@@ -268,6 +283,7 @@ class Scheduler:
 
     def _note(self, report: Report, due: deque[str]) -> None:
         self._verdicts.note(report)
+        self._count(self._actions[report.uuid], report.state)
         self._open -= 1
         due += self._countdown.passed(report.uuid, report.state in WELL)
 

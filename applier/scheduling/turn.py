@@ -15,6 +15,8 @@ class Stopped(StrEnum):
 
     PAUSED = "paused"
     CANCELLED = "cancelled"
+    #: More nodes failed than the plan tolerates.
+    EXCEEDED = "exceeded"
 
 
 class Halt(NamedTuple):

@@ -121,6 +121,9 @@ def write_reports(
             connection.execute(said.KEEP_ATTEMPT, changes)
         if waits:
             connection.execute(said.AGAIN, changes)
+    undone = [(r.undoes.plan, u) for r in reports if r.undoes and (u := rules.undone(plan, r))]
+    if undone:
+        connection.execute(said.UNDONE, [rows.report_row(p, r, now) for p, r in undone])
     return True
 
 

@@ -217,7 +217,19 @@ class MemoryStore:
             kept.actions |= new
             for action, attempt in ended:
                 self._keep_attempt(kept, action, attempt)
+            for report in reports:
+                self._undo(uuid, report)
             kept.head = replace(kept.head, updated_at=now)
+
+    def _undo(self, rollback: str, report: Report) -> None:
+        undone = rules.undone(rollback, report)
+        if undone is None or report.undoes is None:
+            return
+        kept = self._plans.get(report.undoes.plan)
+        action = kept.actions.get(undone.uuid) if kept else None
+        if kept and action and action.state in rules.UNDOABLE:
+            message = rules.kept(undone.message)
+            kept.actions[undone.uuid] = replace(action, state=undone.state, status_message=message)
 
     def _keep_attempt(self, kept: _Kept, action: Action, attempt: Attempt) -> None:
         kept.attempts.setdefault(action.uuid, []).append(attempt)

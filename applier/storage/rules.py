@@ -39,6 +39,16 @@ RESUMABLE = tuple(
 #: What an operator may say of work that is in doubt, and the outcome that goes with it.
 SETTLED = {ActionState.SUCCEEDED: Outcome.CHANGED, ActionState.FAILED: Outcome.FAILED}
 
+#: What the end of an attempt to undo an action makes of that action.
+UNDONE = {
+    ActionState.SUCCEEDED: ActionState.REVERTED,
+    ActionState.SKIPPED: ActionState.REVERTED,
+    ActionState.FAILED: ActionState.REVERT_FAILED,
+    ActionState.UNKNOWN: ActionState.REVERT_FAILED,
+}
+#: What may be undone.
+UNDOABLE = frozenset({ActionState.SUCCEEDED, ActionState.REVERT_FAILED})
+
 
 def gives_up(state: PlanState) -> bool:
     """Say whether a plan that comes into this state is let go by who runs it."""
@@ -91,6 +101,16 @@ def firsts(found: Iterable[Reservation]) -> list[Reservation]:
     for reservation in found:
         first.setdefault(reservation.resource, reservation)
     return [first[resource] for resource in sorted(first)]
+
+
+def undone(plan: str, report: Report) -> Report | None:
+    """Say what the end of a revert makes of the action that it was to undo; None: nothing."""
+    new = UNDONE.get(report.state)
+    if report.undoes is None or new is None:
+        return None
+    how = "undone" if new is ActionState.REVERTED else f"not undone, {report.message}"
+    message = f"{how} (rollback plan {plan[:8]})"
+    return Report(uuid=report.undoes.action, old=ActionState.SUCCEEDED, state=new, message=message)
 
 
 def kept(text: str | None) -> str | None:

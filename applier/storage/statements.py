@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from applier.record import Attempt
+from applier.storage.rules import UNDOABLE
 from applier.storage.tables import (
     actions,
     attempts,
@@ -108,6 +109,12 @@ END = (
         status_message=bindparam("new_message"),
         ended_at=bindparam("now"),
     )
+)
+#: What a rollback did to the action of another plan, if that still stands.
+UNDONE = (
+    sa.update(actions)
+    .where(*_REPORTED, sa.or_(*(actions.c.state == _word(state) for state in sorted(UNDOABLE))))
+    .values(state=bindparam("new_state"), status_message=bindparam("new_message"))
 )
 _WORKED = (actions.c.state == _word(ActionState.SUCCEEDED)) & (
     (actions.c.outcome == _word(Outcome.CHANGED)) | (actions.c.outcome == _word(Outcome.CREATED))

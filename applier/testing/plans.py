@@ -39,6 +39,9 @@ documents = st.recursive(
     max_leaves=8,
 )
 mappings = st.dictionaries(st.text(max_size=8), documents, max_size=4)
+tolerances = st.fixed_dictionaries(
+    {"name": texts, "nodes": st.lists(texts, max_size=3), "failed_nodes": numbers}
+)
 
 
 @st.composite
@@ -60,7 +63,7 @@ def plans(draw: st.DrawFn) -> ActionPlan:
         efficacy_indicators=tuple(draw(st.lists(mappings, max_size=2))),
         global_efficacy=tuple(draw(st.lists(mappings, max_size=2))),
         limits=draw(limits),
-        tolerances=tuple(draw(st.lists(mappings, max_size=2))),
+        tolerances=tuple(draw(st.lists(tolerances, max_size=2))),
         on_failure=draw(st.sampled_from([None, "pause", "continue", "skip_descendants"])),
         warnings=tuple(draw(st.lists(texts, max_size=2))),
     )

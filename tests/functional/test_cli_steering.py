@@ -208,6 +208,15 @@ def test_a_rollback_is_a_plan_to_read_first(actionplan: CommandLine) -> None:
     made = actionplan.plans()[0]
     assert (made.state, len(made.actions)) == (PlanState.RECOMMENDED, 1)
     assert f"Next: actionplan apply {made.uuid[:8]}" in out
+    actionplan.good("apply", made.uuid, "--yes")
+    undone = actionplan.plans()[1]
+    assert undone.uuid == done.uuid
+    assert [(a.state, a.status_message) for a in undone.actions] == [
+        (ActionState.REVERTED, f"undone (rollback plan {made.uuid[:8]})")
+    ]
+    again = actionplan("rollback", undone.uuid)
+    assert again.code == 1
+    assert "nothing that plan" in again.err
 
 
 def test_services_are_listed(actionplan: CommandLine) -> None:

@@ -52,7 +52,11 @@ def test_what_was_done_is_undone_last_first_under_the_same_limits():
     assert [a.name for a in plan.actions] == ["revert-second", "revert-first"]
     made = plan.actions[1]
     assert made.action_type == "revert"
-    assert made.input_parameters == {"action_type": "migrate", "parameters": {"x": 1}}
+    assert made.input_parameters == {
+        "action_type": "migrate",
+        "parameters": {"x": 1},
+        "undoes": {"plan": "plan", "action": "first"},
+    }
     assert (made.tokens, made.timeout_s) == (("instance:a",), 9.0)
     assert (made.parents, made.needs) == ((plan.actions[0].uuid,), ())
     assert (made.state, plan.state) == (ActionState.PENDING, PlanState.RECOMMENDED)

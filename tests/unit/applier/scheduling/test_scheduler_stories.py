@@ -391,3 +391,89 @@ def test_what_waits_for_itself_does_not_keep_a_plan_from_ending():
     message = "nothing is left that could let it start"
     assert story.begin() == [f"a CANCELLED: {message}", f"b CANCELLED: {message}"]
     assert story.scheduler.done
+
+
+def on_node(uuid: str, node: str, **fields) -> Action:
+    return action(uuid, tokens=(f"node:{node}",), **fields)
+
+
+ONE_OF_THREE = [{"name": "compute", "nodes": ["1", "2", "3"], "failed_nodes": 1}]
+
+
+def test_a_failed_node_that_is_tolerated_stops_only_what_needs_it():
+    story = Story(
+        on_node("a", "1"),
+        on_node("b", "1", needs=("a",)),
+        on_node("c", "1"),
+        on_node("d", "2"),
+        limits={"node:*": 1},
+        tolerances=ONE_OF_THREE,
+    )
+    assert story.begin() == ["start a", "start d"]
+    assert story.turn("a fails") == [
+        "b FAILED_DEPENDENCIES: needs a, which ended FAILED",
+        "start c",
+    ]
+    assert story.turn("c fails", "d") == []
+    assert story.scheduler.stopped is None
+
+
+def test_beyond_what_is_tolerated_nothing_starts_and_what_runs_ends():
+    story = Story(
+        on_node("a", "1"),
+        on_node("b", "2"),
+        on_node("c", "3"),
+        on_node("d", "3", parents=("c",)),
+        action("anchor", parents=("a", "b", "c")),
+        tolerances=ONE_OF_THREE,
+    )
+    story.begin()
+    assert story.turn("a fails") == []
+    why = "nothing more starts: 2 nodes of compute failed, 1 may: 1, 2"
+    assert story.turn("b UNKNOWN") == [f"d CANCELLED: {why}", f"anchor CANCELLED: {why}"]
+    assert not story.scheduler.done
+    assert story.turn("c") == []
+    assert story.scheduler.done
+    assert story.scheduler.halt == (Stopped.EXCEEDED, why)
+
+
+def test_what_fails_beyond_what_is_tolerated_is_not_tried_again():
+    story = Story(
+        on_node("a", "1"),
+        on_node("b", "2", retries=3),
+        tolerances=[{"name": "nodes of no group", "nodes": ["1"], "failed_nodes": 0}],
+    )
+    story.begin()
+    story.turn("a fails")
+    assert story.turn("b fails") == []
+    assert story.scheduler.done
+    assert story.scheduler.halt.why == (
+        "nothing more starts: 1 node of nodes of no group failed, none may: 1"
+    )
+
+
+def test_nodes_that_failed_in_an_earlier_run_count():
+    ended = {"a": End(State.UNKNOWN)}
+    story = Story(
+        on_node("a", "1"),
+        on_node("b", "2"),
+        ended=ended,
+        tolerances=[{"name": "compute", "nodes": ["1", "2"], "failed_nodes": 0}],
+    )
+    assert story.begin() == [
+        "b CANCELLED: nothing more starts: 1 node of compute failed, none may: 1"
+    ]
+    assert story.scheduler.done
+
+
+def test_a_pause_after_a_failure_comes_before_a_tolerance():
+    story = Story(
+        on_node("a", "1"),
+        on_node("b", "2"),
+        max_workers=1,
+        on_failure=OnFailure.PAUSE,
+        tolerances=[{"name": "compute", "nodes": ["1", "2"], "failed_nodes": 0}],
+    )
+    story.begin()
+    assert story.turn("a fails") == []
+    assert story.scheduler.halt == (Stopped.PAUSED, "paused because a ended FAILED")
