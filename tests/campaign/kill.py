@@ -1,7 +1,9 @@
 """Kills processes that run plans, and checks after each kill what they did against the record.
 
-``python tests/campaign/kill.py [--rounds N] [--seconds S] [--store URL] [--planted]``. A round is
-a kill: at a chosen point or at a random moment. The plan is resumed and killed again until it ends.
+``python tests/campaign/kill.py [--rounds N] [--seconds S] [--store URL] [--planted] [--actions N]
+[--certain]``. A round is a kill: at a chosen point or at a random moment. The plan is resumed and
+killed again until it ends. With ``--certain`` no action fails and each can say whether its work is
+done, so that all is done once whenever the kill comes; the moments are random then.
 ``--planted`` runs plans with a fault and fails if it is not found. Without ``--store`` the record
 is a SQLite file; with it, a scratch database on that server, which is dropped at the end.
 """
@@ -51,11 +53,13 @@ KILLS_PER_PLAN = 12
 class Trial:
     """One plan that is killed again and again, and what is known of it."""
 
-    def __init__(self, url: str, folder: Path, seed: int) -> None:
-        self.plan = replace(plan_of(seed), uuid=f"plan-{seed}-{os.getpid()}")
+    def __init__(self, url: str, folder: Path, seed: int, size: int, certain: bool) -> None:
+        plan = plan_of(seed, size, certain)
+        self.plan = replace(plan, uuid=f"plan-{seed}-{os.getpid()}")
         self.effects = str(folder / f"effects-{seed}")
         self.actions = {action.uuid: action for action in self.plan.actions}
-        self.url, self.seed = url, seed
+        self.url, self.seed, self.certain = url, seed, certain
+        self.fate = fate_of(seed, certain)
         #: Those that ran when their process was killed.
         self.cut_off: set[str] = set()
         #: Those that a resume let run again: what comes after them may have run before that.
@@ -70,6 +74,7 @@ class Trial:
             plan=self.plan.uuid,
             effects=self.effects,
             seed=self.seed,
+            certain=self.certain,
             **where,  # type: ignore[arg-type]
         )
 
@@ -142,10 +147,9 @@ def check_end(trial: Trial, found: ActionPlan) -> Iterator[str]:
     lines = read_effects(trial.effects)
     how = {uuid: outcome for word, uuid, outcome in lines if word == "done"}
     ends = {a.uuid: End(a.state, a.outcome) for a in found.actions}
-    fate = fate_of(trial.seed)
 
     def fate_with_crashes(uuid: str) -> End:
-        end = fate(uuid)
+        end = trial.fate(uuid)
         changed = uuid in trial.cut_off and ends[uuid].outcome is Outcome.CHANGED
         return replace_outcome(end) if changed and end.outcome is Outcome.OK else end
 
@@ -180,12 +184,13 @@ def check_told(trial: Trial, actions: Sequence[Action], how: dict[str, str]) -> 
 class Campaign:
     """Rounds of kills, as many as are wanted or the time allows."""
 
-    def __init__(self, url: str, folder: Path, *, rounds: int, seconds: float, planted: bool):
-        self._url, self._folder, self._planted = url, folder, planted
-        self._rounds, self._end = rounds, time.monotonic() + seconds
+    def __init__(self, url: str, folder: Path, given: argparse.Namespace) -> None:
+        self._url, self._folder, self._planted = url, folder, given.planted
+        self._size, self._certain = given.actions, given.certain
+        self._rounds, self._end = given.rounds, time.monotonic() + given.seconds
         self._chance = random.Random(4)
         #: Where to kill next; a point that a plan did not come to is for the next plan.
-        self._points = deque([*POINTS, *[RANDOM] * 6])
+        self._points = deque([RANDOM] if given.certain else [*POINTS, *[RANDOM] * 6])
         self.kills = self.began = 0
         self.passed: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
@@ -202,7 +207,8 @@ class Campaign:
         for seed in itertools.count(1):
             if self.over:
                 return
-            self._kill_until_it_ends(Trial(self._url, self._folder, seed))
+            trial = Trial(self._url, self._folder, seed, self._size, self._certain)
+            self._kill_until_it_ends(trial)
 
     def _kill_until_it_ends(self, trial: Trial) -> None:
         for number in itertools.count(1):
@@ -285,6 +291,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=300.0, help="no new round after these")
     parser.add_argument("--store", help="URL of a database whose user may create others")
     parser.add_argument("--planted", action="store_true", help="with a fault that must be found")
+    parser.add_argument("--actions", type=int, default=300, help="how many a plan has")
+    parser.add_argument("--certain", action="store_true", help="all can say what they have done")
     given = parser.parse_args(arguments)
     with ExitStack() as scratch:
         folder = Path(scratch.enter_context(tempfile.TemporaryDirectory()))
@@ -293,9 +301,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except StoreError as error:
             print(f"The record cannot be used: {error}")
             return 1 if os.environ.get("CI") else 0
-        campaign = Campaign(
-            url, folder, rounds=given.rounds, seconds=given.seconds, planted=given.planted
-        )
+        campaign = Campaign(url, folder, given)
         campaign.run()
         campaign.tell()
     return 0 if campaign.well() else 1

@@ -35,7 +35,7 @@ from applier.testing.random_plans import Fate, random_fate, random_plan
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState, Outcome, PlanState
 
-ACTIONS, WORKERS = 300, 4
+WORKERS = 4
 #: How long an action works, and how long a process that is about to die waits for work that
 #: should not have begun.
 WORK_S, LINGER_S = 0.005, 0.05
@@ -52,23 +52,23 @@ POINTS = {
 }
 
 
-def plan_of(seed: int) -> ActionPlan:
-    """Give the plan of a seed: about one action in four can never be verified."""
-    plan = random_plan(seed, ACTIONS)
-    actions = tuple(_typed(action, number) for number, action in enumerate(plan.actions))
-    return replace(plan, actions=actions)
+def plan_of(seed: int, size: int, certain: bool) -> ActionPlan:
+    """Give the plan of a seed: unless it is ``certain``, one action in four cannot be verified."""
+    plan = random_plan(seed, size)
+    doubtful = (not certain and number % 4 == 0 for number in itertools.count())
+    return replace(plan, actions=tuple(map(_typed, plan.actions, doubtful)))
 
 
-def _typed(action: Action, number: int) -> Action:
+def _typed(action: Action, doubtful: bool) -> Action:
     if action.action_type == JOIN:
         return action
-    name = Doubtful.TYPE if number % 4 == 0 else Work.TYPE
+    name = Doubtful.TYPE if doubtful else Work.TYPE
     return replace(action, action_type=name, input_parameters={"uuid": action.uuid})
 
 
-def fate_of(seed: int) -> Fate:
+def fate_of(seed: int, certain: bool) -> Fate:
     """Say how each action of the plan ends, whenever it runs."""
-    return random_fate(seed, failing=0.02)
+    return random_fate(seed, failing=0.0 if certain else 0.02)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +81,7 @@ class Orders:
     seed: int
     point: str = ""
     number: int = 0
+    certain: bool = False
     planted: bool = False
 
 
@@ -238,7 +239,11 @@ def run(orders: Orders) -> PlanState:
     """Run the plan to its end, or die."""
     effects = Effects(orders.effects)
     death = Death(orders, effects)
-    Work.effects, Work.death, Work.fate = effects, death, staticmethod(fate_of(orders.seed))
+    Work.effects, Work.death, Work.fate = (
+        effects,
+        death,
+        staticmethod(fate_of(orders.seed, orders.certain)),
+    )
     if orders.planted:
         plant()
     with closing(MortalStore(orders.store, death, effects)) as store:
