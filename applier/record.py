@@ -100,13 +100,15 @@ class Store(Protocol):
         *,
         now: datetime,
         message: str | None = None,
+        seen: Claimant | None = None,
     ) -> None:
         """Change a plan's state for an operator, if the table of states has the row.
 
         ``message`` becomes the plan's status message, or clears it. CANCELLED also cancels the
         actions that have not started; what ran when its applier died becomes UNKNOWN. Of two at
         once, one gets PlanConflict, as does who moves a plan that somebody runs; a change that is
-        not a row raises InvalidTransition.
+        not a row raises InvalidTransition. ``seen`` is a claimant that is gone, whose claim is void
+        from here on: PlanConflict if another runs the plan by now, or that one was heard of since.
         """
 
     def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:

@@ -10,6 +10,7 @@ from datetime import datetime
 from applier.contracts import Claimant
 from applier.errors import PlanConflict
 from applier.record import Store
+from applier.scheduling.resumption import was_cut_off
 from applier.scheduling.verdict import NOT_TRIGGERED
 from planner.graph import arrange
 from planner.model import Action, ActionPlan
@@ -24,6 +25,8 @@ _BACK = frozenset(
         ActionState.REVERTED,
     }
 )
+#: After so many attempts in a row that were cut off nobody takes a plan up unasked.
+DEATHS = 3
 #: Why a plan in one of these cannot be resumed.
 _REFUSED = {
     PlanState.RECOMMENDED: "it has not been started yet: start it",
@@ -113,6 +116,43 @@ def resume(
     message = f"resumed by {who}" + (f": {why}" if why else "")
     store.resume_plan(uuid, back, now=now, message=message, seen=claimant)
     return back
+
+
+def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who: str) -> PlanState:
+    """Settle a plan whose ``claimant`` is known to be gone; gives the state that it has now.
+
+    A cancel that was under way is finished: what ran is UNKNOWN. Else it is PENDING again, unless
+    an action was cut off :data:`DEATHS` times in a row: whoever runs that may die of it, so the
+    plan is PAUSED, for an operator to look. Raises PlanConflict when somebody else was faster, or
+    the claimant was heard of.
+    """
+    plan = store.load_plan(uuid)
+    message = f"{gone(claimant)}; %s by {who}"
+    if plan.state is PlanState.CANCELLING:
+        new, message = PlanState.CANCELLED, message % "its cancel was finished"
+        store.move_plan(uuid, new, now=now, message=message, seen=claimant)
+        return new
+    deadly = _deadly(store, plan)
+    if deadly is not None:
+        what = f"{deadly.label} was cut off {DEATHS} times in a row, so the plan was paused"
+        store.move_plan(uuid, PlanState.PAUSED, now=now, message=message % what, seen=claimant)
+        return PlanState.PAUSED
+    store.resume_plan(uuid, [], now=now, message=message % "resumed", seen=claimant)
+    return PlanState.PENDING
+
+
+def gone(claimant: Claimant) -> str:
+    """Say that a claimant is gone."""
+    return f"process {claimant.pid} on {claimant.host}, which ran it, is gone"
+
+
+def _deadly(store: Store, plan: ActionPlan) -> Action | None:
+    for action in plan.actions:
+        if action.state is ActionState.ONGOING and action.attempts >= DEATHS:
+            last = store.attempts(plan.uuid, action.uuid)[-DEATHS:]
+            if all(was_cut_off([attempt]) for attempt in last):
+                return action
+    return None
 
 
 def _before(action: Action) -> Iterator[str]:

@@ -144,39 +144,34 @@ class Serving:
     def _take_over(self) -> None:
         """Make the plans PENDING again whose applier is gone."""
         silent, self._silent = self._silent, {}
-        for summary in self._store.list_plans(state=PlanState.ONGOING):
-            claimant = self._store.claimant(summary.uuid)
-            if claimant is None or summary.uuid in self._running:
-                continue
-            if self._is_gone(summary.uuid, claimant, silent):
-                self._resume(summary.uuid, claimant)
+        for state in (PlanState.ONGOING, PlanState.CANCELLING):
+            for summary in self._store.list_plans(state=state):
+                claimant = self._store.claimant(summary.uuid)
+                if claimant is None or summary.uuid in self._running:
+                    continue
+                if self._is_gone(summary.uuid, claimant, silent):
+                    self._settle(summary.uuid, claimant)
 
     def _is_gone(
         self, uuid: str, claimant: Claimant, silent: dict[tuple[str, Claimant], float]
     ) -> bool:
         """Say whether an applier is gone.
 
-        Of one that may be on another host not only its heartbeat must be old: clocks differ, and
-        after an outage all heartbeats are old. It must have stayed the same while it was watched.
+        Of one that may be on another host, whose clock may be any, the heartbeat must have stayed
+        the same while it was watched here.
         """
         if resuming.is_gone(claimant):
             return True
         since = silent.get((uuid, claimant), time.monotonic())
         self._silent[uuid, claimant] = since
-        old = not resuming.alive(claimant, self._clock(), patience_s=self._patience_s)
-        return old and time.monotonic() - since >= self._patience_s
+        return time.monotonic() - since >= self._patience_s
 
-    def _resume(self, uuid: str, claimant: Claimant) -> None:
+    def _settle(self, uuid: str, claimant: Claimant) -> None:
+        """Let a plan go on, or end, whose applier is gone."""
+        gone, who = resuming.gone(claimant), f"the applier on {self._service.host}"
         try:
-            resuming.resume(
-                self._store,
-                uuid,
-                now=self._clock(),
-                who=f"the applier on {self._service.host}",
-                why=f"process {claimant.pid} on {claimant.host}, which ran it, is gone",
-                patience_s=self._patience_s,
-            )
+            state = resuming.take_over(self._store, uuid, claimant, now=self._clock(), who=who)
         except PlanConflict as reason:
             LOG.info("Plan %s is left alone: %s", uuid, reason)
         else:
-            LOG.warning("Plan %s: process %d is gone, taken over", uuid, claimant.pid)
+            LOG.warning("Plan %s: %s, it is %s", uuid, gone, state)

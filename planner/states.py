@@ -127,6 +127,9 @@ PLAN_TRANSITIONS = (
     Transition(_P.ONGOING, _P.PENDING, _ENGINE, "handed back by its applier"),
     Transition(_P.ONGOING, _P.PENDING, _OPERATOR, "resumed, its applier is gone"),
     Transition(_P.CANCELLING, _P.PENDING, _OPERATOR, "resumed, its applier is gone"),
+    Transition(_P.ONGOING, _P.PAUSED, _OPERATOR, "its appliers died again and again"),
+    Transition(_P.ONGOING, _P.CANCELLED, _OPERATOR, "cancelled, its applier is gone"),
+    Transition(_P.CANCELLING, _P.CANCELLED, _OPERATOR, "its applier is gone"),
     Transition(_P.PAUSED, _P.PENDING, _OPERATOR, "resumed"),
     Transition(_P.FAILED, _P.PENDING, _OPERATOR, "resumed"),
     Transition(_P.CANCELLED, _P.PENDING, _OPERATOR, "resumed"),
@@ -150,7 +153,7 @@ def sources(new: StrEnum, who: Who) -> tuple[StrEnum, ...]:
     """List the states that ``who`` may turn into ``new``, in the order of the table.
 
     >>> [str(s) for s in sources(PlanState.CANCELLED, Who.OPERATOR)]
-    ['RECOMMENDED', 'PENDING', 'PAUSED']
+    ['ONGOING', 'CANCELLING', 'RECOMMENDED', 'PENDING', 'PAUSED']
     """
     table = ACTION_TRANSITIONS if isinstance(new, ActionState) else PLAN_TRANSITIONS
     return tuple(t.old for t in table if t.new is new and t.who is who)

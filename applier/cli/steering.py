@@ -171,6 +171,16 @@ class Cancel(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Cancel at once what nobody runs; ask the claimant otherwise."""
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
+        why = f": {parsed_args.reason}" if parsed_args.reason else ""
+        message = f"cancelled by {user()}{why}"
+        claimant = store.claimant(plan.uuid)
+        if plan.state in claim.RUNNING and claim.is_gone(claimant):
+            store.move_plan(
+                plan.uuid, PlanState.CANCELLED, now=now(), message=message, seen=claimant
+            )
+            self.say(f"{claim.named(plan)} is CANCELLED: whoever ran it is gone.")
+            self.say(f"What it was at is in doubt: actionplan action list {plan.uuid[:8]}")
+            return 0
         if plan.state is PlanState.CANCELLING:
             self.say(f"{claim.named(plan)} is being cancelled already; what runs is awaited.")
             return 0
@@ -179,8 +189,6 @@ class Cancel(Verb):
             store.add_wish(plan.uuid, wish, now=now())
             self.say(claim.asked(store, plan, "to cancel it"))
             return 0
-        why = f": {parsed_args.reason}" if parsed_args.reason else ""
-        message = f"cancelled by {user()}{why}"
         store.move_plan(plan.uuid, PlanState.CANCELLED, now=now(), message=message)
         self.say(f"{claim.named(plan)} is CANCELLED.")
         return 0

@@ -89,26 +89,29 @@ class MemoryStore:
             return [_summary(kept) for kept in wanted[:limit]]
 
     def move_plan(
-        self, uuid: str, new: PlanState, *, now: datetime, message: str | None = None
+        self,
+        uuid: str,
+        new: PlanState,
+        *,
+        now: datetime,
+        message: str | None = None,
+        seen: Claimant | None = None,
     ) -> None:
         """See :meth:`applier.record.Store.move_plan`."""
         with self._lock:
             kept = self._kept(uuid)
             check("plan", uuid, kept.head.state, new, Who.OPERATOR)
-            if kept.claim is not None:
-                raise rules.still_claimed(uuid, kept.head.state)
+            found = kept.claimant if kept.claim else None
+            rules.require_free(uuid, kept.head.state, found, seen)
             self._move(kept, new, now, message)
-            if new is PlanState.CANCELLED:
-                kept.actions |= {
-                    a.uuid: replace(
-                        a,
-                        state=rules.CANCELLED_FROM[a.state],
-                        status_message=rules.kept(message),
-                        ended_at=now,
-                    )
-                    for a in kept.actions.values()
-                    if a.state in rules.CANCELLED_FROM
-                }
+            left = rules.LEFT_OPEN.get(new, {})
+            kept.actions |= {
+                a.uuid: replace(
+                    a, state=left[a.state], status_message=rules.kept(message), ended_at=now
+                )
+                for a in kept.actions.values()
+                if a.state in left
+            }
 
     def resume_plan(
         self,

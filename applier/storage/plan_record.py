@@ -94,21 +94,25 @@ class PlanRecord:
         return self._database.tried(read)
 
     def move_plan(
-        self, uuid: str, new: PlanState, *, now: datetime, message: str | None = None
+        self,
+        uuid: str,
+        new: PlanState,
+        *,
+        now: datetime,
+        message: str | None = None,
+        seen: Claimant | None = None,
     ) -> None:
         """See :meth:`applier.record.Store.move_plan`."""
 
         def allowed(head: rows.Row) -> None:
             check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
-            if head["claim"] is not None:
-                raise rules.still_claimed(uuid, head["state"])
+            rules.require_free(uuid, head["state"], rows.claimant_of(head), seen)
 
         def members(database: sa.Connection) -> None:
-            if new is PlanState.CANCELLED:
-                change = {"plan_uuid": uuid, "new_message": rules.kept(message), "now": now}
-                for old, then in rules.CANCELLED_FROM.items():
-                    states = {"old_state": str(old), "new_state": str(then)}
-                    database.execute(said.CANCEL, {**change, **states})
+            change = {"plan_uuid": uuid, "new_message": rules.kept(message), "now": now}
+            for old, then in rules.LEFT_OPEN.get(new, {}).items():
+                states = {"old_state": str(old), "new_state": str(then)}
+                database.execute(said.CANCEL, {**change, **states})
 
         with self._database.named(uuid, "move", new, message) as name:
             move = Move(uuid, new, now=now, message=message, name=name)

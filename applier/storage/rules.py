@@ -22,11 +22,14 @@ SHORTEST_BEGINNING = 4
 LAST = "last"
 #: Nobody runs a plan in one of these, so an operator may still skip its actions.
 WAITING_PLAN = (PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED)
-#: How the open actions of a plan that nobody runs end when it is cancelled: what was running when
-#: its applier died is in doubt.
-CANCELLED_FROM = {
-    ActionState.PENDING: ActionState.CANCELLED,
-    ActionState.ONGOING: ActionState.UNKNOWN,
+#: What becomes of the open actions of a plan that nobody runs when an operator gives it a state:
+#: what was running when its applier died is in doubt.
+LEFT_OPEN = {
+    PlanState.CANCELLED: {
+        ActionState.PENDING: ActionState.CANCELLED,
+        ActionState.ONGOING: ActionState.UNKNOWN,
+    },
+    PlanState.PAUSED: {ActionState.ONGOING: ActionState.UNKNOWN},
 }
 #: Nobody runs a plan in one of these, so an operator may settle its actions.
 UNCLAIMED_PLAN = (*WAITING_PLAN, PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED)
@@ -87,6 +90,14 @@ def require_seen(
     if seen is not ... and found != seen:
         text = f"plan {uuid} is {state}: who runs it has changed, or was heard of, in between"
         raise PlanConflict(uuid, state, text)
+
+
+def require_free(uuid: str, state: str, found: Claimant | None, seen: Claimant | None) -> None:
+    """Raise PlanConflict if somebody runs a plan, unless that is who was ``seen`` to be gone."""
+    if found is not None:
+        if seen is None:
+            raise still_claimed(uuid, state)
+        require_seen(uuid, state, found, seen)
 
 
 def require_settling(action: str, new: ActionState) -> None:

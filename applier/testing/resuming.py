@@ -102,6 +102,36 @@ class ResumeContract:
         assert store.load_plan(plan.uuid).state is PlanState.PENDING
 
     @pytest.mark.parametrize(
+        ("old", "new", "waits", "ran"),
+        [
+            (PlanState.ONGOING, PlanState.PAUSED, ActionState.PENDING, ActionState.UNKNOWN),
+            (PlanState.ONGOING, PlanState.CANCELLED, ActionState.CANCELLED, ActionState.UNKNOWN),
+            (PlanState.CANCELLING, PlanState.CANCELLED, ActionState.CANCELLED, ActionState.UNKNOWN),
+        ],
+    )
+    def test_a_plan_whose_claimant_was_seen_to_be_gone_is_stopped(
+        self, store: Store, old: PlanState, new: PlanState, waits: ActionState, ran: ActionState
+    ) -> None:
+        """What ran is in doubt; its claim is void. Who was heard of in between keeps the plan."""
+        plan = new_plan("a", "b")
+        claim = claimed(store, plan)
+        store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+        if old is PlanState.CANCELLING:
+            store.move_claimed(plan.uuid, claim, old, now=NOW)
+        seen = store.claimant(plan.uuid)
+        store.beat(plan.uuid, claim, now=LATER)
+        with pytest.raises(PlanConflict, match="in between"):
+            store.move_plan(plan.uuid, new, now=LATER, seen=seen)
+        seen = store.claimant(plan.uuid)
+        store.move_plan(plan.uuid, new, now=LATER, message="gone", seen=seen)
+        found = store.load_plan(plan.uuid)
+        assert (found.state, found.status_message) == (new, "gone")
+        assert [a.state for a in found.actions] == [ran, waits]
+        assert store.claimant(plan.uuid) is None
+        with pytest.raises(PlanConflict):
+            store.commit(plan.uuid, claim, [succeeds(plan.actions[0])], now=LATER)
+
+    @pytest.mark.parametrize(
         "state", [PlanState.RECOMMENDED, PlanState.PENDING, PlanState.SUCCEEDED]
     )
     def test_a_plan_that_needs_no_resuming_is_refused(self, store: Store, state: PlanState) -> None:

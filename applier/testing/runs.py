@@ -140,9 +140,10 @@ class ClaimContract:
             with pytest.raises(InvalidTransition, match="is ONGOING"):
                 store.move_claimed(plan.uuid, claim, new, now=NOW)
         with pytest.raises(InvalidTransition, match="is ONGOING"):
-            store.move_plan(plan.uuid, PlanState.CANCELLED, now=NOW)
-        with pytest.raises(PlanConflict, match=r"somebody runs it; .* resume the plan"):
-            store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
+            store.move_plan(plan.uuid, PlanState.DELETED, now=NOW)
+        for new in (PlanState.PENDING, PlanState.PAUSED, PlanState.CANCELLED):
+            with pytest.raises(PlanConflict, match=r"somebody runs it; .* resume the plan"):
+                store.move_plan(plan.uuid, new, now=NOW)
         assert store.load_plan(plan.uuid).state is PlanState.ONGOING
         assert store.load_plan(plan.uuid).actions == plan.actions
 

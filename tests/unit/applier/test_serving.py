@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import socket
@@ -11,13 +12,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from applier.contracts import Claimant
+from applier import resuming
+from applier.contracts import Claimant, Verified
 from applier.errors import StoreError, UnknownActionTypes
 from applier.record import Service
+from applier.scheduling.resumption import decide
 from applier.serving import Serving
 from applier.storage.memory import MemoryStore
 from applier.testing.plans import new_plan
-from planner.states import PlanState
+from applier.testing.runs import starts
+from planner.states import ActionState, PlanState
 
 PATIENCE_S = 20.0
 ME = Claimant(host=socket.gethostname(), pid=os.getpid(), user="me")
@@ -186,6 +190,79 @@ def test_whose_clock_is_slow_keeps_its_plan():
     with trial:
         assert looked.wait(PATIENCE_S)
     assert trial.store.load_plan(uuid).state is PlanState.ONGOING
+
+
+def test_the_clock_of_a_dead_applier_may_have_been_fast():
+    trial = Trial()
+    uuid = trial.pending()
+    later = datetime.now(UTC) + timedelta(days=400)
+    trial.store.claim_plan(uuid, Claimant(host="elsewhere", pid=1, user="u"), now=later)
+    resumed = happens(trial, "resume_plan", times=1)
+    with trial:
+        assert resumed.wait(PATIENCE_S)
+
+
+def test_a_clock_that_jumps_takes_no_plan_from_who_beats():
+    """The clock of the service jumps by years, that of the applier is right."""
+    jumps = itertools.cycle((timedelta(), timedelta(days=800), timedelta(days=-800)))
+    trial = Trial(clock=lambda: datetime.now(UTC) + next(jumps))
+    uuid = trial.pending()
+    there = Claimant(host="elsewhere", pid=1, user="u")
+    claim = trial.store.claim_plan(uuid, there, now=datetime.now(UTC))
+    look = trial.store.list_plans
+
+    def beating(**named):
+        trial.store.beat(uuid, claim, now=datetime.now(UTC))
+        return look(**named)
+
+    trial.store.list_plans = beating
+    looked = happens(trial, "report_service", times=20)
+    with trial:
+        assert looked.wait(PATIENCE_S)
+    assert trial.store.load_plan(uuid).state is PlanState.ONGOING
+
+
+def test_the_cancel_of_an_applier_that_is_gone_is_finished():
+    trial = Trial(heartbeat_interval_s=3600.0)
+    uuid = trial.pending()
+    (a,) = trial.store.load_plan(uuid).actions
+    claim = trial.store.claim_plan(uuid, replace(ME, pid=2**22 + 1), now=datetime.now(UTC))
+    trial.store.commit(uuid, claim, [starts(a)], now=datetime.now(UTC))
+    trial.store.move_claimed(uuid, claim, PlanState.CANCELLING, now=datetime.now(UTC))
+    moved = happens(trial, "move_plan", times=1)
+    with trial:
+        assert moved.wait(PATIENCE_S)
+    plan = trial.store.load_plan(uuid)
+    assert plan.state is PlanState.CANCELLED
+    assert plan.actions[0].state is ActionState.UNKNOWN
+    assert "which ran it, is gone; its cancel was finished by the applier on h" in (
+        plan.status_message
+    )
+
+
+def test_a_plan_of_which_every_applier_dies_is_paused():
+    store, now = MemoryStore(), datetime.now(UTC)
+    plan = new_plan("deadly", state=PlanState.PENDING)
+    store.save_plan(plan)
+    (deadly,) = plan.actions
+    for death in range(1, resuming.DEATHS + 1):
+        claim = store.claim_plan(plan.uuid, ME, now=now)
+        if death > 1:  # as the next applier finds it: not done, so it runs again
+            again = decide(
+                store.load_plan(plan.uuid).actions[0], Verified.NOT_DONE, rerun_safe=True
+            )
+            store.commit(plan.uuid, claim, [again], now=now)
+        store.commit(plan.uuid, claim, [starts(deadly)], now=now)
+        state = resuming.take_over(
+            store, plan.uuid, store.claimant(plan.uuid), now=now, who="the applier on h"
+        )
+        assert state is (PlanState.PENDING if death < resuming.DEATHS else PlanState.PAUSED)
+    found = store.load_plan(plan.uuid)
+    assert found.status_message == (
+        f"process {ME.pid} on {ME.host}, which ran it, is gone; deadly was cut off 3 times in a "
+        "row, so the plan was paused by the applier on h"
+    )
+    assert found.actions[0].state is ActionState.UNKNOWN
 
 
 def test_a_process_of_this_host_that_is_gone_loses_its_plan_at_once():
