@@ -11,11 +11,12 @@ from applier import outcome
 from applier.contracts import Action as ActionPlugin
 from applier.contracts import Claimant, Cloud, Listener, Wish
 from applier.engines import Engine, Events
-from applier.errors import UnknownActionTypes
+from applier.errors import StoreError, UnknownActionTypes
 from applier.heartbeat import Heartbeat
+from applier.history import History
 from applier.record import Reservation, Store
 from applier.recorder import Recorder
-from applier.scheduling.forecast import best_ranks, durations_of
+from applier.scheduling.forecast import best_ranks
 from applier.scheduling.policy import TypePolicy
 from applier.scheduling.resumption import was_cut_off
 from applier.scheduling.turn import Halt, Turn
@@ -165,13 +166,21 @@ class Runner:
             for name, policy in self._policies.items()
             if policy.estimate_s is not None
         }
+        durations = History(self._recorded).of(plan, estimates=estimates)
         return best_ranks(
             plan.actions,
-            durations_of(plan.actions, estimates),
+            durations.seconds,
             limits=plan.limits,
             max_workers=self._engine.max_workers,
             workerless=without,
         )
+
+    def _recorded(self, action_types: Sequence[str]) -> Mapping[str, list[float]]:
+        """Give what earlier runs took; nothing if the record is away: it is no reason to wait."""
+        try:
+            return self._store.durations(action_types)
+        except StoreError:
+            return {}
 
     def _verified(
         self, plan: ActionPlan, plugins: Mapping[str, type[ActionPlugin]], recorder: Recorder

@@ -9,10 +9,11 @@ from pathlib import Path
 from applier.cli import files
 from applier.cli import settings as setting
 from applier.cli.arguments import add_format, add_planning
-from applier.cli.durations import NOTHING, History, predicted
+from applier.cli.durations import history, predicted
 from applier.cli.reporters import plan_table
 from applier.cli.reporters.words import duration
 from applier.cli.verb import Verb
+from applier.history import NOTHING
 from planner import saved
 from planner.documents import Document
 from planner.errors import PlannerError
@@ -95,7 +96,7 @@ class Create(Verb):
     ) -> str | None:
         """Say how long each ordering takes; None where that is not known, or there is only one."""
         orderings = () if saved.is_plan(document) else _ORDERINGS.get(plan.planner, ())
-        history, parts = History(self.session), []
+        known, parts = history(self.session), []
         for ordering in orderings if plan.actions else ():
             options = {**settings.options, "ordering": ordering}
             try:
@@ -109,9 +110,9 @@ class Create(Verb):
             except PlannerError:
                 # The plan that was asked for is made; the other is only for comparison.
                 return None
-            durations = history.of(other, recorded=not args.dry_run)
+            durations = known.of(other, recorded=not args.dry_run)
             if durations.known_from.get(NOTHING):
                 return None
             found = predicted(self.session, other, durations, workers)
-            parts.append(f"{ordering} {duration(found.timeline.makespan_s)}")
+            parts.append(f"{ordering} {duration(found.forecast.timeline.makespan_s)}")
         return f"Expected: {', '.join(parts)}" if parts else None

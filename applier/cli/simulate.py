@@ -8,9 +8,11 @@ from typing import Any
 from applier.cli import files, ranges
 from applier.cli import settings as setting
 from applier.cli.arguments import PLAN_HELP, add_format, add_planning
-from applier.cli.durations import Durations, History, predicted
+from applier.cli.durations import Prediction, history, predicted, sentence
 from applier.cli.reporters import timeline
+from applier.cli.reporters.words import duration
 from applier.cli.verb import Verb
+from applier.history import RECORD, History
 from applier.scheduling.forecast import Forecast
 from planner.documents import Document
 from planner.model import ActionPlan
@@ -42,21 +44,23 @@ class Simulate(Verb):
         """Simulate once, or once for each combination."""
         keys, combinations = ranges.expand(parsed_args.set)
         document = files.opened(parsed_args.file) if files.is_file(parsed_args.file) else None
-        history = History(self.session)
-        made = [self._simulated(parsed_args, document, each, history) for each in combinations]
+        known = history(self.session)
+        made = [self._simulated(parsed_args, document, each, known) for each in combinations]
         if keys:
             rows = [
-                ([dict(s.split("=", 1) for s in each)[key] for key in keys], found)
-                for each, (_, found, _) in zip(combinations, made, strict=True)
+                ([dict(s.split("=", 1) for s in each)[key] for key in keys], found.forecast)
+                for each, (_, found) in zip(combinations, made, strict=True)
             ]
             self._compare(keys, rows, parsed_args.format)
             if parsed_args.format == "table":
-                self.say(made[0][2].sentence())
+                self.say(sentence(made[0][1].durations))
             return 0
-        plan, found, durations = made[0]
+        plan, found = made[0]
         if parsed_args.format == "table":
-            timeline.show(plan, found, self.app.stdout, whole=parsed_args.all)
-            self.say(durations.sentence())
+            timeline.show(plan, found.forecast, self.app.stdout, whole=parsed_args.all)
+            if found.durations.known_from.get(RECORD):
+                self.say(f"If each takes as long as 9 in 10 did: {duration(found.cautious_s)}.")
+            self.say(sentence(found.durations))
         else:
             self.app.stdout.write(files.rendered(as_dict(plan, found), parsed_args.format))
         return 0
@@ -66,8 +70,8 @@ class Simulate(Verb):
         args: argparse.Namespace,
         document: Document | None,
         texts: tuple[str, ...],
-        history: History,
-    ) -> tuple[ActionPlan, Forecast, Durations]:
+        known: History,
+    ) -> tuple[ActionPlan, Prediction]:
         settings = setting.read(texts)
         if document is None:
             files.refuse_planning(settings, args.planner)
@@ -81,8 +85,7 @@ class Simulate(Verb):
                 check_types=args.check_types,
             )
         workers = settings.max_workers or self.session.max_workers
-        durations = history.of(plan)
-        return plan, predicted(self.session, plan, durations, workers), durations
+        return plan, predicted(self.session, plan, known.of(plan), workers)
 
     def _compare(self, keys: list[str], rows: list[tuple[list[str], Forecast]], form: str) -> None:
         best = min(found.timeline.makespan_s for _, found in rows)
@@ -102,13 +105,18 @@ class Simulate(Verb):
         self.app.stdout.write(files.rendered({"combinations": value}, form))
 
 
-def as_dict(plan: ActionPlan, found: Forecast) -> dict[str, Any]:
-    """Give a forecast as the format has it: seconds from the beginning."""
+def as_dict(plan: ActionPlan, made: Prediction) -> dict[str, Any]:
+    """Give a forecast as the format has it: seconds from the beginning.
+
+    ``cautious_makespan_s`` is the makespan if each action takes as long as nine in ten did.
+    """
+    found = made.forecast
     critical = set(found.critical)
     return {
         "uuid": plan.uuid,
         "name": plan.name,
         "makespan_s": found.timeline.makespan_s,
+        "cautious_makespan_s": made.cautious_s,
         "lower_bound_s": found.lower_bound_s,
         "actions": [
             {

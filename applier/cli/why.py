@@ -7,7 +7,7 @@ import argparse
 from applier.cli import claim
 from applier.cli import settings as setting
 from applier.cli.arguments import with_action
-from applier.cli.durations import History, predicted
+from applier.cli.durations import history, predicted, sentence
 from applier.cli.reporters.action_text import wrapped
 from applier.cli.reporters.reasons import foreseen, waiting
 from applier.cli.reporters.words import one_line
@@ -54,9 +54,9 @@ class Why(Verb):
             waits = waiting(plan, action, others, session.store.wishes(plan.uuid), workers)
             lines = [f"{one_line(action.label)} waits:", *(f"  {line}" for line in waits)]
         else:
-            durations = History(session).of(plan)
-            found = predicted(session, plan, durations, workers)
-            lines = [*foreseen(plan, action, found, workers), durations.sentence()]
+            durations = history(session).of(plan)
+            found = predicted(session, plan, durations, workers).forecast
+            lines = [*foreseen(plan, action, found, workers), sentence(durations)]
         for line in lines:
             for part in wrapped(line, 4):
                 self.say(part)

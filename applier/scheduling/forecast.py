@@ -6,7 +6,7 @@ durations and failures only. Every action is taken to end well, and to have chan
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from applier.scheduling.course import Course, Timeline
@@ -104,15 +104,3 @@ def _best(
         if current.makespan_s < best.makespan_s:
             best, ranks = current, tried
     return best, ranks
-
-
-def durations_of(
-    actions: Iterable[Action], otherwise: Mapping[str, float], default_s: float = 1.0
-) -> dict[str, float]:
-    """Give the seconds that each action is taken to need: its estimate, else that of its type."""
-    return {
-        a.uuid: float(
-            a.estimate_s if a.estimate_s is not None else otherwise.get(a.action_type, default_s)
-        )
-        for a in actions
-    }

@@ -85,6 +85,7 @@ LAYERS = (
             "applier.contracts",
             "applier.record",
             "applier.scheduling.*",
+            "applier.history",
             "applier.outcome",
             "applier.rollback",
         ),
