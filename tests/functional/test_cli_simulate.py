@@ -67,7 +67,7 @@ def test_durations_come_from_the_plan_then_from_the_record(actionplan: CommandLi
     out = actionplan.good("simulate", "new.yaml")
     line = "Durations: 1 action from the plan, 1 action from earlier runs (median of the type)."
     assert out.splitlines()[-1] == line
-    assert out.splitlines()[-2] == "If each takes as long as 9 in 10 did: 30 s."
+    assert out.splitlines()[-2] == "If each takes as long as 9 in 10 did: 30s."
     found = json.loads(actionplan.good("simulate", "new.yaml", "-f", "json"))
     assert found["cautious_makespan_s"] == found["makespan_s"] == 30
 
