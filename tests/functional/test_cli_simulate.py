@@ -69,7 +69,7 @@ def test_durations_come_from_the_plan_then_from_the_record(actionplan: CommandLi
     assert out.splitlines()[-1] == line
     assert out.splitlines()[-2] == "If each takes as long as 9 in 10 did: 30s."
     found = json.loads(actionplan.good("simulate", "new.yaml", "-f", "json"))
-    assert found["cautious_makespan_s"] == found["makespan_s"] == 30
+    assert 30 <= found["makespan_s"] <= found["cautious_makespan_s"] < 31
 
 
 def test_create_compares_both_orderings_once_every_duration_is_known(
