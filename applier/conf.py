@@ -7,7 +7,7 @@ and hands values down.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from oslo_config import cfg
@@ -18,7 +18,7 @@ from applier.errors import ConfigurationError
 from applier.scheduling.policy import TypePolicy
 from planner import options as planning_options
 from planner import registry
-from planner.errors import PlannerError
+from planner.errors import PlannerError, accepted
 
 #: Name of the file, which Watcher's services may share.
 FILE = "watcher.conf"
@@ -189,6 +189,7 @@ def load(
 ) -> cfg.ConfigOpts:
     """Read the configuration; raises ConfigurationError when a file cannot be used.
 
+    What is not known in ``[actionplan]`` is refused; the other sections may be Watcher's as well.
     ``arguments`` are those of a command line that oslo.config reads itself, such as
     ``--config-file``; ``prepare`` adds options to it.
     """
@@ -209,7 +210,20 @@ def load(
         ) from reason
     except cfg.Error as reason:
         raise ConfigurationError(str(reason)) from reason
+    unknown = list(_unknown_options(conf.config_file or ()))
+    if unknown:
+        raise ConfigurationError("; ".join(unknown))
     return conf
+
+
+def _unknown_options(paths: Iterable[str]) -> Iterator[str]:
+    known = [option.dest for option in ACTIONPLAN_OPTIONS]
+    for path in paths:
+        sections: dict[str, dict[str, list[str]]] = {}
+        cfg.ConfigParser(path, sections).parse()
+        for name in sections.get(ACTIONPLAN.name, {}):
+            if name.replace("-", "_") not in known:
+                yield f"{path}: [{ACTIONPLAN.name}] {name}: no such option; {accepted(name, known)}"
 
 
 def state_path() -> Path:

@@ -58,3 +58,18 @@ def test_broken_plugins_break_nothing_else(monkeypatch):
     groups = [g if isinstance(g, str) else g.name for g, _ in configuration.list_opts()]
     assert "watcher_actions.migrate" in groups
     assert not [group for group in groups if group.startswith("watcher_planners.")]
+
+
+def test_a_misspelt_option_of_our_own_section_is_refused(tmp_path):
+    path = tmp_path / "watcher.conf"
+    path.write_text(
+        "[actionplan]\nconection = sqlite:///x\nsimulator_speed = 3\n\n[watcher_applier]\n"
+        "conductor_topic = watcher.applier.control\n"
+    )
+    with pytest.raises(ConfigurationError) as refused:
+        configuration.load([str(path)])
+    assert str(refused.value).startswith(
+        f"{path}: [actionplan] conection: no such option; did you mean 'connection'? Known: "
+    )
+    path.write_text(path.read_text().replace("conection", "connection"))
+    assert configuration.load([str(path)]).actionplan.connection == "sqlite:///x"
