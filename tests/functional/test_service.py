@@ -11,11 +11,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from applier.storage import schema
 from applier.storage.sql import SqlStore
+from applier.testing.databases import POSTGRESQL, database_for_tests
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -23,7 +26,7 @@ PROGRAM = Path(sys.executable).with_name("actionplan-applier")
 PATIENCE_S = 50.0
 CONFIGURATION = """
 [actionplan]
-connection = sqlite:///{folder}/record.sqlite
+connection = {url}
 simulator = {folder}/simulator.json
 [watcher_applier]
 workers = 3
@@ -34,12 +37,19 @@ grace_s = 30
 Start = Callable[[], "subprocess.Popen[bytes]"]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    (tmp_path / "watcher.conf").write_text(CONFIGURATION.format(folder=tmp_path), encoding="utf-8")
-    store = SqlStore(f"sqlite:///{tmp_path}/record.sqlite")
-    yield store
-    store.close()
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
+    """The record that the services share, empty."""
+    with ExitStack() as scratch:
+        url = f"sqlite:///{tmp_path}/record.sqlite"
+        if request.param == "postgresql":
+            database = contextmanager(database_for_tests)
+            url = scratch.enter_context(database("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL))
+            schema.upgrade(url)
+        configuration = CONFIGURATION.format(folder=tmp_path, url=url)
+        (tmp_path / "watcher.conf").write_text(configuration, encoding="utf-8")
+        store = scratch.enter_context(closing(SqlStore(url)))
+        yield store
 
 
 @pytest.fixture
