@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from planner.model import JOIN, Action, ActionPlan
@@ -156,11 +156,12 @@ class _Shared:
         self._numbers: dict[tuple[str, ...], int] = {}
         keys = [(kind, self._number(g)) for a in plan.actions for kind, g in self.groups(a)]
         sizes = [len(group) for group in self._numbers]
-        self._dense = {
-            key: f"p{i}"
-            for i, (key, times) in enumerate(Counter(keys).items())
+        dense = [
+            key
+            for key, times in Counter(keys).items()
             if min(times, sizes[key[1]]) > 1 and times * sizes[key[1]] > DENSE
-        }
+        ]
+        self._dense = {key: f"p{i}" for i, key in enumerate(dense)}
 
     def groups(self, action: Action) -> list[tuple[str, tuple[str, ...]]]:
         """List what comes before an action, by kind; parents that are its needs are left out."""
@@ -184,7 +185,7 @@ def _drawing(plan: ActionPlan, kept: Mapping[str, Action], web: Web, left_out: i
     """Put what is alike into one box where there is much, and name what stands there."""
     by_uuid = laning.lanes(plan, list(kept.values()))
     lanes = {box: by_uuid[a.uuid] for box, a in kept.items() if a.uuid in by_uuid}
-    look_of, points = looks(plan), {n: None for n in web.nodes if n not in kept}
+    look_of, points = looks(plan), [n for n in web.nodes if n not in kept]
     groups = laning.groups(plan)
     firsts = {node: node for node in web.nodes}
     first_lane = {lane: lane for lane in lanes.values()}
@@ -210,9 +211,9 @@ def _drawing(plan: ActionPlan, kept: Mapping[str, Action], web: Web, left_out: i
         for first, names in members(first_lane).items()
     }
     lines = _merged(web, firsts, boxes)
-    if lanes and len(boxes) > MANY:
+    if len(boxes) > MANY:
         boxes, lines = _stacked(boxes, lines)
-    return Drawing(boxes, _points(points, firsts, lines, boxes), lines, titles, left_out)
+    return Drawing(boxes, _points(points, lines, boxes), lines, titles, left_out)
 
 
 def _stacked(boxes: Mapping[str, Box], lines: list[Line]) -> tuple[dict[str, Box], list[Line]]:
@@ -273,29 +274,32 @@ def _name(plan: ActionPlan, actions: tuple[Action, ...], lanes: Mapping[str, str
 def _merged(web: Web, firsts: Mapping[str, str], boxes: Mapping[str, Box]) -> list[Line]:
     """Draw each line between what is drawn once; pairs of equally many are marked."""
     single: dict[Line, list[tuple[str, str]]] = defaultdict(list)
+    drawn = Web(dict.fromkeys(firsts.values()))
     for tail, head, kind, label in web.lines():
-        single[Line(firsts[tail], firsts[head], kind, label)].append((tail, head))
-    lines = []
-    for line, ends in single.items():
-        first, second = boxes.get(line.tail), boxes.get(line.head)
-        apart = first and second and (first.lane is None or first.lane != second.lane)
-        if first and second and apart and not line.label:
-            each = pairs(ends, len(first.actions), len(second.actions))
-            line = line._replace(label=EACH if each else "")
-        lines.append(line)
-    return lines
+        line = Line(firsts[tail], firsts[head], kind, label)
+        drawn.line(*line)
+        single[line].append((tail, head))
+    drawn.contract(drawn.nodes.keys() - boxes.keys())
+    return [
+        line._replace(label=EACH) if _each(line, single.get(line, ()), boxes) else line
+        for line in drawn.lines()
+    ]
+
+
+def _each(line: Line, ends: Sequence[tuple[str, str]], boxes: Mapping[str, Box]) -> bool:
+    """Say whether each of one box has its own in another, and that is not clear from the lane."""
+    tail, head = boxes.get(line.tail), boxes.get(line.head)
+    if tail is None or head is None or line.label or (tail.lane == head.lane is not None):
+        return False
+    return pairs(ends, len(tail.actions), len(head.actions))
 
 
 def _points(
-    points: Mapping[str, None],
-    firsts: Mapping[str, str],
-    lines: list[Line],
-    boxes: Mapping[str, Box],
+    points: Collection[str], lines: Sequence[Line], boxes: Mapping[str, Box]
 ) -> dict[str, str | None]:
     """Give each point that is drawn the lane that all its lines stay in, if there is one."""
     near: dict[str, set[str | None]] = defaultdict(set)
     for tail, head, *_ in lines:
         for point, other in ((tail, head), (head, tail)):
             near[point].add(boxes[other].lane if other in boxes else None)
-    drawn = dict.fromkeys(firsts[point] for point in points)
-    return {p: next(iter(near[p])) if len(near[p]) == 1 else None for p in drawn}
+    return {p: next(iter(near[p])) if len(near[p]) == 1 else None for p in points if p in near}

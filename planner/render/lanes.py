@@ -58,12 +58,12 @@ def places_of(planner: str, action: Action) -> list[str]:
 def lanes(plan: ActionPlan, actions: Sequence[Action]) -> dict[str, str]:
     """Give the lane of each action by uuid: of all, or of none where lanes would say little.
 
-    Little is: an action that belongs to nothing, one lane, or fewer than two actions a lane.
+    Little is: an action that belongs to nothing, or fewer than two actions a lane.
     """
     found = {a.uuid: lane_of(plan.planner, a) for a in actions}
     known = {uuid: lane for uuid, lane in found.items() if lane is not None}
     count = len(set(known.values()))
-    return known if len(known) == len(actions) >= 2 * count > 2 else {}
+    return known if len(known) == len(actions) >= 2 * count > 0 else {}
 
 
 def groups(plan: ActionPlan) -> Mapping[str, tuple[str, ...]]:
@@ -93,7 +93,7 @@ def spans(names: Sequence[str]) -> str:
     """Write names in few words; numbers that follow each other as a span.
 
     >>> spans(["rmq.1", "rmq.2", "rmq.3", "x"]), spans(["b", "a"])
-    ('rmq.1-3, x', 'b, a')
+    ('rmq.1 to 3, x', 'b, a')
     """
     runs: list[tuple[str, int, int]] = []
     for name in names:
@@ -103,8 +103,9 @@ def spans(names: Sequence[str]) -> str:
         else:
             runs.append((stem if number >= 0 else name, number, number))
     texts = [
-        stem if first < 0 else f"{stem}{first}" + (f"-{last}" if last > first else "")
+        stem if first < 0 else f"{stem}{first}" + (f"{to}{last}" if last > first else "")
         for stem, first, last in runs
+        for to in (" to " if stem else "-",)
     ]
     return ", ".join(texts if len(texts) < 7 else [*texts[:5], "…", texts[-1]])
 

@@ -34,7 +34,7 @@ def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> st
         out.append(f"  {tail} {_ARROWS[kind].format(label)}{said} {head}")
     for kind, colour in _COLOURS.items():
         places = ",".join(str(i) for i, line in enumerate(drawing.lines) if line.kind == kind)
-        out += [f"  linkStyle {places} stroke:{colour};"] if places else []
+        out += [f"  linkStyle {places} stroke:{colour}"] if places else []
     return "\n".join([*out, ""])
 
 

@@ -11,9 +11,6 @@ DENSE = 16
 #: Above this many nodes no line is left out for being implied by others.
 MANY_NODES = 10_000
 
-#: Where two lines mean the same pair, the first of these is drawn.
-_STRENGTH = {"need": 0, "any": 1, "order": 2, "trigger": 3}
-
 
 class Line(NamedTuple):
     """A line between two boxes or points; ``kind`` is one of KINDS in planner.render.drawing."""
@@ -25,7 +22,10 @@ class Line(NamedTuple):
 
 
 class Web:
-    """Nodes, and the lines that come in and go out of each; one line a pair, and one an event."""
+    """Nodes, and the lines that come in and go out of each.
+
+    A pair has one line for need or order, one for being one of several, and one for each event.
+    """
 
     def __init__(self, nodes: Iterable[str]) -> None:
         self.nodes: dict[str, None] = dict.fromkeys(nodes)
@@ -38,18 +38,19 @@ class Web:
         self._into[name], self._from[name] = {}, {}
 
     def line(self, tail: str, head: str, kind: str, label: str = "") -> None:
-        """Add a line; a weaker one of that pair gives way."""
-        known = self._into[head].get((tail, label))
-        if tail != head and (known is None or _STRENGTH[kind] < _STRENGTH[known]):
-            self._into[head][tail, label] = kind
-            self._from[tail][head, label] = None
+        """Add a line; where there is a need, an order of that pair is not drawn."""
+        key = (tail, kind if kind == "any" else label)
+        if tail != head and not (kind == "order" and key in self._into[head]):
+            self._into[head][key] = kind
+            self._from[tail][head, key[1]] = None
 
     def into(self, node: str) -> Iterator[Line]:
-        """Give what comes in; an order that is an event too is the event."""
-        events = {tail for tail, label in self._into[node] if label}
+        """Give what comes in; an order that is an event, or one of several that is a need, once."""
+        kinds = {(tail, kind) for (tail, _), kind in self._into[node].items()}
+        stronger = {"order": "trigger", "any": "need"}
         for (tail, label), kind in self._into[node].items():
-            if kind != "order" or tail not in events:
-                yield Line(tail, node, kind, label)
+            if (tail, stronger.get(kind)) not in kinds:
+                yield Line(tail, node, kind, "" if kind == "any" else label)
 
     def after(self, node: str) -> list[str]:
         """List the nodes that lines lead to from here, each once."""
