@@ -9,7 +9,7 @@ from planner.model import ActionPlan
 from planner.render.drawing import EACH, KINDS, Drawing, printable
 from planner.render.look import LOOKS, MEANINGS
 
-_LETTER, _ROW, _SAMPLE = 6.9, 22.0, 30.0
+_LETTER, _ROW, _SAMPLE = 6.5, 22.0, 30.0
 
 
 def words(drawing: Drawing) -> list[str]:

@@ -67,7 +67,9 @@ def _near(made: Rows) -> dict[str, list[str]]:
     for first, second in hops(made):
         near[first].append(second)
         near[second].append(first)
-    return near
+    # What stays in its lane is not pulled aside by what leaves it.
+    own = {n: [o for o in others if made.lane[o] == made.lane[n]] for n, others in near.items()}
+    return {name: own[name] or others for name, others in near.items()}
 
 
 def _settle(
