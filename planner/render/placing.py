@@ -14,6 +14,8 @@ from typing import NamedTuple
 from planner.render.layers import Rows, hops
 
 SWEEPS, SPACE, LANE_SPACE = 40, 12.0, 16.0
+#: As many things are moved at most, all sweeps together, but for four sweeps.
+MOVES = 400_000
 #: Width of the place of a line that passes.
 PLACE = 4.0
 
@@ -52,7 +54,7 @@ def across(
             middle[name] = left + size[name] / 2
             left += size[name] + SPACE
     near = _near(made)
-    for sweep in range(SWEEPS):
+    for sweep in range(max(4, min(SWEEPS, MOVES // max(1, len(size))))):
         for lane, names in parts if sweep % 2 == 0 else reversed(parts):
             _settle(names, size, strips[lane], near, middle)
     return middle, strips
