@@ -6,7 +6,7 @@ from collections import Counter
 from html import escape
 
 from planner.model import ActionPlan
-from planner.render.drawing import EACH, KINDS, Drawing, printable
+from planner.render.drawing import BESIDE, EACH, KINDS, Drawing, printable
 from planner.render.look import LOOKS, MEANINGS
 
 _LETTER, _ROW, _SAMPLE = 6.5, 22.0, 30.0
@@ -24,6 +24,11 @@ def words(drawing: Drawing) -> list[str]:
     said = [count]
     if any(line.label == EACH for line in drawing.lines):
         said.append(f"{EACH}: each has its own")
+    lists = [box for box in drawing.boxes.values() if len(box.names) > 1]
+    if any(box.serial for box in lists):
+        said.append("1. 2. 3.: one after another")
+    if not all(box.serial for box in lists):
+        said.append(f"{BESIDE}: side by side, with the same lines")
     if drawing.points:
         said.append("through a point: each before it comes before each behind it")
     if drawing.left_out:

@@ -111,6 +111,32 @@ def test_lines_say_what_comes_before_what_and_no_more(plan: ActionPlan, kept: ob
 
 
 @given(plans(), KEPT)
+def test_needs_and_events_stay_what_they_are(plan: ActionPlan, kept: object) -> None:
+    made = draw(plan, keeper(kept))
+    uuids = {name: box.actions[0].uuid for name, box in made.boxes.items()}
+    needs, drawn = nx.DiGraph(), nx.DiGraph()
+    needs.add_nodes_from(action.uuid for action in plan.actions)
+    needs.add_edges_from((uuid, action.uuid) for action in plan.actions for uuid in action.needs)
+    drawn.add_nodes_from([*made.boxes, *made.points])
+    drawn.add_edges_from((x.tail, x.head) for x in made.lines if x.kind == "need")
+    needs, drawn = nx.transitive_closure(needs), nx.transitive_closure(drawn)
+    for (a, first), (b, second) in itertools.permutations(uuids.items(), 2):
+        assert drawn.has_edge(a, b) == needs.has_edge(first, second)
+    events = {
+        (t.action, action.uuid, " or ".join(t.outcomes))
+        for action in plan.actions
+        for t in action.triggers
+        if {t.action, action.uuid} <= set(uuids.values())
+    }
+    lines = {
+        (uuids[x.tail], uuids[x.head], x.label)
+        for x in made.lines
+        if x.kind == "trigger" and {x.tail, x.head} <= uuids.keys()
+    }
+    assert lines == events
+
+
+@given(plans(), KEPT)
 def test_boxes_of_many_keep_the_order_of_each(plan: ActionPlan, kept: object) -> None:
     with mock.patch.object(drawing, "MANY", 2):
         made = draw(plan, keeper(kept))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -96,6 +97,33 @@ def test_a_plan_of_nothing_is_a_picture_of_nothing(form: ModuleType) -> None:
 ODD = 'say "a\\b" <i>&amp; #1; %%{init}%% `x` ]["\n\x07é'
 
 
+ODD_LANES = [(f"{ODD}/{i}", {"tokens": (f"node:{ODD}",)}) for i in range(2)]
+
+
+@pytest.mark.parametrize("plan", [actions((ODD, {})), actions(*ODD_LANES)], ids=["box", "lane"])
+def test_odd_text_stays_text_in_svg(plan: ActionPlan) -> None:
+    text = svg.render(
+        replace(
+            plan, name=ODD, actions=(replace(plan.actions[0], description=ODD), *plan.actions[1:])
+        )
+    )
+    root = ElementTree.fromstring(text)  # noqa: S314 - it is our own
+    assert {e.tag.rpartition("}")[2] for e in root.iter()} <= {
+        "svg",
+        "title",
+        "style",
+        "rect",
+        "defs",
+        "marker",
+        "path",
+        "text",
+        "g",
+        "circle",
+    }
+    said = "".join(root.itertext())
+    assert ODD.replace("\n", " ").replace("\x07", " ") in said
+
+
 def test_odd_text_stays_inside_its_string_in_dot() -> None:
     (line,) = [x for x in dot.render(actions((ODD, {}))).splitlines() if "a0 [" in x]
     label = 'say \\"a\\\\b\\" <i>&amp; #1; %%{init}%% `x` ][\\"  é'
@@ -177,7 +205,9 @@ def lines_of(text: str) -> list[str]:
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="no Graphviz on this machine")
 @pytest.mark.parametrize(
-    "plan", [EVERY_KIND, actions((ODD, {})), wide_plan(20)], ids=["every kind", "odd", "wide"]
+    "plan",
+    [EVERY_KIND, DEPLOYMENT, actions((ODD, {})), actions(*ODD_LANES), wide_plan(20), wide_plan(50)],
+    ids=["every kind", "deployment", "odd", "odd lanes", "wide", "wider"],
 )
 def test_graphviz_reads_it(plan: ActionPlan) -> None:
     done = subprocess.run(["dot", "-Tplain"], input=dot.render(plan), text=True, check=False)
