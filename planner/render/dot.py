@@ -47,7 +47,8 @@ def _boxes(drawing: Drawing) -> list[str]:
     inside: dict[str | None, list[str]] = {None: [], **{lane: [] for lane in drawing.lanes}}
     for name, box in drawing.boxes.items():
         colour = f', fillcolor="{box.look.fill}"' if box.look.fill != "#ffffff" else ""
-        more = f", peripheries=2, tooltip={_quoted(*tooltip(box))}" if len(box.actions) > 1 else ""
+        more = f", tooltip={_quoted(*tooltip(box))}" if len(box.actions) > 1 else ""
+        more += ", peripheries=2" if len(box.actions) > len(box.names) else ""
         inside[box.lane].append(f"{name} [label={_quoted(*text_lines(box))}{colour}{more}];")
     for point, lane in drawing.points.items():
         inside[lane].append(f"{point} [shape=point];")

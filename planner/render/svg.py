@@ -130,7 +130,7 @@ def _box(name: str, box: Box, middle: Point) -> str:
     left, top = middle.x - width / 2, middle.y - height / 2
     shape = f'width="{width:.1f}" height="{height:.1f}" rx="6"'
     parts = [f'<g class="box {box.look.word}" id="{name}">{_title(tooltip(box))}']
-    if len(box.actions) > 1:
+    if len(box.actions) > len(box.names):
         parts.append(f'<rect class="more" x="{left + 4:.1f}" y="{top + 4:.1f}" {shape}/>')
     parts.append(f'<rect x="{left:.1f}" y="{top:.1f}" {shape} fill="{box.look.fill}"/>')
     if box.look.mark:
@@ -142,7 +142,8 @@ def _box(name: str, box: Box, middle: Point) -> str:
         x = left + PADDING + (2 * LETTER if box.look.mark else 0.0)
     for i, text in enumerate(texts):
         y = middle.y + (i - (len(texts) - 1) / 2) * LINE
-        kind = ' class="row"' if listed else ' class="about"' if i >= len(box.names) else ""
+        kinds = ["row"] * listed + ["about"] * (i >= len(box.rows()))
+        kind = f' class="{" ".join(kinds)}"' if kinds else ""
         parts.append(f'<text{kind} x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>')
     return "".join([*parts, "</g>"])
 
