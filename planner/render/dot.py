@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planner.model import Action, ActionPlan
-from planner.render.drawing import KINDS, Drawing, draw, printable, text_lines, tooltip
+from planner.render.boxes import KINDS, Drawing, printable, text_lines, tooltip
+from planner.render.drawing import draw
 from planner.render.legend import words
 
 _STYLES = {

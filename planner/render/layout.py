@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from planner.render.alike import Depth
-from planner.render.drawing import Drawing
+from planner.render.boxes import Drawing
 from planner.render.layers import Rows, Track, joined, rows
 from planner.render.placing import Strip, across
 

@@ -6,7 +6,7 @@ from collections import Counter
 from html import escape
 
 from planner.model import ActionPlan
-from planner.render.drawing import BESIDE, EACH, KINDS, Drawing, printable
+from planner.render.boxes import BESIDE, EACH, KINDS, Drawing, printable
 from planner.render.look import LOOKS, MEANINGS
 
 _LETTER, _ROW, _SAMPLE = 6.5, 22.0, 30.0

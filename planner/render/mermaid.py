@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 
 from planner.model import Action, ActionPlan
-from planner.render.drawing import KINDS, Drawing, draw, text_lines
+from planner.render.boxes import KINDS, Drawing, text_lines
+from planner.render.drawing import draw
 from planner.render.legend import words
 from planner.render.look import LOOKS
 

@@ -9,7 +9,8 @@ from unicodedata import east_asian_width
 
 from planner.model import Action, ActionPlan
 from planner.render.alike import Depth, depths
-from planner.render.drawing import Box, Drawing, about, draw, printable, tooltip
+from planner.render.boxes import Box, Drawing, about, printable, tooltip
+from planner.render.drawing import draw
 from planner.render.layout import Layout, Path, Point, Size, Sizes, layout
 from planner.render.legend import legend
 from planner.render.web import Web

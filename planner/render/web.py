@@ -13,7 +13,7 @@ MANY_NODES = 10_000
 
 
 class Line(NamedTuple):
-    """A line between two boxes or points; ``kind`` is one of KINDS in planner.render.drawing."""
+    """A line between two boxes or points; ``kind`` is one of KINDS in planner.render.boxes."""
 
     tail: str
     head: str

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from planner.model import JOIN, Action, ActionPlan, Trigger
 from planner.render import dot, drawing, mermaid, svg
-from planner.render.drawing import Drawing, draw
+from planner.render.boxes import Drawing
+from planner.render.drawing import draw
 from planner.states import ActionState, Outcome
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,7 +8,8 @@ import pytest
 
 from planner.model import Action, ActionPlan, Trigger
 from planner.render import svg
-from planner.render.drawing import EACH, Box, Drawing, draw
+from planner.render.boxes import EACH, Box, Drawing
+from planner.render.drawing import draw
 from planner.states import ActionState, Outcome
 
 TASKS = ("hiera", "netconfig", "nova")
