@@ -128,12 +128,17 @@ def rendered(value: ActionPlan | Mapping[str, Any], form: str) -> str:
 
 def write(path: Path, plan: ActionPlan) -> None:
     """Write a plan to a file, all of it or nothing, readable by its owner only."""
+    write_text(path, rendered(plan, "json"))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text to the file of ``--out``, all of it or nothing, readable by its owner only."""
     try:
         with tempfile.NamedTemporaryFile(
             "w", dir=path.parent, prefix=f".{path.name}.", encoding="utf-8", delete=False
         ) as file:
             try:
-                file.write(rendered(plan, "json"))
+                file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
                 os.replace(file.name, path)

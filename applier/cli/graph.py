@@ -1,45 +1,102 @@
-"""``actionplan graph``: a plan as text that other programs draw."""
+"""``actionplan graph``: a plan as a picture, or as text that other programs draw."""
 
 from __future__ import annotations
 
 import argparse
+import re
+from pathlib import Path
 
 from applier.cli import files
 from applier.cli.arguments import PLAN_HELP
 from applier.cli.settings import Settings
 from applier.cli.verb import Verb
-from planner.render import dot, mermaid
+from planner.errors import InvalidInput, Mistake
+from planner.model import JOIN, Action
+from planner.render import dot, lanes, mermaid, svg
+from planner.states import ActionState
 
-FORMATS = {"dot": dot.render, "mermaid": mermaid.render}
+FORMATS = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
 
 
 class Graph(Verb):
-    """Draw a plan as dot or mermaid
+    """Draw a plan as svg, dot or mermaid
 
-    PLAN may also be a file: a document or a saved plan. Solid lines are needs, dashed ones order.
+    PLAN may also be a file: a document or a saved plan. With --state, --node or --task only the
+    actions that fit all of them are drawn; what comes before what stays as it is. An RE may fit
+    anywhere in a name: '^' and '$' bind it.
     """
 
     EXAMPLES = (
-        "graph last -f mermaid",
-        "graph last -f dot | dot -Tsvg -o plan.svg",
+        "graph last -f svg --out plan.svg",
+        "graph last -f svg --state FAILED --state FAILED_DEPENDENCIES --out failed.svg",
+        "graph last -f dot --node '^4$' | dot -Tpdf -o node-4.pdf",
         "graph maintenance.yaml -f mermaid",
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan and a format."""
+        """Take a plan, a format, what to draw of it, and where to put it."""
         parser = super().get_parser(prog_name)
         parser.add_argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}")
         parser.add_argument(
             "-f", "--format", choices=sorted(FORMATS), default="dot", help="default: dot"
         )
+        states = [str(state) for state in ActionState]
+        parser.add_argument(
+            "--state",
+            metavar="STATE",
+            action="append",
+            choices=states,
+            help=f"only actions in this state, or in one of several: {', '.join(states)}",
+        )
+        parser.add_argument("--node", metavar="RE", help="only actions of nodes that fit")
+        parser.add_argument("--task", metavar="RE", help="only actions of a name that fits")
+        parser.add_argument("--out", metavar="FILE", help="write to a file, not to the output")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Load, draw, write."""
+        wanted = _Wanted(parsed_args)
         name = parsed_args.plan
         if files.is_file(name):
             plan = files.planned(files.opened(name), Settings(), self.session.conf)
         else:
             plan = files.kept(self.session, name)
-        self.app.stdout.write(FORMATS[parsed_args.format](plan))
+        kept = {
+            a.uuid for a in plan.actions if a.action_type != JOIN and wanted.has(plan.planner, a)
+        }
+        if plan.actions and not kept:
+            self.note("Note: no action fits; the picture is empty.")
+        text = FORMATS[parsed_args.format](plan, lambda action: action.uuid in kept)
+        if parsed_args.out:
+            files.write_text(Path(parsed_args.out), text)
+        else:
+            self.app.stdout.write(text)
         return 0
+
+
+class _Wanted:
+    """What the options ask for; raises InvalidInput with all mistakes."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self._states = args.state
+        mistakes: list[Mistake] = []
+        self._node = _compiled("--node", args.node, mistakes)
+        self._task = _compiled("--task", args.task, mistakes)
+        if mistakes:
+            raise InvalidInput(mistakes)
+
+    def has(self, planner: str, action: Action) -> bool:
+        """True for an action that fits all that was asked for."""
+        if self._states and action.state not in self._states:
+            return False
+        if self._task and not self._task.search(lanes.task_of(planner, action)):
+            return False
+        return not self._node or any(map(self._node.search, lanes.places_of(planner, action)))
+
+
+def _compiled(option: str, text: str | None, mistakes: list[Mistake]) -> re.Pattern[str] | None:
+    try:
+        return None if text is None else re.compile(text)
+    except re.error as reason:
+        mistakes.append(Mistake(f"not a regular expression: {reason}", place=f"{option} {text}"))
+        return None

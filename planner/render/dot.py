@@ -2,40 +2,63 @@
 
 from __future__ import annotations
 
-from planner.model import ActionPlan
-from planner.render.drawing import COLOURS, KINDS, draw, text_lines
+from collections.abc import Callable
+
+from planner.model import Action, ActionPlan
+from planner.render.boxes import KINDS, Drawing, printable, text_lines, tooltip
+from planner.render.drawing import draw
+from planner.render.legend import words
 
 _STYLES = {
-    "need": "solid",
-    "any": "solid, arrowhead=odiamond",
-    "trigger": "dotted",
-    "order": "dashed",
+    "need": "style=solid",
+    "any": "style=dashed",
+    "order": 'style=solid, color="#9aa3ad", arrowhead=vee',
+    "trigger": 'style=dotted, color="#7a3db8", fontcolor="#7a3db8", arrowhead=vee',
 }
 
 
-def render(plan: ActionPlan) -> str:
-    """Write a plan as dot; the same plan gives the same text, whatever its uuids.
+def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> str:
+    """Write a plan, or those of its actions that ``keep`` says, as dot.
 
-    Joins are points. Where a set of actions stands before many others the lines go through a point
-    as well, so that the text stays linear in the plan: each of the set comes before each beyond.
+    The same plan gives the same text, whatever its uuids. Lanes are clusters. Where a set of
+    actions stands before many others the lines go through a point, so that the text stays linear
+    in the plan: each of the set comes before each beyond.
     """
-    drawing = draw(plan)
-    out = [f"digraph {_quoted(plan.name or plan.planner)} {{"]
+    drawing = draw(plan, keep)
+    name = plan.name or plan.planner
+    out = [f"digraph {_quoted(name)} {{"]
     out += [f"  // {_STYLES[kind]}: {meaning}" for kind, meaning in KINDS.items()]
     out += [
-        "  rankdir=LR;",
+        f"  rankdir={'TB' if drawing.lanes else 'LR'};",
+        '  graph [labelloc=t, fontname="sans-serif"];',
+        f"  label={_quoted(f'{printable(name)}: {plan.state}', *words(drawing))};",
         '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="sans-serif"];',
         '  edge [fontname="sans-serif", fontsize=10];',
+        *_boxes(drawing),
     ]
-    for box, action in drawing.boxes.items():
-        colour = f', fillcolor="{COLOURS[action.state]}"' if action.state in COLOURS else ""
-        out.append(f"  {box} [label={_quoted(*text_lines(action))}{colour}];")
-    out += [f"  {point} [shape=point];" for point in drawing.points]
     for tail, head, kind, label in drawing.lines:
-        style = f"style={_STYLES[kind]}" + (f", label={_quoted(label)}" if label else "")
+        style = _STYLES[kind] + (f", label={_quoted(label)}" if label else "")
         style += ", arrowhead=none" if head in drawing.points else ""
         out.append(f"  {tail} -> {head} [{style}];")
     return "\n".join([*out, "}", ""])
+
+
+def _boxes(drawing: Drawing) -> list[str]:
+    """Write boxes and points, those of a lane in its cluster."""
+    inside: dict[str | None, list[str]] = {None: [], **{lane: [] for lane in drawing.lanes}}
+    for name, box in drawing.boxes.items():
+        colour = f', fillcolor="{box.look.fill}"' if box.look.fill != "#ffffff" else ""
+        more = f", tooltip={_quoted(*tooltip(box))}" if len(box.actions) > 1 else ""
+        more += ", peripheries=2" if len(box.actions) > len(box.names) else ""
+        inside[box.lane].append(f"{name} [label={_quoted(*text_lines(box))}{colour}{more}];")
+    for point, lane in drawing.points.items():
+        inside[lane].append(f"{point} [shape=point];")
+    out = [f"  {text}" for text in inside[None]]
+    for lane, title in drawing.lanes.items():
+        out.append(f"  subgraph cluster_{lane} {{")
+        out += [f"    label={_quoted(title)};", '    style="rounded"; color="#a0a0a0";']
+        out += [*(f"    {text}" for text in inside[lane]), "  }"]
+    return out
 
 
 def _quoted(*lines: str) -> str:

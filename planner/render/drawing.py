@@ -1,108 +1,160 @@
-"""What every picture of a plan shows, before it has a form: boxes, points and lines."""
+"""What every picture of a plan shows: which boxes, lanes, points and lines. All forms use this."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from planner.model import JOIN, Action, ActionPlan
-from planner.states import ActionState
+from planner.render import lanes as laning
+from planner.render.alike import alike, depths, members, pairs
+from planner.render.boxes import EACH, Box, Drawing, printable
+from planner.render.look import Look, looks
+from planner.render.stacks import chains, joined, siblings
+from planner.render.weaving import woven
+from planner.render.web import Line, Web
 
-#: A set with more lines than this to those that share it is drawn through a point.
-DENSE = 16
-
-#: What the kinds of lines mean, in the order in which a legend lists them.
-KINDS = {
-    "need": "must have ended well",
-    "any": "one of these must have ended well",
-    "trigger": "sets it off when it ends with one of these outcomes",
-    "order": "must have ended",
-}
-
-#: Colours of the states, PENDING being as it comes.
-COLOURS = {
-    ActionState.ONGOING: "#cfe8ff",
-    ActionState.SUCCEEDED: "#d5f0d0",
-    ActionState.FAILED: "#f7c6c5",
-    ActionState.SKIPPED: "#e6e6e6",
-    ActionState.FAILED_DEPENDENCIES: "#fbe3d0",
-    ActionState.CANCELLED: "#e6e6e6",
-    ActionState.REVERTED: "#e6dcf5",
-    ActionState.REVERT_FAILED: "#f7c6c5",
-    ActionState.UNKNOWN: "#fff3b0",
-}
+#: More actions than this are not drawn one by one: one box stands for those that are alike.
+MANY = 40
 
 
-class Line(NamedTuple):
-    """A line between two boxes or points; ``kind`` is one of KINDS."""
+def draw(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> Drawing:
+    """Say what stands in the picture of a plan, or of those actions that ``keep`` says.
 
-    tail: str
-    head: str
-    kind: str
-    label: str = ""
-
-
-class Drawing(NamedTuple):
-    """A plan's boxes by id, in schedule order, the ids of its points, and its lines."""
-
-    boxes: Mapping[str, Action]
-    points: Collection[str]
-    lines: list[Line]
-
-
-def draw(plan: ActionPlan) -> Drawing:
-    """Say what stands in the picture of a plan; ids go by position, not by uuid."""
+    What is not kept is passed through, as joins are: its ends stay ordered.
+    """
     ids = {action.uuid: f"a{i}" for i, action in enumerate(plan.actions)}
-    boxes = {ids[a.uuid]: a for a in plan.actions if a.action_type != JOIN}
-    joins = [ids[a.uuid] for a in plan.actions if a.action_type == JOIN]
-    lines = _Lines(plan, ids)
-    drawn = [line for action in plan.actions for line in lines.to(action)]
-    return Drawing(boxes, dict.fromkeys([*joins, *lines.points.values()]), drawn)
+    kept = {
+        ids[a.uuid]: a for a in plan.actions if a.action_type != JOIN and (keep is None or keep(a))
+    }
+    web = woven(plan, ids)
+    passed = web.nodes.keys() - kept.keys()
+    web.keep_between(kept)
+    web.contract(passed)
+    left_out = web.reduce()
+    web.contract(passed)
+    return _drawing(plan, kept, web, left_out)
 
 
-def text_lines(action: Action) -> list[str]:
-    """Give what a box says: name, description, state; each one line of printable text."""
-    texts = dict.fromkeys((action.label, action.description or action.action_type))
-    return ["".join(c if c.isprintable() else " " for c in t) for t in (*texts, str(action.state))]
+def _drawing(plan: ActionPlan, kept: Mapping[str, Action], web: Web, left_out: int) -> Drawing:
+    """Put what is alike into one box where there is much, and name what stands there."""
+    by_uuid = laning.lanes(plan, list(kept.values()))
+    lanes = {box: by_uuid[a.uuid] for box, a in kept.items() if a.uuid in by_uuid}
+    look_of, points = looks(plan), [n for n in web.nodes if n not in kept]
+    groups = laning.groups(plan)
+    firsts = {node: node for node in web.nodes}
+    first_lane = {lane: lane for lane in lanes.values()}
+    if len(kept) > MANY:
+        kinds = _kinds(plan, kept, web, look_of, lanes, groups)
+        firsts, first_lane = alike(web, kinds, lanes)
+    lane_ids = {first: f"n{i}" for i, first in enumerate(dict.fromkeys(first_lane.values()))}
+    count = Counter(first_lane.values())
+    boxes = {}
+    for first, names in members(firsts).items():
+        if first in kept:
+            actions = tuple(kept[name] for name in names)
+            lane = first_lane[lanes[first]] if lanes else None
+            boxes[first] = Box(
+                actions,
+                (_name(plan, actions, lanes),),
+                look_of[actions[0].uuid],
+                lane_ids[lane] if lane is not None else None,
+                len(actions) // (count[lane] if lane is not None else 1),
+            )
+    titles = {
+        lane_ids[first]: printable(laning.title(names, groups.get(first, ())))
+        for first, names in members(first_lane).items()
+    }
+    lines = _merged(web, firsts, boxes)
+    if len(boxes) > MANY:
+        boxes, lines = _stacked(boxes, lines)
+    return Drawing(boxes, _points(points, lines, boxes), lines, titles, left_out)
 
 
-class _Lines:
-    """The lines to one action after another; sets that many share go through points."""
+def _stacked(boxes: Mapping[str, Box], lines: list[Line]) -> tuple[dict[str, Box], list[Line]]:
+    """Let boxes stand in one: of equal type with the very same lines, then those in a chain."""
+    types = {n: (b.lane, b.look, b.times, b.actions[0].action_type) for n, b in boxes.items()}
+    beside = siblings(types, lines)
+    boxes, lines = _joined(boxes, beside, serial=False), joined(lines, beside)
+    single = {n: (b.lane, b.look, b.times) for n, b in boxes.items() if len(b.names) == 1}
+    after = chains(single, lines)
+    return _joined(boxes, after, serial=True), joined(lines, after)
 
-    def __init__(self, plan: ActionPlan, ids: Mapping[str, str]) -> None:
-        self._ids = ids
-        self.points: dict[tuple[str, tuple[str, ...]], str] = {}
-        shared = Counter(("order", action.parents) for action in plan.actions)
-        shared.update(("need", action.needs) for action in plan.actions)
-        self._dense = {
-            (kind, group)
-            for (kind, group), times in shared.items()
-            if min(times, len(group)) > 1 and times * len(group) > DENSE
-        }
 
-    def to(self, action: Action) -> Iterator[Line]:
-        """Give what comes in; a line that is of several kinds is drawn once, as the strongest."""
-        head = self._ids[action.uuid]
-        drawn: set[str] = set()
-        yield from self._group("need", action.needs, head, drawn)
-        for group in action.needs_any:
-            yield from self._group("any", group, head, drawn)
-        for source, outcomes in action.triggers:
-            yield Line(self._ids[source], head, "trigger", " or ".join(outcomes))
-            drawn.add(source)
-        if not drawn.issuperset(action.parents):
-            yield from self._group("order", action.parents, head, drawn)
+def _joined(boxes: Mapping[str, Box], firsts: Mapping[str, str], serial: bool) -> dict[str, Box]:
+    found = {}
+    for first, names in members({n: firsts.get(n, n) for n in boxes}).items():
+        parts, box = [boxes[name] for name in names], boxes[first]
+        if len(parts) > 1:
+            box = box._replace(
+                actions=tuple(action for part in parts for action in part.actions),
+                names=tuple(name for part in parts for name in part.names),
+                serial=serial,
+            )
+        found[first] = box
+    return found
 
-    def _group(
-        self, kind: str, group: tuple[str, ...], head: str, drawn: set[str]
-    ) -> Iterator[Line]:
-        key = (kind, group)
-        if key not in self._dense:
-            yield from (Line(self._ids[u], head, kind) for u in group if u not in drawn)
-        else:
-            if key not in self.points:
-                point = self.points[key] = f"p{len(self.points)}"
-                yield from (Line(self._ids[u], point, kind) for u in group)
-            yield Line(self.points[key], head, kind)
-        drawn.update(group)
+
+def _kinds(
+    plan: ActionPlan,
+    kept: Mapping[str, Action],
+    web: Web,
+    look_of: Mapping[str, Look],
+    lanes: Mapping[str, str],
+    groups: Mapping[str, tuple[str, ...]],
+) -> dict[str, Hashable]:
+    """Give what must be equal for two nodes to be alike, before their neighbours are asked."""
+    deep = depths(web, web.nodes.keys() - kept.keys())
+    found: dict[str, Hashable] = {}
+    for node in web.nodes:
+        action = kept.get(node)
+        if action is None:
+            found[node] = (deep[node],)
+            continue
+        same_name = lanes and plan.planner != "rolling_update"
+        task = laning.task_of(plan.planner, action) if same_name else None
+        group = groups.get(lanes.get(node, ""), ())
+        found[node] = (deep[node], action.action_type, look_of[action.uuid], task, group)
+    return found
+
+
+def _name(plan: ActionPlan, actions: tuple[Action, ...], lanes: Mapping[str, str]) -> str:
+    if not lanes:
+        names = [action.label for action in actions]
+    else:
+        names = list(dict.fromkeys(laning.task_of(plan.planner, a) for a in actions))
+    return printable(names[0] if len(names) == 1 else laning.spans(names))
+
+
+def _merged(web: Web, firsts: Mapping[str, str], boxes: Mapping[str, Box]) -> list[Line]:
+    """Draw each line between what is drawn once; pairs of equally many are marked."""
+    single: dict[Line, list[tuple[str, str]]] = defaultdict(list)
+    drawn = Web(dict.fromkeys(firsts.values()))
+    for tail, head, kind, label in web.lines():
+        line = Line(firsts[tail], firsts[head], kind, label)
+        drawn.line(*line)
+        single[line].append((tail, head))
+    drawn.contract(drawn.nodes.keys() - boxes.keys())
+    return [
+        line._replace(label=EACH) if _each(line, single.get(line, ()), boxes) else line
+        for line in drawn.lines()
+    ]
+
+
+def _each(line: Line, ends: Sequence[tuple[str, str]], boxes: Mapping[str, Box]) -> bool:
+    """Say whether each of one box has its own in another, and that is not clear from the lane."""
+    tail, head = boxes.get(line.tail), boxes.get(line.head)
+    if tail is None or head is None or line.label or (tail.lane == head.lane is not None):
+        return False
+    return pairs(ends, len(tail.actions), len(head.actions))
+
+
+def _points(
+    points: Collection[str], lines: Sequence[Line], boxes: Mapping[str, Box]
+) -> dict[str, str | None]:
+    """Give each point that is drawn the lane that all its lines stay in, if there is one."""
+    near: dict[str, set[str | None]] = defaultdict(set)
+    for tail, head, *_ in lines:
+        for point, other in ((tail, head), (head, tail)):
+            near[point].add(boxes[other].lane if other in boxes else None)
+    return {p: next(iter(near[p])) if len(near[p]) == 1 else None for p in points if p in near}

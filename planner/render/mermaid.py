@@ -3,35 +3,60 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from planner.model import ActionPlan
-from planner.render.drawing import COLOURS, KINDS, draw, text_lines
+from planner.model import Action, ActionPlan
+from planner.render.boxes import KINDS, Drawing, text_lines
+from planner.render.drawing import draw
+from planner.render.legend import words
+from planner.render.look import LOOKS
 
-_ARROWS = {"need": "-->", "any": "-- any -->", "trigger": "-. {} .->", "order": "-.->"}
+_ARROWS = {"need": "-->", "any": "-. any .->", "order": "-->", "trigger": "-. {} .->"}
+_COLOURS = {"order": "#9aa3ad", "trigger": "#7a3db8"}
 
 
-def render(plan: ActionPlan) -> str:
-    """Write a plan as a Mermaid flowchart; the same plan gives the same text, whatever its uuids.
+def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> str:
+    """Write a plan, or those of its actions that ``keep`` says, as a Mermaid flowchart.
 
-    Joins are small circles. Where a set of actions stands before many others the lines go through
-    such a circle as well, so that the text stays linear in the plan: each of the set comes before
-    each beyond.
+    The same plan gives the same text, whatever its uuids. Lanes are subgraphs. Where a set of
+    actions stands before many others the lines go through a small circle, so that the text stays
+    linear in the plan: each of the set comes before each beyond.
     """
-    drawing = draw(plan)
-    out = [f"  %% {_ARROWS[k].format('outcome')} {meaning}" for k, meaning in KINDS.items()]
+    drawing = draw(plan, keep)
+    out = [f"flowchart {'TB' if drawing.lanes else 'LR'}"]
+    out += [f"  %% {_meaning(kind)} {meaning}" for kind, meaning in KINDS.items()]
+    out += [f"  %% {text}" for text in words(drawing)]
     out.append("  classDef point fill:#000,stroke:#000,color:#000;")
-    states = {action.state for action in drawing.boxes.values()}
-    out += [f"  classDef {s} fill:{COLOURS[s]};" for s in COLOURS if s in states]
-    for box, action in drawing.boxes.items():
-        state = f":::{action.state}" if action.state in COLOURS else ""
-        label = "<br/>".join(map(_escaped, text_lines(action)))
-        out.append(f'  {box}["{label}"]{state}')
-    out += [f'  {point}((" ")):::point' for point in drawing.points]
-    out += [
-        f"  {tail} {_ARROWS[kind].format(label)} {head}"
-        for tail, head, kind, label in drawing.lines
-    ]
-    return "\n".join(["flowchart LR", *out, ""])
+    used = {box.look.word for box in drawing.boxes.values()}
+    out += [f"  classDef {word} fill:{LOOKS[word].fill};" for word in LOOKS if word in used]
+    out += _boxes(drawing)
+    for tail, head, kind, label in drawing.lines:
+        said = f"|{label}|" if label and kind != "trigger" else ""
+        out.append(f"  {tail} {_ARROWS[kind].format(label)}{said} {head}")
+    for kind, colour in _COLOURS.items():
+        places = ",".join(str(i) for i, line in enumerate(drawing.lines) if line.kind == kind)
+        out += [f"  linkStyle {places} stroke:{colour}"] if places else []
+    return "\n".join([*out, ""])
+
+
+def _meaning(kind: str) -> str:
+    grey = " in grey" if kind == "order" else ""
+    return _ARROWS[kind].format("outcome") + grey
+
+
+def _boxes(drawing: Drawing) -> list[str]:
+    """Write boxes and points, those of a lane in its subgraph."""
+    inside: dict[str | None, list[str]] = {None: [], **{lane: [] for lane in drawing.lanes}}
+    for name, box in drawing.boxes.items():
+        label = "<br/>".join(map(_escaped, text_lines(box)))
+        inside[box.lane].append(f'{name}["{label}"]:::{box.look.word}')
+    for point, lane in drawing.points.items():
+        inside[lane].append(f'{point}((" ")):::point')
+    out = [f"  {text}" for text in inside[None]]
+    for lane, title in drawing.lanes.items():
+        out += [f'  subgraph {lane}["{_escaped(title)}"]']
+        out += [*(f"    {text}" for text in inside[lane]), "  end"]
+    return out
 
 
 def _escaped(text: str) -> str:

@@ -1,19 +1,22 @@
-"""Pictures as text: goldens of both forms, and what must not break them."""
+"""Pictures as text: goldens of all forms, and what must not break them."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from planner import ActionPlan, make_plan
 from planner.model import JOIN, Action, Trigger
-from planner.render import dot, mermaid
-from planner.states import ActionState, Outcome
+from planner.render import dot, mermaid, svg
+from planner.states import ActionState, Outcome, PlanState
 
 FORMS = pytest.mark.parametrize("form", [dot, mermaid], ids=["dot", "mermaid"])
 
@@ -35,59 +38,40 @@ EVERY_KIND = actions(
     ("four", {"triggers": (Trigger("three", (Outcome.CHANGED, Outcome.OK)),)}),
 )
 
-DOT = """\
-digraph "the plan" {
-  // solid: must have ended well
-  // solid, arrowhead=odiamond: one of these must have ended well
-  // dotted: sets it off when it ends with one of these outcomes
-  // dashed: must have ended
-  rankdir=LR;
-  node [shape=box, style="rounded,filled", fillcolor=white, fontname="sans-serif"];
-  edge [fontname="sans-serif", fontsize=10];
-  a0 [label="one\\ndo the first\\nSUCCEEDED", fillcolor="#d5f0d0"];
-  a1 [label="two\\nnop\\nPENDING"];
-  a3 [label="three\\nnop\\nPENDING"];
-  a4 [label="four\\nnop\\nPENDING"];
-  a2 [shape=point];
-  a0 -> a1 [style=solid];
-  a0 -> a2 [style=dashed, arrowhead=none];
-  a1 -> a2 [style=dashed, arrowhead=none];
-  a0 -> a3 [style=solid, arrowhead=odiamond];
-  a1 -> a3 [style=solid, arrowhead=odiamond];
-  a2 -> a3 [style=dashed];
-  a3 -> a4 [style=dotted, label="changed or ok"];
-}
-"""
+#: Two machines that are prepared alike between two anchors; one of them could not be.
+DEPLOYMENT = replace(
+    actions(
+        ("sync/start", {"action_type": "anchor", "state": ActionState.SUCCEEDED}),
+        *(
+            (f"{uid}/{task}", {"tokens": (f"node:{uid}",), "action_type": "puppet", **fields})
+            for uid, first, second in (
+                ("1", ActionState.SUCCEEDED, ActionState.PENDING),
+                ("2", ActionState.FAILED, ActionState.FAILED_DEPENDENCIES),
+            )
+            for task, fields in (
+                ("netconfig", {"parents": ("sync/start",), "state": first}),
+                ("nova", {"needs": (f"{uid}/netconfig",), "state": second}),
+            )
+        ),
+        ("sync/end", {"action_type": "anchor", "parents": ("1/nova", "2/nova")}),
+    ),
+    planner="deployment",
+    state=PlanState.ONGOING,
+    tolerances=({"name": "compute", "nodes": ["1", "2"], "failed_nodes": 1},),
+)
 
-MERMAID = """\
-flowchart LR
-  %% --> must have ended well
-  %% -- any --> one of these must have ended well
-  %% -. outcome .-> sets it off when it ends with one of these outcomes
-  %% -.-> must have ended
-  classDef point fill:#000,stroke:#000,color:#000;
-  classDef SUCCEEDED fill:#d5f0d0;
-  a0["one<br/>do the first<br/>SUCCEEDED"]:::SUCCEEDED
-  a1["two<br/>nop<br/>PENDING"]
-  a3["three<br/>nop<br/>PENDING"]
-  a4["four<br/>nop<br/>PENDING"]
-  a2((" ")):::point
-  a0 --> a1
-  a0 -.-> a2
-  a1 -.-> a2
-  a0 -- any --> a3
-  a1 -- any --> a3
-  a2 -.-> a3
-  a3 -. changed or ok .-> a4
-"""
+PICTURES = Path(__file__).parents[3] / "cases/drawings"
 
 
-def test_a_plan_with_every_kind_of_line_as_dot() -> None:
-    assert dot.render(EVERY_KIND) == DOT
-
-
-def test_a_plan_with_every_kind_of_line_as_mermaid() -> None:
-    assert mermaid.render(EVERY_KIND) == MERMAID
+@pytest.mark.parametrize("form", [svg, dot, mermaid], ids=["svg", "dot", "mmd"])
+@pytest.mark.parametrize("name", ["every_kind", "deployment"])
+def test_a_small_plan_is_drawn_like_this(form: ModuleType, name: str) -> None:
+    plan = {"every_kind": EVERY_KIND, "deployment": DEPLOYMENT}[name]
+    ending = {svg: "svg", dot: "dot", mermaid: "mmd"}[form]
+    path, text = PICTURES / f"{name}.{ending}", form.render(plan)
+    if os.environ.get("ACTIONPLAN_REWRITE"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
 
 
 @FORMS
@@ -113,6 +97,33 @@ def test_a_plan_of_nothing_is_a_picture_of_nothing(form: ModuleType) -> None:
 ODD = 'say "a\\b" <i>&amp; #1; %%{init}%% `x` ]["\n\x07é'
 
 
+ODD_LANES = [(f"{ODD}/{i}", {"tokens": (f"node:{ODD}",)}) for i in range(2)]
+
+
+@pytest.mark.parametrize("plan", [actions((ODD, {})), actions(*ODD_LANES)], ids=["box", "lane"])
+def test_odd_text_stays_text_in_svg(plan: ActionPlan) -> None:
+    text = svg.render(
+        replace(
+            plan, name=ODD, actions=(replace(plan.actions[0], description=ODD), *plan.actions[1:])
+        )
+    )
+    root = ElementTree.fromstring(text)  # noqa: S314 - it is our own
+    assert {e.tag.rpartition("}")[2] for e in root.iter()} <= {
+        "svg",
+        "title",
+        "style",
+        "rect",
+        "defs",
+        "marker",
+        "path",
+        "text",
+        "g",
+        "circle",
+    }
+    said = "".join(root.itertext())
+    assert ODD.replace("\n", " ").replace("\x07", " ") in said
+
+
 def test_odd_text_stays_inside_its_string_in_dot() -> None:
     (line,) = [x for x in dot.render(actions((ODD, {}))).splitlines() if "a0 [" in x]
     label = 'say \\"a\\\\b\\" <i>&amp; #1; %%{init}%% `x` ][\\"  é'
@@ -121,7 +132,7 @@ def test_odd_text_stays_inside_its_string_in_dot() -> None:
 
 def test_odd_text_means_nothing_to_mermaid() -> None:
     (line,) = [x for x in mermaid.render(actions((ODD, {}))).splitlines() if 'a0["' in x]
-    text = line.removeprefix('  a0["').removesuffix('<br/>nop<br/>PENDING"]')
+    text = line.removeprefix('  a0["').removesuffix('<br/>nop<br/>PENDING"]:::PENDING')
     assert text == (
         "say #34;a#92;b#34; #60;i#62;#38;amp#59; #35;1#59; #37;#37;#123;init#125;#37;#37; "
         "#96;x#96; #93;#91;#34;  é"
@@ -155,18 +166,26 @@ def test_a_small_set_is_drawn_edge_by_edge(form: ModuleType) -> None:
 
 @FORMS
 def test_a_wide_set_goes_through_a_point(form: ModuleType) -> None:
-    text = form.render(wide_plan(50))
-    assert len(lines_of(text)) == 100
-    assert sum("p0" in line for line in lines_of(text)) == 100
+    text = form.render(wide_plan(20))
+    assert len(lines_of(text)) == 40
+    assert sum("p0" in line for line in lines_of(text)) == 40
 
 
 @FORMS
 def test_needs_of_a_wide_set_are_drawn_beside_its_point(form: ModuleType) -> None:
-    plan = wide_plan(50)
+    plan = wide_plan(20)
     last = replace(plan.actions[-1], needs=("a-3",))
     text = form.render(replace(plan, actions=(*plan.actions[:-1], last)))
-    assert len(lines_of(text)) == 101
-    assert any(line.split()[0] == "a3" and line.split()[2] == "a99" for line in lines_of(text))
+    assert len(lines_of(text)) == 41
+    assert any(line.split()[0] == "a3" and line.split()[2] == "a39" for line in lines_of(text))
+
+
+@FORMS
+def test_sets_of_many_alike_are_two_boxes_and_a_line(form: ModuleType) -> None:
+    text = form.render(wide_plan(50))
+    assert len(lines_of(text)) == 1
+    assert "a-0 to 49 x 50" in text
+    assert "100 actions in 2 boxes: x N stands for N that are alike" in text
 
 
 @FORMS
@@ -186,7 +205,9 @@ def lines_of(text: str) -> list[str]:
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="no Graphviz on this machine")
 @pytest.mark.parametrize(
-    "plan", [EVERY_KIND, actions((ODD, {})), wide_plan(20)], ids=["every kind", "odd", "wide"]
+    "plan",
+    [EVERY_KIND, DEPLOYMENT, actions((ODD, {})), actions(*ODD_LANES), wide_plan(20), wide_plan(50)],
+    ids=["every kind", "deployment", "odd", "odd lanes", "wide", "wider"],
 )
 def test_graphviz_reads_it(plan: ActionPlan) -> None:
     done = subprocess.run(["dot", "-Tplain"], input=dot.render(plan), text=True, check=False)

@@ -1,0 +1,91 @@
+"""Which nodes of a web are alike, so that one box can stand for all of them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Mapping, Sequence
+
+from planner.render.web import Web
+
+#: Rounds of looking at neighbours; more only matter to plans that no picture makes readable.
+ROUNDS = 8
+
+Depth = tuple[int, int]
+
+
+def depths(web: Web, points: Collection[str]) -> dict[str, Depth]:
+    """Give the wave of each box, from 0, as (wave, 0); a point after it is (wave, 1) and on.
+
+    The depth of a node is greater than that of all that leads to it.
+    """
+    found: dict[str, Depth] = {}
+    for node in web.order():
+        latest = max((found[line.tail] for line in web.into(node)), default=(-1, 0))
+        found[node] = (latest[0], latest[1] + 1) if node in points else (latest[0] + 1, 0)
+    return found
+
+
+def alike(
+    web: Web, looks: Mapping[str, Hashable], lanes: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Give for each node the first that is alike, and the same for each lane.
+
+    Nodes are alike if their looks (which hold the depth) are, and if they have lines of the same
+    kinds from and to nodes that are alike. Lanes are alike if their nodes are; nodes in lanes that
+    are not alike are not alike. ``lanes`` maps nodes to lanes.
+    """
+    colours = _numbered(looks)
+    for _ in range(ROUNDS):
+        near = _numbered({node: _seen(web, node, colours, lanes) for node in web.nodes})
+        if len(set(near.values())) == len(set(colours.values())):
+            break
+        colours = near
+    inside: dict[str, Counter[int]] = defaultdict(Counter)
+    for node in web.nodes:
+        if node in lanes:
+            inside[lanes[node]][colours[node]] += 1
+    contents = {lane: frozenset(counts.items()) for lane, counts in inside.items()}
+    first_lane = _firsts(contents)
+    kinds = {n: (colours[n], first_lane.get(lanes.get(n, ""), "")) for n in web.nodes}
+    return _firsts(kinds), first_lane
+
+
+def _seen(web: Web, node: str, colours: Mapping[str, int], lanes: Mapping[str, str]) -> Hashable:
+    """Give a node's colour and the colours around it; how often one occurs does not matter."""
+    own = lanes.get(node)
+    before = frozenset(
+        (line.kind, line.label, colours[line.tail], lanes.get(line.tail) == own)
+        for line in web.into(node)
+    )
+    after = frozenset((colours[n], lanes.get(n) == own) for n in web.after(node))
+    return colours[node], before, after
+
+
+def _numbered(keys: Mapping[str, Hashable]) -> dict[str, int]:
+    numbers: dict[Hashable, int] = {}
+    return {node: numbers.setdefault(key, len(numbers)) for node, key in keys.items()}
+
+
+def _firsts(keys: Mapping[str, Hashable]) -> dict[str, str]:
+    """Give for each name the first one of equal key."""
+    firsts: dict[Hashable, str] = {}
+    return {name: firsts.setdefault(key, name) for name, key in keys.items()}
+
+
+def members(firsts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Turn names and their firsts into the firsts and their names, in order."""
+    found: dict[str, list[str]] = {}
+    for name, first in firsts.items():
+        found.setdefault(first, []).append(name)
+    return found
+
+
+def pairs(lines: Sequence[tuple[str, str]], tails: int, heads: int) -> bool:
+    """Say whether lines between two sets join each of one with its own of the other.
+
+    >>> pairs([("a", "x"), ("b", "y")], 2, 2), pairs([("a", "x"), ("a", "y")], 1, 2)
+    (True, False)
+    """
+    if not len(lines) == tails == heads > 1:
+        return False
+    return len({tail for tail, _ in lines}) == len({head for _, head in lines}) == tails

@@ -1,0 +1,77 @@
+"""What stands above a drawing: the plan, its states, and what the lines mean."""
+
+from __future__ import annotations
+
+from collections import Counter
+from html import escape
+
+from planner.model import ActionPlan
+from planner.render.boxes import BESIDE, EACH, KINDS, Drawing, printable
+from planner.render.look import LOOKS, MEANINGS
+
+_LETTER, _ROW, _SAMPLE = 6.5, 22.0, 30.0
+
+
+def words(drawing: Drawing) -> list[str]:
+    """Say in sentences what a reader must know of a drawing beside its colours and lines.
+
+    How much of the plan is drawn, what a box with ``x N`` is, and which lines are not there.
+    """
+    drawn = sum(len(box.actions) for box in drawing.boxes.values())
+    count = f"{drawn} action{'' if drawn == 1 else 's'}"
+    if drawn > len(drawing.boxes):
+        count += f" in {len(drawing.boxes)} boxes: x N stands for N that are alike"
+    said = [count]
+    if any(line.label == EACH for line in drawing.lines):
+        said.append(f"{EACH}: each has its own")
+    lists = [box for box in drawing.boxes.values() if len(box.names) > 1]
+    if any(box.serial for box in lists):
+        said.append("1. 2. 3.: one after another")
+    if not all(box.serial for box in lists):
+        said.append(f"{BESIDE}: side by side, with the same lines")
+    if drawing.points:
+        said.append("through a point: each before it comes before each behind it")
+    if drawing.left_out:
+        said.append("lines that others imply are left out")
+    return said
+
+
+def legend(
+    plan: ActionPlan, drawing: Drawing, margin: float, width: float
+) -> tuple[list[str], float, float]:
+    """Draw title and legend in at most a width; gives the text, its height and its width."""
+    title = printable(f"{plan.name or plan.planner}: {plan.state}")
+    out = [f'<text class="plan" x="{margin:.0f}" y="{margin + 8:.0f}">{escape(title)}</text>']
+    x, y, widest = margin, margin + 34, len(title) * 10.5
+    for sample, text in _entries(drawing):
+        room = (_SAMPLE + 6 if sample else 0) + len(text) * _LETTER + 18
+        if x > margin and x + room > margin + width:
+            x, y = margin, y + _ROW
+        at = x
+        if sample:
+            out.append(f'<g transform="translate({x:.1f} {y - 8:.1f})">{sample}</g>')
+            at += _SAMPLE + 6
+        out.append(f'<text class="legend" x="{at:.1f}" y="{y:.1f}">{escape(text)}</text>')
+        x += room
+        widest = max(widest, x - margin)
+    return out, y + _ROW, widest
+
+
+def _entries(drawing: Drawing) -> list[tuple[str, str]]:
+    counts: Counter[str] = Counter()
+    for box in drawing.boxes.values():
+        counts[box.look.word] += len(box.actions)
+    entries = []
+    for word, look in LOOKS.items():
+        if counts[word]:
+            swatch = (
+                f'<rect width="{_SAMPLE:.0f}" height="16" rx="4" fill="{look.fill}" '
+                f'stroke="#555555"/><text class="mark" x="15" y="8">{look.mark}</text>'
+            )
+            entries.append((swatch, f"{MEANINGS.get(word, word)} ({counts[word]})"))
+    kinds = {line.kind for line in drawing.lines}
+    for kind, meaning in KINDS.items():
+        if kind in kinds:
+            line = f'<path class="{kind}" d="M0 8L28 8" marker-end="url(#arrow-{kind})"/>'
+            entries.append((line, meaning))
+    return entries + [("", text) for text in words(drawing)]

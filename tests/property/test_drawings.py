@@ -1,0 +1,217 @@
+"""What holds for the picture of any plan: nothing lost, nothing twice, nothing covered."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from unittest import mock
+from xml.etree import ElementTree
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.model import JOIN, Action, ActionPlan, Trigger
+from planner.render import dot, drawing, mermaid, svg
+from planner.render.boxes import Drawing
+from planner.render.drawing import draw
+from planner.states import ActionState, Outcome
+
+SVG = "{http://www.w3.org/2000/svg}"
+NAMES = ("{lane}/task-{i}", "{lane}.{i}.run", "move-{i}")
+Rectangle = tuple[float, float, float, float]
+
+
+@st.composite
+def plans(draw_from: st.DrawFn) -> ActionPlan:
+    """Plans of up to 14 actions with every kind of link, joins, lanes and states."""
+    planner = draw_from(st.sampled_from(["deployment", "rolling_update", "events", "weight"]))
+    pattern = draw_from(st.sampled_from(NAMES))
+    actions: list[Action] = []
+    for i in range(draw_from(st.integers(0, 14))):
+        before = [action.uuid for action in actions]
+        some = st.lists(st.sampled_from(before), unique=True, max_size=4) if before else st.just([])
+        sources = draw_from(some)
+        lane = draw_from(st.sampled_from("abc"))
+        actions.append(
+            Action(
+                uuid=f"u{i}",
+                name=pattern.format(lane=lane, i=i),
+                action_type=draw_from(st.sampled_from(["nop", "sleep", "anchor", JOIN])),
+                tokens=draw_from(st.sampled_from([(), (f"node:{lane}",), ("node:a", "node:b")])),
+                parents=tuple(draw_from(some)),
+                needs=tuple(draw_from(some)),
+                needs_any=tuple(g for g in [tuple(draw_from(some))] if g),
+                triggers=tuple(Trigger(u, draw_from(OUTCOMES)) for u in sources),
+                state=draw_from(st.sampled_from(ActionState)),
+            )
+        )
+    return ActionPlan(uuid="p", planner=planner, name="any", actions=tuple(actions))
+
+
+OUTCOMES = st.sampled_from([(Outcome.CHANGED,), (Outcome.OK, Outcome.CREATED)])
+KEPT = st.sampled_from([None, ActionState.PENDING, "u1"])
+FEW = st.sampled_from([2, 40])
+
+
+def keeper(kept: object) -> Callable[[Action], bool] | None:
+    """Keep all, those in a state, or those whose uuid begins with a text."""
+    if kept is None:
+        return None
+    return lambda action: action.state == kept or action.uuid.startswith(str(kept))
+
+
+def before_and_after(plan: ActionPlan) -> nx.DiGraph:
+    """The graph of everything that comes before something."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from(action.uuid for action in plan.actions)
+    for action in plan.actions:
+        earlier = {*action.before(), *(u for group in action.needs_any for u in group)}
+        graph.add_edges_from((uuid, action.uuid) for uuid in earlier)
+    return nx.transitive_closure(graph)
+
+
+def drawn_order(made: Drawing) -> nx.DiGraph:
+    """The graph of the lines of a drawing."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from([*made.boxes, *made.points])
+    graph.add_edges_from((line.tail, line.head) for line in made.lines)
+    assert nx.is_directed_acyclic_graph(graph)
+    return nx.transitive_closure(graph)
+
+
+@given(plans(), KEPT, FEW)
+def test_each_kept_action_stands_in_one_box(plan: ActionPlan, kept: object, many: int) -> None:
+    keep = keeper(kept)
+    with mock.patch.object(drawing, "MANY", many):
+        made, text = draw(plan, keep), svg.render(plan, keep)
+    drawn = [action.uuid for box in made.boxes.values() for action in box.actions]
+    wanted = [a.uuid for a in plan.actions if a.action_type != JOIN and (not keep or keep(a))]
+    assert sorted(drawn) == sorted(wanted)
+    groups = [g for g in parsed(text).iter(f"{SVG}g") if g.get("id")]
+    assert [g.get("id") for g in groups] == list(made.boxes)
+    for group, box in zip(groups, made.boxes.values(), strict=True):
+        title = group.find(f"{SVG}title")
+        assert title is not None
+        assert title.text is not None
+        assert all(action.label in title.text.split() for action in box.actions)
+        if len(box.actions) > 1:
+            assert title.text.split("\n")[0].endswith(f": {len(box.actions)} actions")
+
+
+@given(plans(), KEPT)
+def test_lines_say_what_comes_before_what_and_no_more(plan: ActionPlan, kept: object) -> None:
+    made = draw(plan, keeper(kept))
+    order, lines = before_and_after(plan), drawn_order(made)
+    for (a, first), (b, second) in itertools.permutations(made.boxes.items(), 2):
+        told = order.has_edge(first.actions[0].uuid, second.actions[0].uuid)
+        assert lines.has_edge(a, b) == told, (first.names, second.names)
+
+
+@given(plans(), KEPT)
+def test_needs_and_events_stay_what_they_are(plan: ActionPlan, kept: object) -> None:
+    made = draw(plan, keeper(kept))
+    uuids = {name: box.actions[0].uuid for name, box in made.boxes.items()}
+    needs, drawn = nx.DiGraph(), nx.DiGraph()
+    needs.add_nodes_from(action.uuid for action in plan.actions)
+    needs.add_edges_from((uuid, action.uuid) for action in plan.actions for uuid in action.needs)
+    drawn.add_nodes_from([*made.boxes, *made.points])
+    drawn.add_edges_from((x.tail, x.head) for x in made.lines if x.kind == "need")
+    needs, drawn = nx.transitive_closure(needs), nx.transitive_closure(drawn)
+    for (a, first), (b, second) in itertools.permutations(uuids.items(), 2):
+        assert drawn.has_edge(a, b) == needs.has_edge(first, second)
+    events = {
+        (t.action, action.uuid, " or ".join(t.outcomes))
+        for action in plan.actions
+        for t in action.triggers
+        if {t.action, action.uuid} <= set(uuids.values())
+    }
+    lines = {
+        (uuids[x.tail], uuids[x.head], x.label)
+        for x in made.lines
+        if x.kind == "trigger" and {x.tail, x.head} <= uuids.keys()
+    }
+    assert lines == events
+
+
+@given(plans(), KEPT)
+def test_boxes_of_many_keep_the_order_of_each(plan: ActionPlan, kept: object) -> None:
+    with mock.patch.object(drawing, "MANY", 2):
+        made = draw(plan, keeper(kept))
+    order, lines = before_and_after(plan), drawn_order(made)
+    box_of = {a.uuid: name for name, box in made.boxes.items() for a in box.actions}
+    for first, second in order.edges:
+        if first in box_of and second in box_of and box_of[first] != box_of[second]:
+            assert lines.has_edge(box_of[first], box_of[second])
+    for box in made.boxes.values():
+        looks = {action.state for action in box.actions}
+        assert len(looks) == 1
+        inside = [a.uuid for a in box.actions]
+        assert box.serial or not any(order.has_edge(a, b) for a in inside for b in inside)
+
+
+@given(plans(), FEW)
+def test_nothing_covers_a_box(plan: ActionPlan, many: int) -> None:
+    with mock.patch.object(drawing, "MANY", many):
+        root = parsed(svg.render(plan))
+    boxes = list(rectangles(root, "box"))
+    for first, second in itertools.combinations(boxes, 2):
+        assert not overlap(first, second)
+    labels = [rectangle(r) for r in root.iter(f"{SVG}rect") if r.get("class") == "halo"]
+    assert not any(overlap(label, box) for label in labels for box in boxes)
+    left, top = (
+        float(x) for x in re.findall(r"[\d.]+", str(root.findall(f"{SVG}g")[-1].get("transform")))
+    )
+    for x, y, width, height in [*boxes, *labels]:
+        assert -left <= x
+        assert x + width + left <= float(str(root.get("width")))
+        assert y >= 0
+        assert y + height + top <= float(str(root.get("height")))
+
+
+def parsed(text: str) -> ElementTree.Element:
+    """Read XML that the product wrote; raises for what is none."""
+    return ElementTree.fromstring(text)  # noqa: S314 - it is our own
+
+
+def rectangles(root: ElementTree.Element, kind: str) -> Iterator[Rectangle]:
+    """The rectangles of groups of a class, without the shades behind them."""
+    for group in root.iter(f"{SVG}g"):
+        if str(group.get("class")).split()[0] == kind:
+            yield next(rectangle(r) for r in group.iter(f"{SVG}rect") if r.get("class") != "more")
+
+
+def rectangle(element: ElementTree.Element) -> Rectangle:
+    """Left, top, width and height."""
+    x, y, width, height = (float(str(element.get(k))) for k in ("x", "y", "width", "height"))
+    return x, y, width, height
+
+
+def overlap(a: Rectangle, b: Rectangle) -> bool:
+    """True if two rectangles share more than a border."""
+    apart = a[0] + a[2] <= b[0] or b[0] + b[2] <= a[0]
+    return not (apart or a[1] + a[3] <= b[1] or b[1] + b[3] <= a[1])
+
+
+@pytest.mark.parametrize("form", [svg, dot, mermaid], ids=["svg", "dot", "mermaid"])
+@given(plan=plans())
+def test_other_uuids_give_the_same_picture(form: object, plan: ActionPlan) -> None:
+    def other(uuid: str) -> str:
+        return f"x{99 - int(uuid[1:])}"
+
+    renamed = tuple(
+        replace(
+            a,
+            uuid=other(a.uuid),
+            parents=tuple(map(other, a.parents)),
+            needs=tuple(map(other, a.needs)),
+            needs_any=tuple(tuple(map(other, g)) for g in a.needs_any),
+            triggers=tuple(Trigger(other(t.action), t.outcomes) for t in a.triggers),
+        )
+        for a in plan.actions
+    )
+    with mock.patch.object(drawing, "MANY", 4):
+        assert form.render(plan) == form.render(replace(plan, actions=renamed))  # type: ignore[attr-defined]
