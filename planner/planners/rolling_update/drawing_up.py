@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -41,16 +42,19 @@ class DrawingUp:
 
     def roll(self, roll: Roll, after: After) -> After:
         """Add all that happens to a group, after ``after``; gives what comes last."""
-        names = _new_names(roll)
+        names, called = _new_names(roll), _called(roll.members)
         batches = sum(phase.name != RESIZE for phase in roll.phases)
         for number, phase in enumerate(roll.phases, 1):
             path = f"{roll.group.name}/{phase.name}"
-            reason = f"batch {number} of {batches}: {roll.cause}"
+            reason = f"batch {number} of {batches}"
             if phase.name == RESIZE:
                 reason = f"from {roll.end - phase.create + len(phase.terminate)} to {roll.end}"
             after = self._pause(path, phase.pause_before_s, after, reason)
             created = [self._created(roll.group, names, path, i) for i in range(phase.create)]
-            ended = [self._terminated(roll, member, path) for member in phase.terminate]
+            ended = [
+                self._terminated(roll, m, f"{path}/terminate-{called[m.id]}")
+                for m in phase.terminate
+            ]
             steps = [("created", created), ("terminated", ended)]
             for what, proposed in steps if phase.creates_first else reversed(steps):
                 after = self._together(f"{path}/{what}", proposed, after, reason)
@@ -84,13 +88,13 @@ class DrawingUp:
         parameters = {"name": name, **_definition(group)}
         return self._proposed(f"{path}/create-{i + 1}", "create_instance", parameters)
 
-    def _terminated(self, roll: Roll, member: Member, path: str) -> ProposedAction:
+    def _terminated(self, roll: Roll, member: Member, name: str) -> ProposedAction:
         before = roll.group if member.current or roll.old is None else roll.old
         own = {"resource_id": member.id}
         if member.name:
             own["resource_name"] = member.name
         parameters = {**own, **_definition(before)}
-        return self._proposed(f"{path}/terminate-{member.id}", "delete_instance", parameters)
+        return self._proposed(name, "delete_instance", parameters)
 
     def _proposed(self, name: str, kind: str, parameters: Mapping[str, Any]) -> ProposedAction:
         known = self._surroundings.action_type(kind)
@@ -147,6 +151,16 @@ class DrawingUp:
 def _definition(group: Group) -> dict[str, Any]:
     definition = {"group": group.name, "configuration": group.configuration.value}
     return {**definition, "places": group.places} if group.places else definition
+
+
+def _called(members: Sequence[Member]) -> dict[str, str]:
+    """Give for the id of each member what it is called: its name, if no other has it, else its id.
+
+    >>> _called([Member(id="1", name="web"), Member(id="2", name="db"), Member(id="3", name="db")])
+    {'1': 'web', '2': '2', '3': '3'}
+    """
+    names = Counter(name for m in members for name in {m.id, m.name or m.id})
+    return {m.id: m.name if m.name and names[m.name] == 1 else m.id for m in members}
 
 
 def _new_names(roll: Roll) -> Iterator[str]:

@@ -189,7 +189,12 @@ def _cause(new: Group, old: Group | None) -> tuple[str | None, list[str]]:
     if moved := differences(old.places, new.places):
         changes.append(_and(moved))
     if not changes:
-        return None, []
+        if old.configuration.name == new.configuration.name or new.policy is None:
+            return None, []
+        now, before = new.configuration.name, old.configuration.name
+        return None, [
+            f"{new.name} does not roll: {now} has another name than {before}, and is equal"
+        ]
     text = f"{' and '.join(changes)} changed"
     if new.policy is not None:
         return text, []

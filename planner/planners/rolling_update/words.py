@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import groupby
 from typing import Any
 
 from planner.planners.rolling_update.roll import RESIZE, Phase, Roll
@@ -61,7 +62,9 @@ def _sentence(roll: Roll, rolling: Sequence[Phase], pauses: Sequence[float]) -> 
     parts = []
     if rolling:
         how = "create first" if rolling[0].creates_first else "in place"
-        sizes = ", ".join(f"+{p.create} -{len(p.terminate)}" for p in rolling)
+        alike = groupby(f"+{p.create} -{len(p.terminate)}" for p in rolling)
+        counted = ((size, sum(1 for _ in among)) for size, among in alike)
+        sizes = ", ".join(f"{n} x {size}" if n > 1 else size for size, n in counted)
         plural = "batch" if len(rolling) == 1 else "batches"
         parts.append(f"{len(rolling)} {plural} ({sizes}), {how}")
     if roll.end != start:
