@@ -47,7 +47,6 @@ def _require_shallow(text: str) -> None:
             depth -= 1
 
 
-_Mapping = yaml.MappingNode
 #: A document with one of these at its top is a template.
 _TEMPLATE_KEYS = frozenset(
     ("AWSTemplateFormatVersion", "heat_template_version", "Resources", "resources")
@@ -68,9 +67,10 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
 
     def construct_document(self, node: yaml.Node) -> Any:
         """Build the whole value, with short forms where it is a template, or holds some."""
-        keys = {k.value: v.value for k, v in node.value} if isinstance(node, _Mapping) else {}
-        holds = keys.get("kind") == "rolling_update"
-        self.short_forms = holds or not _TEMPLATE_KEYS.isdisjoint(keys)
+        entries = node.value if isinstance(node, yaml.MappingNode) else ()
+        top = {k.value: v.value for k, v in entries if isinstance(k, yaml.ScalarNode)}
+        holds = top.get("kind") == "rolling_update"
+        self.short_forms = holds or not _TEMPLATE_KEYS.isdisjoint(top)
         return super().construct_document(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

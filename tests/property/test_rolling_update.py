@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from applier.rollback import rollback
@@ -173,8 +173,18 @@ def test_what_is_printed_is_what_can_be_reached(value: dict[str, Any]) -> None:
     assert searched(value, made) == (figures(made)["floor"], figures(made)["peak"])
 
 
+#: Two members are current and failed: they stay, and are never in service.
+STUCK = document(
+    {"g": [{"id": f"m{i}", "failed": i < 2, "current": i < 2} for i in range(6)]},
+    minimum=3,
+    largest=2,
+    mode="in_place",
+)
+
+
 @QUICK
 @given(documents())
+@example(STUCK)
 def test_the_minimum_holds_in_every_reachable_state(value: dict[str, Any]) -> None:
     made = plan(RollingUpdatePlanner, value)
     members = members_of(value)

@@ -56,7 +56,7 @@ def of_all(
 def _sentence(roll: Roll, rolling: Sequence[Phase], pauses: Sequence[float]) -> str:
     start = len(roll.members)
     if not roll.phases:
-        return f"stays as it is, {start} members" + (
+        return f"stays as it is, {_members(start)}" + (
             f" ({roll.cause}, and all of them are current)" if roll.cause else ""
         )
     parts = []
@@ -68,10 +68,14 @@ def _sentence(roll: Roll, rolling: Sequence[Phase], pauses: Sequence[float]) -> 
         plural = "batch" if len(rolling) == 1 else "batches"
         parts.append(f"{len(rolling)} {plural} ({sizes}), {how}")
     if roll.end != start:
-        parts.append(f"from {start} to {roll.end} members")
-    parts.append(f"never fewer than {roll.floor} in service, never more than {roll.peak} members")
+        parts.append(f"from {start} to {_members(roll.end)}")
+    parts.append(f"never fewer than {roll.floor} in service, never more than {_members(roll.peak)}")
     if pauses:
         plural = "pause" if len(pauses) == 1 else "pauses"
         parts.append(f"{len(pauses)} {plural} of {pauses[0]:g} s")
     why = f", because {roll.cause}" if roll.cause else ", and no roll"
     return "; ".join(parts) + why
+
+
+def _members(number: int) -> str:
+    return f"{number} member" if number == 1 else f"{number} members"
