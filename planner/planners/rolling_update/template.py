@@ -125,9 +125,6 @@ class _Reader:
             self._resolver.wrong("Properties is a mapping", at)
             return None
         how = _KINDS[kind]
-        configuration = self._configuration(how, properties, at)
-        places = {p: self._resolver.value(properties.get(p), (*at, p)) for p in PLACES}
-        desired, least, most = self._sizes(how, properties, at)
         written, policy_at = self.part(resource, "UpdatePolicy", path)
         found = None
         if self._with_policies and kind == "OS::Heat::AutoScalingGroup":
@@ -137,6 +134,9 @@ class _Reader:
             found = policy.of_resource_group(self._resolver, written, policy_at)
         elif self._with_policies:
             found = policy.one_entry(self._resolver, written, policy_at)
+        desired, least, most = self._sizes(how, properties, at)
+        places = {p: self._resolver.value(properties.get(p), (*at, p)) for p in PLACES}
+        configuration = self._configuration(how, properties, at)
         if configuration is None:
             return None
         return Group(
