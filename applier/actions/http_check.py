@@ -27,7 +27,13 @@ class HttpCheck(Action):
     TYPE = "http_check"
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
-        {"url": {"type": "string", "title": "an HTTP URL", "pattern": "^https?://[^/\\s]+"}},
+        {
+            "url": {
+                "type": "string",
+                "title": "an HTTP URL, without a password",
+                "pattern": "^https?://[^/@\\s]+([/?]\\S*)?$",
+            }
+        },
         optional={
             "status": {
                 "anyOf": [_STATUS, {"type": "array", "items": _STATUS, "minItems": 1}],

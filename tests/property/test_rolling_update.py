@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from applier.rollback import rollback
+from planner.errors import InvalidInput
 from planner.model import JOIN, Action, ActionPlan
 from planner.planners.rolling_update.planner import RollingUpdatePlanner
 from planner.states import ActionState, Outcome
@@ -248,6 +250,55 @@ def test_pauses_stand_between_batches_and_hold_no_worker(value: dict[str, Any]) 
 @given(st.lists(documents(), min_size=1, max_size=3))
 def test_it_is_planned_as_every_planner_plans(values: list[dict[str, Any]]) -> None:
     check_planner(RollingUpdatePlanner, values)
+
+
+ODDITIES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["Ref", "Fn::Join", "Fn::Select", "Fn::FindInMap", "Fn::Sub", "get_param"]
+            )
+            | st.sampled_from(["str_replace", "Fn::GetAtt", "template", "params", "Type", "x"]),
+            inner,
+            max_size=2,
+        )
+    ),
+    max_leaves=5,
+)
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Give the paths of all that is in a value."""
+    yield path
+    if isinstance(node, dict | list):
+        for key, inner in node.items() if isinstance(node, dict) else enumerate(node):
+            yield from places(inner, (*path, key))
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data(), st.booleans())
+def test_whatever_a_template_holds_it_is_planned_or_refused_with_sentences(
+    data: st.DataObject, heat: bool
+) -> None:
+    value = document({"g": [{"id": "m1"}, {"id": "m2"}]}, minimum=1, largest=1)
+    value = json.loads(json.dumps(value))
+    resources = value["new"]["Resources"]
+    resources["g"]["Properties"]["AvailabilityZones"] = {"Fn::GetAZs": ""}
+    resources["Config"]["Properties"]["UserData"] = {"Fn::Join": ["", ["a", {"Ref": "g"}]]}
+    if heat:
+        value["new"]["heat_template_version"] = "2021-04-16"
+    path = data.draw(st.sampled_from([p for p in places(value["new"]) if p]))
+    inside = value["new"]
+    for part in path[:-1]:
+        inside = inside[part]
+    inside[path[-1]] = data.draw(ODDITIES)
+    try:
+        said = [i["description"] for i in plan(RollingUpdatePlanner, value).efficacy_indicators]
+    except InvalidInput as refused:
+        said = [m.text for m in refused.mistakes]
+    assert all(said)
 
 
 def without(made: ActionPlan, join: Action) -> ActionPlan:

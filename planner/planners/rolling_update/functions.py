@@ -60,7 +60,9 @@ class Resolver:
             return [self.value(inner, (*path, i)) for i, inner in enumerate(node)]
         return node
 
-    def _is_function(self, name: str, among: int) -> bool:
+    def _is_function(self, name: Any, among: int) -> bool:
+        if not isinstance(name, str):
+            return False
         if name.startswith("Fn::"):
             return True
         return among == 1 and (name in ("Ref", "Condition") or (self._heat and name in _HEAT))
@@ -200,8 +202,11 @@ class Resolver:
         words = given.get("params") if isinstance(given, Mapping) else None
         if not isinstance(text, str) or not isinstance(words, Mapping):
             return self.wrong("'template' and 'params' are expected", path)
-        for word in sorted(words, key=len, reverse=True):
-            text = text.replace(word, _text(words[word]) or "")
+        for word in sorted(map(str, words), key=len, reverse=True):
+            written = _text(words.get(word))
+            if written is None:
+                return self.wrong(f"there is no text to put in place of {word!r}", path)
+            text = text.replace(word, written)
         return text
 
     def _zones(self, argument: Any, path: Path) -> Any:
