@@ -6,7 +6,7 @@ Source: Heat's blueprint as-update-policy, and what Heat does; ``batches`` holds
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.model import ActionPlan, ProposedAction
-from planner.planners.rolling_update import members, template, words
+from planner.planners.rolling_update import members, template, turns, words
 from planner.planners.rolling_update.drawing_up import DrawingUp
 from planner.planners.rolling_update.functions import Resolver
 from planner.planners.rolling_update.members import Member
@@ -100,19 +100,19 @@ class RollingUpdatePlanner(Planner[Problem]):
         """Draw up every group's batches; raises InvalidInput for a deadline or quota too small."""
         rolls, warnings = _rolls(problem)
         drawing = DrawingUp(self.surroundings, problem.gates, problem.durations)
-        turns = list(_turns(rolls, problem.settings.max_unavailable_total))
+        taken = list(turns.in_turns(rolls, problem.settings.max_unavailable_total))
         after: tuple[str, ...] = ()
         ends: dict[str, float] = {}
-        for number, turn in enumerate(turns, 1):
+        for number, turn in enumerate(taken, 1):
             last: list[str] = []
             for roll in turn:
                 end = drawing.roll(roll, after)
                 ends[roll.group.name] = max((drawing.ends[u] for u in end), default=0.0)
                 last += end if end != after else ()
-            if number < len(turns) and last:
+            if number < len(taken) and last:
                 after = drawing.join(f"turn-{number}", tuple(last))
         total_s = max(drawing.ends.values(), default=0.0)
-        peak = _peak(turns)
+        peak = turns.peak(taken)
         self._require_bounds(problem, peak, total_s)
         timed = not drawing.untimed
         return ActionPlan(
@@ -194,26 +194,3 @@ def _rolls(problem: Problem) -> tuple[list[Roll], list[str]]:
     if problem.settings.max_unavailable_total is not None and problem.settings.mode != IN_PLACE:
         warnings.append("max_unavailable_total bounds nothing: new members come first here")
     return rolls, warnings
-
-
-def _turns(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]]:
-    """Put groups side by side as long as no more than ``most`` members are missing at once."""
-    turn: list[Roll] = []
-    for roll in rolls:
-        missing = sum(other.unavailable for other in turn) + roll.unavailable
-        if turn and most is not None and missing > most:
-            yield turn
-            turn = []
-        turn.append(roll)
-    if turn:
-        yield turn
-
-
-def _peak(turns: Sequence[Sequence[Roll]]) -> int:
-    """Give the most instances of all groups at once: in one turn the others stand still."""
-    there = sum(len(roll.members) for turn in turns for roll in turn)
-    highest = there
-    for turn in turns:
-        highest = max(highest, there + sum(r.peak - len(r.members) for r in turn))
-        there += sum(r.end - len(r.members) for r in turn)
-    return highest
