@@ -56,7 +56,7 @@ ACTIONPLAN_OPTIONS = (
         "simulator_speed",
         default=1.0,
         min=0.001,
-        help="How many simulated seconds pass in a second.",
+        help="How many simulated seconds pass in a second, also in pauses and sleeps of plans.",
     ),
 )
 APPLIER_OPTIONS = (

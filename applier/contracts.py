@@ -45,6 +45,9 @@ class Cloud(Protocol):
     def instance(self, instance_id: str) -> Mapping[str, Any] | None:
         """``name, host, flavor, status`` (ACTIVE, SHUTOFF, SHELVED)."""
 
+    def instance_named(self, name: str) -> str | None:
+        """Give the id of the one instance of that name; ActionFailed if there are several."""
+
     def volume(self, volume_id: str) -> Mapping[str, Any] | None:
         """``name, pool, type, instance``."""
 
@@ -65,6 +68,12 @@ class Cloud(Protocol):
 
     def set_instance_status(self, instance_id: str, status: str, stop: Stop) -> None:
         """Make an instance ACTIVE, SHUTOFF or SHELVED."""
+
+    def create_instance(self, name: str, wanted: Mapping[str, Any], stop: Stop) -> str:
+        """Create an instance; returns its id. There must be none of that name.
+
+        ``wanted``: ``flavor, image, key_name, user_data, networks, ...``, as far as they are said.
+        """
 
     def delete_instance(self, instance_id: str, stop: Stop) -> None:
         """Remove an instance."""

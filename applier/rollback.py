@@ -15,6 +15,8 @@ from planner.states import ActionState, Outcome, PlanState
 
 #: The action type that undoes another, and the planner that such plans name.
 REVERT, PLANNER = "revert", "rollback"
+#: Types that only wait: when they are over, nothing is left to undo.
+_WAITS = frozenset({"pause", "sleep"})
 _DONE = frozenset({Outcome.CHANGED, Outcome.CREATED})
 _STANDS = frozenset({ActionState.SUCCEEDED, ActionState.REVERT_FAILED})
 _RUNNING = frozenset({PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING})
@@ -64,7 +66,7 @@ def undone_by(action: Action) -> ActionOf | None:
 
 def _did(action: Action) -> bool:
     did = action.state in _STANDS and action.outcome in _DONE
-    return did and action.action_type != JOIN
+    return did and action.action_type != JOIN and action.action_type not in _WAITS
 
 
 def _warnings(actions: Iterable[Action], done: Iterable[Action], undone: set[str]) -> Iterator[str]:

@@ -39,7 +39,8 @@ class Runner:
     ``plugins``, ``options`` and ``policies`` go by action type. ``on_failure`` holds for plans that
     say nothing themselves. While the store is away nothing starts, and for up to
     ``store_patience_s`` seconds it is asked again. ``verify_patience_s`` is how long plugins may
-    take to say whether what was cut off is done. :meth:`pause` and :meth:`cancel` may be called
+    take to say whether what was cut off is done. ``pace`` is how many seconds of a pause or a sleep
+    pass in a second, as in a simulated cloud. :meth:`pause` and :meth:`cancel` may be called
     before and while it runs, by any thread and by signal handlers.
     """
 
@@ -60,6 +61,7 @@ class Runner:
         heartbeat_interval_s: float = 5.0,
         store_patience_s: float = 120.0,
         verify_patience_s: float = 30.0,
+        pace: float = 1.0,
     ) -> None:
         self._store, self._engine, self._plugins = store, engine, plugins
         self._cloud, self._options, self._claimant = cloud, options, claimant
@@ -68,6 +70,7 @@ class Runner:
         self._listeners, self._clock = tuple(listeners), clock
         self._wish_interval_s, self._heartbeat_interval_s = wish_interval_s, heartbeat_interval_s
         self._store_patience_s, self._verify_patience_s = store_patience_s, verify_patience_s
+        self._pace = pace
         self._events: Events = queue.SimpleQueue()
         self._handed_back = False
 
@@ -143,6 +146,7 @@ class Runner:
                 options=self._options,
                 policies=self._policies,
                 cut_off=self._cut_off(plan),
+                pace=self._pace,
             ),
             on_failure=OnFailure(plan.on_failure or self._on_failure),
             ranks=self._ranks(plan, without),

@@ -113,6 +113,7 @@ def serving_of(conf: cfg.ConfigOpts, store: Store, ending: threading.Event) -> S
             policies=policies,
             on_failure=conf.watcher_applier.on_failure,
             heartbeat_interval_s=conf.watcher_applier.heartbeat_interval_s,
+            pace=conf.actionplan.simulator_speed,
         )
 
     return Serving(

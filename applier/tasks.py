@@ -219,12 +219,13 @@ def task_maker(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     policies: Mapping[str, TypePolicy] | None = None,
     cut_off: Collection[str] = (),
+    pace: float = 1.0,
 ) -> Callable[[str], task.Task]:
     """Give the function that makes the task for an action's uuid, or for the name of a join.
 
     ``plugins``, ``options`` and ``policies`` go by action type. An action whose type has no plugin
     (a plan's own join) gets the task of a join. ``cut_off`` are those whose last attempt did not
-    get to tell what it did.
+    get to tell what it did. ``pace`` is how many seconds of waiting pass in a second.
     """
     known = {a.uuid: a for a in actions if a.action_type in plugins}
 
@@ -236,7 +237,8 @@ def task_maker(
             made.action, made.plugin, made.cloud = action, plugins[action.action_type], cloud
             made.options = (options or {}).get(action.action_type, {})
             made.stop = threading.Event()
-            made.waits_s = waits_s(action, made.plugin)
+            waits = waits_s(action, made.plugin)
+            made.waits_s = None if waits is None else waits / pace
             made.limit_s = timeout_s(action, policies or {})
             made.cut_off = name in cut_off
         return made

@@ -68,6 +68,8 @@ class Planner(ABC, Generic[Problem]):
     SCHEMA: ClassVar[Mapping[str, Any]]
     #: Options of the section ``[watcher_planners.NAME]``.
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
+    #: Fields that name a file, relative to the document, and the field that its content becomes.
+    FILES: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
@@ -19,14 +19,20 @@ from planner.errors import InvalidInput, Mistake, Path
 
 @dataclass(frozen=True)
 class Document:
-    """A value, and the text that it was read from, if it was."""
+    """A value, and the text that it was read from, if it was.
+
+    ``parts`` are its fields that were read from files of their own.
+    """
 
     value: Any
     source: str | None = None
     text: str | None = None
+    parts: Mapping[str | int, Document] = field(default_factory=dict)
 
     def locate(self, path: Path) -> str | None:
         """Give ``file:line`` of the place, or of the nearest one around it that stands there."""
+        if path and path[0] in self.parts:
+            return self.parts[path[0]].locate(path[1:])
         node = self._root
         if node is None:
             return self.source
@@ -73,6 +79,31 @@ def read(path: str | FilePath) -> Document:
     except ValueError as reason:
         raise _refused(name, f"cannot be read: {reason}") from reason
     return parse(text, name)
+
+
+def with_files(document: Document, fields: Mapping[str, str]) -> Document:
+    """Read the files that a document names, relative to it: ``fields`` maps a field that names one
+    to the field that its content becomes.
+
+    Raises InvalidInput with all that cannot be read, and for a field that is given both ways.
+    """
+    value, parts, mistakes = dict(document.value), dict(document.parts), []
+    folder = FilePath(document.source or "").parent
+    for name, becomes in fields.items():
+        if not isinstance(value.get(name), str):
+            continue
+        if becomes in value:
+            text = f"{becomes!r} is given as well: give one of them"
+            mistakes.append(Mistake(text, (name,), document.locate((name,))))
+            continue
+        try:
+            parts[becomes] = read(folder / value.pop(name))
+            value[becomes] = parts[becomes].value
+        except InvalidInput as wrong:
+            mistakes += wrong.mistakes
+    if mistakes:
+        raise InvalidInput(mistakes)
+    return replace(document, value=value, parts=parts) if parts else document
 
 
 def parse(text: str, source: str) -> Document:

@@ -50,6 +50,7 @@ def make_plan(
         if not isinstance(read.value, Mapping):
             raise InvalidInput([Mistake("a mapping with 'actions' or a 'kind' is expected")])
         chosen = choose(read.value, planner, conf)
+        read = documents.with_files(read, chosen.FILES)
         return plan_with(chosen, read.value, options or {}, conf, surroundings)
     except InvalidInput as wrong:
         raise wrong.located(read.locate) from wrong.__cause__

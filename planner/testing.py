@@ -8,7 +8,8 @@ A case is a document with what is expected of it, as YAML or a mapping::
     parents: {resize-1: [sleep-1], resize-2: [resize-1]}         # who is not named has none
 
 Instead of ``parents``, ``error`` says what the refusal has to contain. ``needs``, ``warnings``,
-``order``, ``state`` and ``plan_limits`` are compared where a case has them. Check it with
+``order``, ``state``, ``plan_limits`` and ``says`` (texts in the descriptions of the efficacy
+indicators, one by one) are compared where a case has them. Check it with
 :func:`check_case`, and any documents with :func:`check_planner`.
 """
 
@@ -32,7 +33,7 @@ from planner.registry import ActionTypes
 #: The time at which every test plans.
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 #: Fields of a case that are no part of its document.
-EXPECTED = ("parents", "needs", "warnings", "state", "plan_limits", "order", "error")
+EXPECTED = ("parents", "needs", "warnings", "state", "plan_limits", "order", "says", "error")
 
 
 def action_type(
@@ -157,6 +158,15 @@ def _differences(case: Mapping[str, Any], plan: ActionPlan) -> Iterator[str]:
     for field, value in found.items():
         if field in case and case[field] != value:
             yield f"  {field}: expected {case[field]}, got {value}"
+    if "says" in case:
+        said = [
+            str(i.get("description")) for i in (*plan.efficacy_indicators, *plan.global_efficacy)
+        ]
+        wanted = [_texts(texts) for texts in case["says"]]
+        if len(said) != len(wanted) or not all(
+            text in line for texts, line in zip(wanted, said, strict=True) for text in texts
+        ):
+            yield f"  says: expected {wanted}, got {said}"
     if "warnings" in case:
         yield from _differing_warnings(case["warnings"] or [], plan.warnings)
 

@@ -1,6 +1,7 @@
 """YAML as people mean it: the scalars of YAML 1.2, keys that are text, each key once.
 
-``off``, ``no`` and dates are text; ``true`` and ``false`` are the only booleans.
+``off``, ``no`` and dates are text; ``true`` and ``false`` are the only booleans. In templates, and
+in documents that hold some, CloudFormation's short forms (``!Ref NAME``) are read as its long ones.
 """
 
 from __future__ import annotations
@@ -46,6 +47,12 @@ def _require_shallow(text: str) -> None:
             depth -= 1
 
 
+#: A document with one of these at its top is a template.
+_TEMPLATE_KEYS = frozenset(
+    ("AWSTemplateFormatVersion", "heat_template_version", "Resources", "resources")
+)
+
+
 class _Loader(_SafeLoader):  # type: ignore[misc]
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
     # What JSON has, and no more: no sets, bytes or dates, even where a tag asks for them.
@@ -54,6 +61,17 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
         for tag, constructor in _SafeLoader.yaml_constructors.items()
         if tag is None or tag.removeprefix(_TAG) in ("null", "bool", "str", "seq", "map")
     }
+
+    #: Whether short forms are read: whoever looks at the whole document says so.
+    short_forms = False
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        """Build the whole value, with short forms where it is a template, or holds some."""
+        entries = node.value if isinstance(node, yaml.MappingNode) else ()
+        top = {k.value: v.value for k, v in entries if isinstance(k, yaml.ScalarNode)}
+        holds = top.get("kind") == "rolling_update"
+        self.short_forms = holds or not _TEMPLATE_KEYS.isdisjoint(top)
+        return super().construct_document(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Build a mapping with text as keys; refuses a key that stands twice."""
@@ -109,9 +127,26 @@ def _number(loader: Any, node: yaml.ScalarNode) -> float:
     return value
 
 
+def _short_form(loader: Any, name: str, node: yaml.Node) -> Any:
+    """Build ``{"Fn::NAME": ...}`` of ``!NAME ...``; Ref and Condition have no such prefix."""
+    if not loader.short_forms or not name:
+        raise _wrong(f"could not determine a constructor for the tag {node.tag!r}", node)
+    value: Any
+    if isinstance(node, yaml.MappingNode):
+        value = loader.construct_mapping(node, deep=True)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        value = loader.construct_scalar(node)
+        if name == "GetAtt":
+            value = value.split(".", 1)
+    return {name if name in ("Ref", "Condition") else f"Fn::{name}": value}
+
+
 def _wrong(text: str, node: Any) -> yaml.constructor.ConstructorError:
     return yaml.constructor.ConstructorError(None, None, text, node.start_mark)
 
 
 _Loader.add_constructor(f"{_TAG}int", _whole_number)
 _Loader.add_constructor(f"{_TAG}float", _number)
+_Loader.add_multi_constructor("!", _short_form)

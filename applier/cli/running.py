@@ -60,6 +60,7 @@ def run(verb: Verb, plan: ActionPlan, settings: Settings, workers: int) -> int:
         claimant=session.claimant,
         on_failure=settings.on_failure or session.conf.watcher_applier.on_failure,
         listeners=[shown],
+        pace=session.conf.actionplan.simulator_speed,
     )
     began = time.monotonic()
     with signals(runner, shown.tell):

@@ -16,7 +16,7 @@ from applier.clouds.capacity import (
     must_have_room,
     room_needed,
 )
-from applier.clouds.schema import ROOM, World
+from applier.clouds.schema import DURATIONS, ROOM, World
 from applier.errors import ActionFailed
 
 #: Status that is asked for -> operation, what it is called, statuses from which it is possible.
@@ -121,6 +121,39 @@ def set_instance_status(world: World, uuid: str, status: str) -> Work:
             "instances": {uuid: {"status": status, "host": None if status == "SHELVED" else host}}
         },
     )
+
+
+def create_instance(world: World, uuid: str, name: str, flavor: str | None) -> Work:
+    """Create an instance, on the host with most free vcpus."""
+    if flavor is None:
+        raise ActionFailed(f"{name} cannot be created: nothing says which flavor it has")
+    if flavor not in world["flavors"]:
+        raise ActionFailed(f"there is no flavor {flavor}")
+    if named(world, name) is not None:
+        raise ActionFailed(f"there is an instance {name} already")
+    need = room_needed(world, flavor)
+    host = choose_host(world, need, name, None)
+    return Work(
+        operation="create",
+        what=f"the creation of {name}",
+        # A cloud that was kept from an earlier version has no such duration.
+        seconds=world["durations"].get("create", DURATIONS["create"]),
+        names=(name, host),
+        changes=(f"instance:{uuid}", f"name:{name}"),
+        uses=(f"host:{host}",),
+        holds={f"host:{host}": need},
+        result={
+            "instances": {uuid: {"name": name, "host": host, "flavor": flavor, "status": "ACTIVE"}}
+        },
+    )
+
+
+def named(world: World, name: str) -> str | None:
+    """Give the uuid of the one instance of that name; raises ActionFailed if there are several."""
+    found = [uuid for uuid, instance in world["instances"].items() if instance["name"] == name]
+    if len(found) > 1:
+        raise ActionFailed(f"{len(found)} instances are called {name}: name the uuid")
+    return found[0] if found else None
 
 
 def delete_instance(world: World, uuid: str) -> Work:
@@ -232,7 +265,7 @@ def commit(world: World, work: Work) -> None:
             if fields is None:
                 del world[table][key]
             else:
-                world[table][key].update(fields)
+                world[table][key] = {**world[table].get(key, {}), **fields}
 
 
 def _instance(world: World, uuid: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class SimulatedCloud:
     def inject(self, fault: Mapping[str, Any]) -> None:
         """Add something that is to go wrong: ``operation, target, times, kind, message, seconds``.
 
-        ``operation`` is migrate, resize, stop, start, shelve, delete, service, power,
+        ``operation`` is migrate, resize, stop, start, shelve, create, delete, service, power,
         volume_migrate or ``*``; ``target`` an instance, volume or host by uuid or unique name, or
         ``*`` (the default); ``times`` a number, or None for always (the default). Kinds: ``fail``
         (the default: ActionFailed with the message, after ``seconds``), ``error``
@@ -73,6 +73,10 @@ class SimulatedCloud:
     def instance(self, instance_id: str) -> Mapping[str, Any] | None:
         """``name, host, flavor, status``; the host is None while it is SHELVED."""
         return self._look("instances", instance_id)
+
+    def instance_named(self, name: str) -> str | None:
+        """Give the uuid of the one instance of that name; ActionFailed if there are several."""
+        return operations.named(self._file.read(), name)
 
     def volume(self, volume_id: str) -> Mapping[str, Any] | None:
         """``name, size_gb, pool, type, instance``."""
@@ -103,6 +107,12 @@ class SimulatedCloud:
     def set_instance_status(self, instance_id: str, status: str, stop: Stop) -> None:
         """Make an instance ACTIVE, SHUTOFF or SHELVED."""
         self._do(lambda w: operations.set_instance_status(w, instance_id, status), stop)
+
+    def create_instance(self, name: str, wanted: Mapping[str, Any], stop: Stop) -> str:
+        """Create an instance; of what is wanted, the flavor counts. Returns its uuid."""
+        fresh, flavor = str(uuid.uuid4()), wanted.get("flavor")
+        self._do(lambda w: operations.create_instance(w, fresh, name, flavor), stop)
+        return fresh
 
     def delete_instance(self, instance_id: str, stop: Stop) -> None:
         """Remove an instance."""

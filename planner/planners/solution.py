@@ -33,10 +33,7 @@ class SolutionPlanner(Planner[Solution]):
         An action without a name gets its type and a number. ``resource_id`` ends up both beside and
         inside ``input_parameters``, as Watcher stores it. Raises InvalidInput with all mistakes.
         """
-        reader = _Reader(self, document)
-        actions = [reader.action(i, raw) for i, raw in enumerate(document["actions"])]
-        if reader.mistakes:
-            raise InvalidInput(reader.mistakes)
+        actions, warnings = read_actions(self, document)
         return Solution(
             actions=actions,
             name=document.get("name"),
@@ -45,14 +42,28 @@ class SolutionPlanner(Planner[Solution]):
             strategy_name=document.get("strategy_name"),
             efficacy_indicators=document.get("efficacy_indicators") or (),
             global_efficacy=document.get("global_efficacy") or (),
-            warnings=tuple(reader.warnings),
+            warnings=warnings,
         )
+
+
+def read_actions(
+    planner: Planner[Any], document: Mapping[str, Any]
+) -> tuple[list[ProposedAction], tuple[str, ...]]:
+    """Check and complete a document's ``actions``; gives them, and what is to be warned of.
+
+    Raises InvalidInput with all mistakes.
+    """
+    reader = _Reader(planner, document)
+    actions = [reader.action(i, raw) for i, raw in enumerate(document["actions"])]
+    if reader.mistakes:
+        raise InvalidInput(reader.mistakes)
+    return actions, tuple(reader.warnings)
 
 
 class _Reader:
     """Reads the actions of one document, and collects what is wrong with them."""
 
-    def __init__(self, planner: SolutionPlanner, document: Mapping[str, Any]) -> None:
+    def __init__(self, planner: Planner[Any], document: Mapping[str, Any]) -> None:
         self.surroundings = planner.surroundings
         self.mistakes: list[Mistake] = []
         self.warnings: dict[str, None] = {}

@@ -33,7 +33,7 @@ def test_an_example_fits_the_schema_of_its_kind(example: Path) -> None:
 def test_an_example_is_planned_without_a_warning(example: Path) -> None:
     plan = make_plan(example)
     assert plan.warnings == ()
-    assert len(plan.actions) >= len(documents.read(example).value["actions"])
+    assert len(plan.actions) >= len(documents.read(example).value.get("actions", ["one"]))
 
 
 def test_an_example_says_above_everything_what_it_is(example: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Literal, TextIO
 
 from rich import box
@@ -54,6 +54,8 @@ def show(
     for line in (*run_by, plan.status_message):
         if line:
             out.print(Text(one_line(line)), soft_wrap=not out.is_terminal)
+    for line in gains(plan):
+        out.print(Text(line), soft_wrap=not out.is_terminal)
     waves = graph.waves(plan.actions)
     if waves:
         rows = sum(map(len, waves))
@@ -65,6 +67,17 @@ def show(
         out.print(Text(line))
     for warning in plan.warnings:
         out.print(Text(f"Warning: {one_line(warning)}", "yellow"))
+
+
+def gains(plan: ActionPlan) -> Iterator[str]:
+    """Say what the plan's planner, or the strategy before it, said of the plan as a whole."""
+    for indicator in (*plan.efficacy_indicators, *plan.global_efficacy):
+        if not isinstance(indicator, Mapping) or not indicator.get("description"):
+            continue
+        text, value = str(indicator["description"]), indicator.get("value")
+        if isinstance(value, str | int | float):
+            text = f"{text} {value} {indicator.get('unit') or ''}"
+        yield one_line(text.rstrip())
 
 
 def table_of(*columns: str, numbers: Container[str] = ("wave", "est", "longest")) -> Table:

@@ -124,3 +124,9 @@ def test_sets_that_many_share_go_through_a_join():
 def test_a_plan_that_stands_in_another_order_is_undone_all_the_same():
     plan = rolled_back(replace(done("b"), parents=("a",)), done("a"))
     assert [a.name for a in plan.actions] == ["revert-b", "revert-a"]
+
+
+def test_waiting_leaves_nothing_to_undo():
+    plan = rolled_back(done("a"), done("b", "pause", parents=("a",)), done("c", parents=("b",)))
+    assert comes_after(plan) == {"revert-c": [], "revert-a": ["revert-c"]}
+    assert plan.warnings == ()

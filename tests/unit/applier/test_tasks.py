@@ -8,6 +8,7 @@ import tracemalloc
 
 import pytest
 
+from applier.actions.pause import Pause
 from applier.errors import ActionFailed, AlreadyDone
 from applier.tasks import KEPT_BYTES, Output, task_maker
 from applier.testing.trials import plugin
@@ -201,3 +202,10 @@ def test_nothing_is_logged_about_an_action_that_fails_by_itself(caplog):
     caplog.set_level(logging.DEBUG)
     run(raises(ActionFailed("no such instance")))
     assert caplog.records == []
+
+
+def test_waiting_goes_as_fast_as_the_cloud():
+    waits = Action(uuid="a1", action_type="pause", input_parameters={"seconds": 30})
+    for pace, seconds in ((1.0, 30), (60.0, 0.5)):
+        make = task_maker([waits], {"pause": Pause}, cloud=lambda: None, pace=pace)
+        assert make("a1").waits_s == seconds

@@ -262,3 +262,23 @@ def test_durations_round_to_the_next_unit(seconds: float | None, text: str) -> N
 @pytest.mark.parametrize("letter", ["ß", "漢", "\N{SNOWMAN}", "é"])
 def test_letters_of_any_script_stay(letter: str) -> None:
     assert one_line(f"a{letter}b") == f"a{letter}b"
+
+
+def test_what_a_plan_brings_stands_above_it() -> None:
+    made = plan(
+        action("a"),
+        efficacy_indicators=(
+            {"name": "web", "description": "web: in one batch", "value": {"peak": 3}},
+            {"name": "hosts", "description": "Hosts released:", "value": 2, "unit": "hosts"},
+            {"name": "share", "description": "Released", "value": 50, "unit": None},
+            {"name": "no words", "value": 1},
+            "anything",
+        ),
+        global_efficacy=({"description": "In all:\n fine"},),
+    )
+    assert shown(made).splitlines()[1:5] == [
+        "web: in one batch",
+        "Hosts released: 2 hosts",
+        "Released 50",
+        "In all: fine",
+    ]

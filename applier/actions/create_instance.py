@@ -1,0 +1,84 @@
+"""Create a member of a group from its definition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from applier.actions import schemas, server
+from applier.actions.parameters import one_line, text, touch
+from applier.contracts import Action, Stop, Verified
+from applier.errors import ActionFailed, AlreadyDone
+from planner.model import Touch
+from planner.states import Outcome
+
+
+class CreateInstance(Action):
+    """Create an instance with a name that no other has, from a group's definition."""
+
+    TYPE = "create_instance"
+    #: What is there is found by its name.
+    RERUN_SAFE = True
+    REVERTIBLE = True
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {"name": schemas.TEXT, "configuration": server.CONFIGURATION},
+        optional={"group": schemas.TEXT, "places": server.PLACES},
+        examples=[
+            {
+                "name": "JobServerGroup-2f1c04-1",
+                "group": "JobServerGroup",
+                "configuration": {"ImageId": "jobs-2", "InstanceType": "m1.small"},
+                "places": {"AvailabilityZones": ["nova"]},
+            },
+            {
+                "name": "web-3",
+                "configuration": {
+                    "type": "OS::Nova::Server",
+                    "properties": {"flavor": "m1.small", "image": "web-2"},
+                },
+            },
+        ],
+    )
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        """The new instance, by its name."""
+        return touch("instance", text(parameters, "name"))
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``create JobServerGroup-2f1c04-1 (jobs-2, m1.small)``."""
+        wanted = server.wanted(parameters)
+        what = [str(wanted[key]) for key in ("image", "flavor") if wanted.get(key)]
+        name = text(parameters, "name") or "an instance"
+        return one_line(f"create {name}" + (f" ({', '.join(what)})" if what else ""))
+
+    def precheck(self) -> None:
+        """Done if there is an instance of this name; refused if there is no such flavor."""
+        cloud, name = self.context.cloud(), self.parameters["name"]
+        if cloud.instance_named(name) is not None:
+            raise AlreadyDone(f"there is an instance {name} already")
+        flavor = server.wanted(self.parameters).get("flavor")
+        if flavor is not None and cloud.flavor(flavor) is None:
+            raise ActionFailed(f"{name} cannot be created: there is no flavor {flavor}")
+
+    def execute(self, stop: Stop) -> Outcome:
+        """Create it, and print its id."""
+        name = self.parameters["name"]
+        wanted = server.wanted(self.parameters)
+        instance_id = self.context.cloud().create_instance(name, wanted, stop)
+        self.context.output(f"{name} is {instance_id}\n")
+        return Outcome.CREATED
+
+    def verify(self) -> Verified:
+        """Look whether there is an instance of this name."""
+        found = self.context.cloud().instance_named(self.parameters["name"])
+        return Verified.NOT_DONE if found is None else Verified.DONE
+
+    def revert(self, stop: Stop) -> Outcome:
+        """Remove it again."""
+        found = self.context.cloud().instance_named(self.parameters["name"])
+        if found is None:
+            return Outcome.OK
+        self.context.cloud().delete_instance(found, stop)
+        return Outcome.CHANGED

@@ -1,0 +1,89 @@
+"""Remove a member of a group, knowing what it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from applier.actions import schemas, server
+from applier.actions.parameters import one_line, resource, text, touch
+from applier.contracts import Action, Cloud, Stop, Verified
+from applier.errors import ActionFailed, AlreadyDone
+from planner.model import Touch
+from planner.states import Outcome
+
+
+class DeleteInstance(Action):
+    """Remove an instance, by UUID or unique name; it can be created again from its definition."""
+
+    TYPE = "delete_instance"
+    #: What is gone is found by the precheck.
+    RERUN_SAFE = True
+    REVERTIBLE = True
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {"resource_id": {**schemas.TEXT, "description": "UUID or unique name of the instance"}},
+        optional={
+            "resource_name": schemas.RESOURCE_NAME,
+            "group": schemas.TEXT,
+            "configuration": server.CONFIGURATION,
+            "places": server.PLACES,
+        },
+        examples=[
+            {
+                "resource_id": "6a1f0001-0000-4000-8000-000000000001",
+                "resource_name": "web-1",
+                "group": "web",
+                "configuration": {"ImageId": "web-1", "InstanceType": "m1.medium"},
+            },
+            {"resource_id": "web-2"},
+        ],
+    )
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        """The instance."""
+        return touch("instance", text(parameters, "resource_id"))
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``terminate web-1``."""
+        return one_line(f"terminate {resource(parameters, 'an instance')}")
+
+    def precheck(self) -> None:
+        """Done if it is gone."""
+        if self._found(self.context.cloud()) is None:
+            name = resource(self.parameters, "instance")
+            raise AlreadyDone(f"instance {name} does not exist any more")
+
+    def execute(self, stop: Stop) -> Outcome:
+        """Remove it."""
+        cloud = self.context.cloud()
+        found = self._found(cloud)
+        if found is None:
+            return Outcome.OK
+        cloud.delete_instance(found, stop)
+        return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Look whether it is there."""
+        gone = self._found(self.context.cloud()) is None
+        return Verified.DONE if gone else Verified.NOT_DONE
+
+    def revert(self, stop: Stop) -> Outcome:
+        """Create it again, with its name and definition; it gets another UUID."""
+        name = resource(self.parameters, "instance")
+        if not self.parameters.get("configuration"):
+            raise ActionFailed(f"{name} cannot be created again: its definition is not on record")
+        cloud = self.context.cloud()
+        if self._found(cloud) is not None or cloud.instance_named(name) is not None:
+            return Outcome.OK
+        instance_id = cloud.create_instance(name, server.wanted(self.parameters), stop)
+        self.context.output(f"{name} is {instance_id}\n")
+        return Outcome.CREATED
+
+    def _found(self, cloud: Cloud) -> str | None:
+        """Give the UUID of the instance; one that was created again is found by its name."""
+        instance_id: str = self.parameters["resource_id"]
+        if cloud.instance(instance_id) is not None:
+            return instance_id
+        return cloud.instance_named(resource(self.parameters, instance_id))

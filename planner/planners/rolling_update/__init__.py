@@ -1,0 +1,1 @@
+"""Rolling updates: a new version of a template in, the exact list of batches out."""

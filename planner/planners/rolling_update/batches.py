@@ -1,0 +1,122 @@
+"""How a group is replaced batch by batch: pure functions of integers.
+
+Two readings of one policy. ``in_place`` has Heat's numbers: a batch takes old members away and then
+puts new ones in, and there are more than usual only where the minimum asks for it. ``create_first``
+is what Heat's blueprint promises: the new members of a batch are there before old ones go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+#: target, capacity, max_batch_size, min_in_service
+Numbers = tuple[int, int, int, int]
+
+
+class Batch(NamedTuple):
+    """What one batch does; ``size`` is the most members that there are once it has created."""
+
+    size: int
+    create: int
+    terminate: int
+
+
+def batches(
+    target: int, capacity: int, max_batch_size: int, min_in_service: int
+) -> list[tuple[int, int]]:
+    """Give Heat's list for an instance group: (size, members given the new definition) per batch.
+
+    ``target`` is how many members the group is to have, ``capacity`` how many it has, all outdated.
+    Raises ValueError for a batch below 1 or another number below 0.
+
+    >>> batches(10, 10, 5, 1), batches(10, 10, 4, 8)
+    ([(10, 5), (10, 5)], [(12, 4), (12, 4), (10, 2)])
+    """
+    return list(_heat((target, capacity, max_batch_size, min_in_service), lambda *_: 0))
+
+
+def resource_group_batches(
+    target: int, capacity: int, max_batch_size: int, min_in_service: int
+) -> list[tuple[int, int]]:
+    """Give Heat's list for a resource group, which throws surplus members away at the end.
+
+    So they do not count as updated: twice the work of :func:`batches` where the group is full. For
+    comparison; no plan is made of it.
+
+    >>> resource_group_batches(3, 3, 5, 5)
+    [(6, 3), (6, 3), (3, 0)]
+    """
+    numbers = (target, capacity, max_batch_size, min_in_service)
+    return list(_heat(numbers, lambda size, before: max(0, size - max(before, target))))
+
+
+def _heat(numbers: Numbers, wasted: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:
+    target, size, largest, least = numbers
+    _require(largest, target, size, least)
+    updated = 0
+    while not updated >= size == target:
+        before, members = size, min(largest, max(0, target - updated))
+        kept = max(min(before, target - members), min(least, target, before))
+        size = kept + members
+        yield size, members
+        updated += members - wasted(size, before)
+
+
+def in_place(
+    target: int,
+    capacity: int,
+    current: int,
+    max_batch_size: int,
+    min_in_service: int,
+    steps: Sequence[int] = (),
+) -> list[Batch]:
+    """Give the batches that terminate first: :func:`batches`, for the members still outdated only.
+
+    ``current`` of ``capacity`` members are new already. ``capacity`` is at least ``target``. A
+    batch ends where as many members are new as one of ``steps`` says.
+
+    >>> in_place(10, 10, 0, 4, 8)
+    [Batch(size=12, create=4, terminate=2), Batch(size=12, create=4, terminate=4), \
+Batch(size=10, create=2, terminate=4)]
+    >>> in_place(10, 10, 7, 5, 1)
+    [Batch(size=10, create=3, terminate=3)]
+    """
+    _require(max_batch_size, target, capacity - target, current, min_in_service)
+    found, done, size = [], min(current, target), capacity
+    while done < target or size > target:
+        members = _next(target, done, max_batch_size, steps)
+        after = max(target, members + min(min_in_service, target))
+        found.append(Batch(after, members, size - (after - members)))
+        done, size = done + members, after
+    return found
+
+
+def create_first(
+    target: int, capacity: int, current: int, max_batch_size: int, steps: Sequence[int] = ()
+) -> list[Batch]:
+    """Give the batches that create first; what is above ``target`` goes with the first one.
+
+    >>> create_first(10, 10, 0, 5)
+    [Batch(size=15, create=5, terminate=5), Batch(size=15, create=5, terminate=5)]
+    """
+    _require(max_batch_size, target, capacity - target, current)
+    found, done, size = [], min(current, target), capacity
+    while done < target or size > target:
+        members = _next(target, done, max_batch_size, steps)
+        found.append(Batch(size + members, members, size + members - target))
+        done, size = done + members, target
+    return found
+
+
+def _next(target: int, done: int, largest: int, steps: Sequence[int]) -> int:
+    """Say how many are created next: never past a step, nor past the target."""
+    until = min((step for step in steps if step > done), default=target)
+    return min(largest, until - done, target - done)
+
+
+def _require(largest: int, *others: int) -> None:
+    if largest < 1:
+        raise ValueError(f"a batch of at most {largest} members never ends: at least 1")
+    if min(others) < 0:
+        raise ValueError(f"{min(others)} is less than 0")

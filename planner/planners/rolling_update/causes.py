@@ -1,0 +1,74 @@
+"""Why a group rolls: what differs between two versions of its definition.
+
+Decided in doc/decisions: a change of zones or subnets is a cause, another name alone is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.planners.rolling_update.template import Group
+
+
+def cause(new: Group, old: Group | None) -> tuple[str | None, list[str]]:
+    """Say what sets a roll off, None for nothing; and what an operator should know of it."""
+    if old is None:
+        return None, []
+    changes = []
+    if changed := differences(old.configuration.value, new.configuration.value):
+        renamed = new.configuration.name != old.configuration.name
+        instead = f" in place of {old.configuration.name}" if renamed else ""
+        changes.append(f"{_and(changed)} of {new.configuration.name}{instead}")
+    if moved := differences(old.places, new.places):
+        changes.append(_and(moved))
+    if not changes:
+        if old.configuration.name == new.configuration.name or new.policy is None:
+            return None, []
+        now, before = new.configuration.name, old.configuration.name
+        return None, [
+            f"{new.name} does not roll: {now} has another name than {before}, and is equal"
+        ]
+    text = f"{' and '.join(changes)} changed"
+    if new.policy is not None:
+        return text, []
+    why = "it has no rolling_updates" if new.heat_default else "it has no update policy"
+    heat = "; Heat would roll it one by one" if new.heat_default else ""
+    return None, [
+        f"{new.name} does not roll although {text}: {why}, so members keep the old definition{heat}"
+    ]
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Name what differs between two mappings, inside mappings too; order in lists counts.
+
+    >>> differences({"a": {"b": 1, "c": 2}, "d": [1, 2]}, {"a": {"b": 1, "c": 3}, "d": [2, 1]})
+    ['a.c', 'd']
+    """
+    found = []
+    for key in dict.fromkeys([*old, *new]):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            found += [f"{key}.{name}" for name in differences(before, after)]
+        elif not _equal(before, after):
+            found.append(key)
+    return found
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Compare as Heat does, which reads a number and its text as the same."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_equal(one[k], other[k]) for k in one)
+    return bool(_plain(one) == _plain(other))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

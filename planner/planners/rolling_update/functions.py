@@ -1,0 +1,254 @@
+"""The functions of templates: references, parameters, joins, mappings, as far as groups use them.
+
+What only a cloud knows (the id of another resource, an attribute, the region) becomes a text like
+``${WebSecurityGroup}``: equal in two templates exactly if it is the same thing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from planner.errors import Mistake, Path, accepted
+
+#: Stands for a value that cannot be found out; why is among the mistakes.
+UNRESOLVED: Final = object()
+#: What Fn::GetAZs gives: the zone of a cloud that names none.
+ZONES = ("nova",)
+#: Names of Heat's functions, those that are not worked out here too.
+_HEAT = frozenset(
+    (
+        *("and", "any", "contains", "digest", "equals", "filter", "if", "not", "or", "repeat"),
+        *("get_attr", "get_file", "get_param", "get_resource", "list_concat", "list_join"),
+        *("list_concat_unique", "make_url", "map_merge", "map_replace", "resource_facade"),
+        *("str_replace", "str_replace_strict", "str_replace_vstrict", "str_split", "yaql"),
+    )
+)
+
+
+class Resolver:
+    """Finds the values in one template; what is wrong with it is noted in ``mistakes``.
+
+    ``given`` are values of parameters, over their defaults; ``root`` is where the template stands.
+    """
+
+    def __init__(self, template: Mapping[str, Any], given: Mapping[str, Any], root: Path) -> None:
+        self.mistakes: list[Mistake] = []
+        self.root = root
+        self._heat = "heat_template_version" in template
+        self._resources = _section(template, "Resources")
+        self._parameters = _section(template, "Parameters")
+        self._mappings = _section(template, "Mappings")
+        self._given = given
+
+    def wrong(self, text: str, path: Path) -> Any:
+        """Note a mistake; gives what stands for the value."""
+        self.mistakes.append(Mistake(text, (*self.root, *path)))
+        return UNRESOLVED
+
+    def value(self, node: Any, path: Path) -> Any:
+        """Give a value with all functions inside it worked out."""
+        if isinstance(node, Mapping):
+            name = next((key for key in node if self._is_function(key, len(node))), None)
+            if name is None:
+                return {key: self.value(inner, (*path, key)) for key, inner in node.items()}
+            if len(node) > 1:
+                return self.wrong(f"{name} stands alone in its mapping, or not at all", path)
+            return self._call(name, node[name], (*path, name))
+        if isinstance(node, list):
+            return [self.value(inner, (*path, i)) for i, inner in enumerate(node)]
+        return node
+
+    def _is_function(self, name: Any, among: int) -> bool:
+        if not isinstance(name, str):
+            return False
+        if name.startswith("Fn::"):
+            return True
+        return among == 1 and (name in ("Ref", "Condition") or (self._heat and name in _HEAT))
+
+    def _call(self, name: str, argument: Any, path: Path) -> Any:
+        function = _FUNCTIONS.get(name)
+        if function is None:
+            return self.wrong(f"no function {name!r}; {accepted(name, _FUNCTIONS)}", path)
+        return function(self, argument, path)
+
+    def _ref(self, name: Any, path: Path) -> Any:
+        if not isinstance(name, str):
+            return self.wrong("the name of a parameter or a resource is expected", path)
+        if name in self._given or name in self._parameters:
+            return self._parameter(name, path)
+        if name in self._resources or name.startswith("AWS::"):
+            return f"${{{name}}}"
+        known = {*self._given, *self._parameters, *self._resources}
+        return self.wrong(f"no parameter or resource {name!r}; {accepted(name, known)}", path)
+
+    def _parameter(self, name: Any, path: Path) -> Any:
+        inside: list[Any] = []
+        if isinstance(name, list) and name:
+            name, *inside = name
+        if not isinstance(name, str):
+            return self.wrong("the name of a parameter is expected", path)
+        declared = self._parameters.get(name)
+        declared = declared if isinstance(declared, Mapping) else {}
+        found = self._given.get(name)
+        if found is None:
+            found = declared.get("Default", declared.get("default"))
+        if found is None and name.startswith("OS::"):
+            return f"${{{name}}}"
+        if found is None and name not in self._parameters:
+            known = {*self._given, *self._parameters}
+            return self.wrong(f"no parameter {name!r}; {accepted(name, known)}", path)
+        if found is None:
+            text = f"parameter {name!r} has no default: give its value in 'parameters'"
+            return self.wrong(text, path)
+        kind = str(declared.get("Type", declared.get("type", "")))
+        if isinstance(found, str) and re.match(r"CommaDelimitedList|comma_delimited|List<", kind):
+            found = [part.strip() for part in found.split(",")]
+        return self._inside(found, inside, path)
+
+    def _inside(self, value: Any, keys: list[Any], path: Path) -> Any:
+        for key in keys:
+            found = _entry(value, key)
+            if found is None:
+                return self.wrong(f"there is no {key!r} in it", path)
+            value = found
+        return value
+
+    def _resource(self, name: Any, path: Path) -> Any:
+        if isinstance(name, str) and name in self._resources:
+            return f"${{{name}}}"
+        return self.wrong(f"no resource {name!r}; {accepted(name, self._resources)}", path)
+
+    def _attribute(self, argument: Any, path: Path) -> Any:
+        parts = argument.split(".", 1) if isinstance(argument, str) else argument
+        if not (isinstance(parts, list) and len(parts) > 1):
+            return self.wrong("[RESOURCE, ATTRIBUTE] is expected", path)
+        if self._resource(parts[0], path) is UNRESOLVED:
+            return UNRESOLVED
+        return f"${{{'.'.join(map(str, (parts[0], *self.value(parts[1:], path))))}}}"
+
+    def _join(self, argument: Any, path: Path) -> Any:
+        if not (isinstance(argument, list) and len(argument) == 2):
+            return self.wrong("[DELIMITER, LIST] is expected", path)
+        delimiter, parts = self.value(argument, path)
+        if UNRESOLVED in (delimiter, parts):
+            return UNRESOLVED
+        if not isinstance(delimiter, str) or not isinstance(parts, list):
+            return self.wrong("[DELIMITER, LIST] is expected", path)
+        return self._joined(delimiter, parts, path)
+
+    def _joined(self, delimiter: str, parts: list[Any], path: Path) -> Any:
+        texts = [_text(part) for part in parts if part is not UNRESOLVED]
+        for i, text in enumerate(texts):
+            if text is None:
+                self.wrong("only texts and numbers can be joined", (*path, 1, i))
+        plain = [text for text in texts if text is not None]
+        return delimiter.join(plain) if len(plain) == len(parts) else UNRESOLVED
+
+    def _select(self, argument: Any, path: Path) -> Any:
+        if not (isinstance(argument, list) and len(argument) == 2):
+            return self.wrong("[INDEX, LIST] is expected", path)
+        index, among = self.value(argument, path)
+        if UNRESOLVED in (index, among):
+            return UNRESOLVED
+        found = _entry(among, index)
+        if found is None:
+            size = f"{len(among)} entries" if isinstance(among, list | dict) else "no list"
+            return self.wrong(f"there is no entry {index!r}: {size}", path)
+        return found
+
+    def _find_in_map(self, argument: Any, path: Path) -> Any:
+        if not (isinstance(argument, list) and len(argument) == 3):
+            return self.wrong("[MAP, KEY, KEY] is expected", path)
+        found: Any = self._mappings
+        for key in self.value(argument, path):
+            if key is UNRESOLVED:
+                return UNRESOLVED
+            known = found if isinstance(found, Mapping) else {}
+            if not isinstance(key, str | int) or str(key) not in known:
+                text = f"no {key!r} in Mappings; {accepted(key, map(str, known))}"
+                return self.wrong(text, path)
+            found = known[str(key)]
+        return found
+
+    def _sub(self, argument: Any, path: Path) -> Any:
+        text, own = argument, {}
+        if isinstance(argument, list) and len(argument) == 2:
+            text, own = argument[0], self.value(argument[1], (*path, 1))
+        if not isinstance(text, str) or not isinstance(own, Mapping):
+            return self.wrong("a text, or [TEXT, VALUES] is expected", path)
+        before = len(self.mistakes)
+
+        def found(match: re.Match[str]) -> str:
+            name = match[1]
+            if name.startswith("!"):
+                return f"${{{name[1:]}}}"
+            if name in own:
+                value = own[name]
+            else:
+                value = (self._attribute if "." in name else self._ref)(name, path)
+            written = _text(value)
+            if written is None and value is not UNRESOLVED:
+                self.wrong(f"{name!r} is no text", path)
+            return written or ""
+
+        whole = re.sub(r"\$\{([^}]*)\}", found, text)
+        return whole if len(self.mistakes) == before else UNRESOLVED
+
+    def _replaced(self, argument: Any, path: Path) -> Any:
+        given = self.value(argument, path)
+        text = given.get("template") if isinstance(given, Mapping) else None
+        words = given.get("params") if isinstance(given, Mapping) else None
+        if not isinstance(text, str) or not isinstance(words, Mapping):
+            return self.wrong("'template' and 'params' are expected", path)
+        for word in sorted(map(str, words), key=len, reverse=True):
+            written = _text(words.get(word))
+            if written is None:
+                return self.wrong(f"there is no text to put in place of {word!r}", path)
+            text = text.replace(word, written)
+        return text
+
+    def _zones(self, argument: Any, path: Path) -> Any:
+        return UNRESOLVED if self.value(argument, path) is UNRESOLVED else list(ZONES)
+
+    def _file(self, argument: Any, path: Path) -> Any:
+        return f"${{file {argument}}}" if isinstance(argument, str) else self.wrong("a name", path)
+
+
+_FUNCTIONS: dict[str, Callable[[Resolver, Any, Path], Any]] = {
+    "Ref": Resolver._ref,
+    "Fn::Base64": Resolver.value,  # Heat hands the text on as it is
+    "Fn::FindInMap": Resolver._find_in_map,
+    "Fn::GetAZs": Resolver._zones,
+    "Fn::GetAtt": Resolver._attribute,
+    "Fn::Join": Resolver._join,
+    "Fn::Select": Resolver._select,
+    "Fn::Sub": Resolver._sub,
+    "get_attr": Resolver._attribute,
+    "get_file": Resolver._file,
+    "get_param": Resolver._parameter,
+    "get_resource": Resolver._resource,
+    "list_join": Resolver._join,
+    "str_replace": Resolver._replaced,
+}
+
+
+def _section(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = template.get(name, template.get(name.lower()))
+    return found if isinstance(found, Mapping) else {}
+
+
+def _entry(among: Any, index: Any) -> Any:
+    """Give an entry by number, also written as text, or by key; None if there is none."""
+    if isinstance(among, Mapping):
+        return among.get(str(index))
+    if not isinstance(among, list) or not re.fullmatch(r"[0-9]+", str(index)):
+        return None
+    return among[int(index)] if int(index) < len(among) else None
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) else None

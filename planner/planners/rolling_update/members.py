@@ -1,0 +1,72 @@
+"""The members that a group has: which come first, which are left as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from planner.errors import Mistake, Path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Member:
+    """One member. ``failed``: not in service; ``current``: it has the new definition already."""
+
+    id: str
+    name: str | None = None
+    created_at: datetime | None = None
+    failed: bool = False
+    current: bool = False
+
+
+def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistake]) -> list[Member]:
+    """Read the members of a group; what is wrong is noted."""
+    found: list[Member] = []
+    seen: set[str] = set()
+    for i, entry in enumerate(entries):
+        if entry["id"] in seen:
+            mistakes.append(Mistake(f"the id {entry['id']!r} stands twice", (*path, i, "id")))
+        seen.add(entry["id"])
+        created_at = None
+        if entry.get("created_at"):
+            try:
+                created_at = moment(entry["created_at"])
+            except ValueError:
+                text = f"{entry['created_at']!r} is not a time: 2026-01-31T12:00:00Z is"
+                mistakes.append(Mistake(text, (*path, i, "created_at")))
+        found.append(
+            Member(
+                id=entry["id"],
+                name=entry.get("name"),
+                created_at=created_at,
+                failed=entry.get("failed", False),
+                current=entry.get("current", False),
+            )
+        )
+    return found
+
+
+def made_up(group: str, number: int) -> list[Member]:
+    """Give members that stand for those nobody listed: GROUP-1, GROUP-2, ..."""
+    return [Member(id=f"{group}-{i}") for i in range(1, number + 1)]
+
+
+def moment(text: str) -> datetime:
+    """Read a time; UTC where it says no zone. Raises ValueError."""
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def in_turn(members: Iterable[Member]) -> list[Member]:
+    """Order members as they are taken away: outdated ones first, of these failed ones, then oldest.
+
+    One whose age nobody said counts as old; equals stay as they stand.
+
+    >>> [m.id for m in in_turn([Member(id="a", current=True), Member(id="b"),
+    ...                         Member(id="c", failed=True)])]
+    ['c', 'b', 'a']
+    """
+    first = datetime.min.replace(tzinfo=UTC)
+    return sorted(members, key=lambda m: (m.current, not m.failed, m.created_at or first))

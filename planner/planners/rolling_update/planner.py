@@ -1,0 +1,196 @@
+"""Rolling update planner: two versions of a template in, the exact list of batches out.
+
+Source: Heat's blueprint as-update-policy, and what Heat does; ``batches`` holds the arithmetic,
+``roll`` what happens to a group, ``drawing_up`` the actions and their links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from planner.contract import Options, Planner
+from planner.errors import InvalidInput, Mistake, accepted
+from planner.model import ActionPlan, ProposedAction
+from planner.planners.rolling_update import members, template, turns, words
+from planner.planners.rolling_update.drawing_up import DrawingUp
+from planner.planners.rolling_update.functions import Resolver
+from planner.planners.rolling_update.members import Member
+from planner.planners.rolling_update.roll import IN_PLACE, Roll, Settings, Step, rolled
+from planner.planners.rolling_update.schema import SCHEMA
+from planner.planners.rolling_update.template import Group
+from planner.planners.solution import read_actions
+from planner.states import PlanState
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """Groups by name in two versions, the members they have, and what bounds the roll."""
+
+    name: str | None
+    old: Mapping[str, Group]
+    new: Mapping[str, Group]
+    members: Mapping[str, Sequence[Member]]
+    settings: Settings
+    gates: Sequence[ProposedAction] = ()
+    durations: Mapping[str, float] = field(default_factory=dict)
+    deadline: datetime | float | None = None
+    quota: int | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class RollingUpdatePlanner(Planner[Problem]):
+    """Replaces the members of groups whose definition changed, batch by batch.
+
+    The new template's update policy says how many at once, how many stay in service, and how long
+    to wait in between. A failure pauses the plan, with what is in service kept.
+    """
+
+    NAME = "rolling_update"
+    KIND = "rolling_update"
+    SCHEMA = SCHEMA
+    FILES = {"old_file": "old", "new_file": "new"}
+
+    def parse(self, document: Mapping[str, Any]) -> Problem:
+        """Read both templates, the members, the gates; raises InvalidInput, all at once."""
+        given = document.get("parameters") or {}
+        before = {**given, **(document.get("old_parameters") or {})}
+        old_reader = Resolver(document.get("old") or {}, before, ("old",))
+        new_reader = Resolver(document.get("new") or {}, given, ("new",))
+        old = template.groups(document.get("old") or {}, old_reader, with_policies=False)
+        new = template.groups(document.get("new") or {}, new_reader, with_policies=True)
+        mistakes = [*old_reader.mistakes, *new_reader.mistakes]
+        known: dict[str, Sequence[Member]] = {}
+        for name, entry in (document.get("groups") or {}).items():
+            path = ("groups", name)
+            known[name] = members.read(entry["members"], (*path, "members"), mistakes)
+            if name not in new and not mistakes:
+                text = f"no group {name!r} in the new template; {accepted(name, new)}"
+                mistakes.append(Mistake(text, path))
+        gates, warnings = self._gates(document, mistakes)
+        deadline = _deadline(document.get("deadline"), mistakes)
+        if mistakes:
+            raise InvalidInput(dict.fromkeys(mistakes))
+        quota = document.get("quota")
+        return Problem(
+            name=document.get("name"),
+            old=old,
+            new=new,
+            members=known,
+            settings=_settings(document),
+            gates=gates,
+            durations=document.get("durations") or {},
+            deadline=deadline,
+            quota=quota["instances"] if isinstance(quota, Mapping) else quota,
+            warnings=warnings,
+        )
+
+    def _gates(
+        self, document: Mapping[str, Any], mistakes: list[Mistake]
+    ) -> tuple[Sequence[ProposedAction], tuple[str, ...]]:
+        try:
+            return read_actions(self, {"actions": document.get("gates") or []})
+        except InvalidInput as wrong:
+            mistakes += [Mistake(m.text, ("gates", *m.path[1:]), m.place) for m in wrong.mistakes]
+            return (), ()
+
+    def plan(self, problem: Problem, options: Options) -> ActionPlan:  # noqa: ARG002
+        """Draw up every group's batches; raises InvalidInput for a deadline or quota too small."""
+        rolls, warnings = _rolls(problem)
+        drawing = DrawingUp(self.surroundings, problem.gates, problem.durations)
+        taken = list(turns.in_turns(rolls, problem.settings.max_unavailable_total))
+        after: tuple[str, ...] = ()
+        ends: dict[str, float] = {}
+        for number, turn in enumerate(taken, 1):
+            last: list[str] = []
+            for roll in turn:
+                end = drawing.roll(roll, after)
+                ends[roll.group.name] = max((drawing.ends[u] for u in end), default=0.0)
+                last += end if end != after else ()
+            if number < len(taken) and last:
+                after = drawing.join(f"turn-{number}", tuple(last))
+        total_s = max(drawing.ends.values(), default=0.0)
+        peak = turns.peak(taken)
+        self._require_bounds(problem, peak, total_s)
+        timed = not drawing.untimed
+        return ActionPlan(
+            uuid=self.surroundings.new_id(),
+            name=problem.name,
+            planner=self.NAME,
+            state=PlanState.RECOMMENDED if drawing.actions else PlanState.SUCCEEDED,
+            created_at=self.surroundings.now(),
+            efficacy_indicators=tuple(
+                words.of_group(roll, ends[roll.group.name], timed=timed) for roll in rolls
+            ),
+            global_efficacy=(words.of_all(rolls, peak, total_s, drawing.untimed),),
+            on_failure="pause",
+            warnings=(*problem.warnings, *warnings),
+            actions=tuple(drawing.actions),
+        )
+
+    def _require_bounds(self, problem: Problem, peak: int, total_s: float) -> None:
+        mistakes = []
+        if problem.quota is not None and peak > problem.quota:
+            text = f"there are {peak} instances at the peak, and the quota is {problem.quota}"
+            mistakes.append(Mistake(text, ("quota",)))
+        now, deadline = self.surroundings.now(), problem.deadline
+        if isinstance(deadline, datetime):
+            end = now + timedelta(seconds=total_s)
+            if end > deadline:
+                text = (
+                    f"started now it takes {total_s:g} s or more, until {end.isoformat()}: "
+                    f"that is after {deadline.isoformat()}"
+                )
+                mistakes.append(Mistake(text, ("deadline",)))
+        elif deadline is not None and total_s > deadline:
+            text = f"it takes {total_s:g} s or more, and has to end within {deadline:g} s"
+            mistakes.append(Mistake(text, ("deadline",)))
+        if mistakes:
+            raise InvalidInput(mistakes)
+
+
+def _settings(document: Mapping[str, Any]) -> Settings:
+    return Settings(
+        mode=document.get("mode", "create_first"),
+        pause_first=document.get("pause_first", False),
+        steps=tuple(
+            Step(int(step.rstrip("%")), percent=True) if isinstance(step, str) else Step(step)
+            for step in document.get("steps") or ()
+        ),
+        max_unavailable_total=document.get("max_unavailable_total"),
+    )
+
+
+def _deadline(written: Any, mistakes: list[Mistake]) -> datetime | float | None:
+    if not isinstance(written, str):
+        return None if written is None else float(written)
+    try:
+        return members.moment(written)
+    except ValueError:
+        text = f"{written!r} is neither a time, such as 2026-01-31T06:00:00Z, nor seconds"
+        mistakes.append(Mistake(text, ("deadline",)))
+        return None
+
+
+def _rolls(problem: Problem) -> tuple[list[Roll], list[str]]:
+    rolls, warnings = [], []
+    for name, new in problem.new.items():
+        old = problem.old.get(name)
+        known = problem.members.get(name)
+        if known is None and old is not None:
+            known = members.made_up(name, old.size(None))
+        found = rolled(new, old, known or [], problem.settings)
+        rolls.append(found)
+        gone = [m for phase in found.phases for m in phase.terminate]
+        if gone and name not in problem.members:
+            text = f"its members are not listed: {name}-1 to {name}-{len(known or [])} stand for"
+            warnings.append(f"{name}: {text} them; 'groups' says which there are")
+        warnings += found.warnings
+    for name in problem.old:
+        if name not in problem.new:
+            warnings.append(f"{name} is not in the new template: its members are left alone")
+    if problem.settings.max_unavailable_total is not None and problem.settings.mode != IN_PLACE:
+        warnings.append("max_unavailable_total bounds nothing: new members come first here")
+    return rolls, warnings

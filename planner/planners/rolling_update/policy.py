@@ -1,0 +1,139 @@
+"""Update policies: how many at once, how many must stay, how long to wait in between."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from planner.errors import Path, accepted
+from planner.planners.rolling_update.functions import UNRESOLVED, Resolver
+
+#: The longest PauseTime in seconds.
+LONGEST_PAUSE_S = 3600
+_DURATION = re.compile(r"PT(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)S)?")
+
+
+class Policy(NamedTuple):
+    """What a policy says; the defaults are Heat's."""
+
+    min_in_service: int = 0
+    max_batch_size: int = 1
+    pause_s: float = 0
+
+
+def duration_s(text: str) -> int | None:
+    """Give the seconds of ``PT#H#M#S``; None for any other text.
+
+    >>> duration_s("PT1M30S"), duration_s("PT"), duration_s("P1D"), duration_s("PT1.5S")
+    (90, 0, None, None)
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def whole(value: Any, least: int) -> int:
+    """Read a whole number or its text; raises ValueError.
+
+    >>> whole("5", 1)
+    5
+    """
+    found = value
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value):
+        found = int(value)
+    if isinstance(found, bool) or not isinstance(found, int):
+        raise ValueError(f"{value!r} is not a whole number")
+    if found < least:
+        raise ValueError(f"{found} is less than {least}")
+    return found
+
+
+def _iso_pause(value: Any) -> float:
+    found = duration_s(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"{value!r} is not a duration: PT#H#M#S is, with whole numbers")
+    if found > LONGEST_PAUSE_S:
+        raise ValueError(f"{value} is {found} s: at most {LONGEST_PAUSE_S} s (PT1H)")
+    return found
+
+
+def _plain_pause(value: Any) -> float:
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is not a number of seconds")
+    if value < 0:
+        raise ValueError(f"{value:g} is less than 0")
+    return value
+
+
+_Readers = Mapping[str, tuple[str, Callable[[Any], float]]]
+_CLOUDFORMATION: _Readers = {
+    "MinInstancesInService": ("min_in_service", lambda value: whole(value, 0)),
+    "MaxBatchSize": ("max_batch_size", lambda value: whole(value, 1)),
+    "PauseTime": ("pause_s", _iso_pause),
+}
+_HEAT: _Readers = {
+    "min_in_service": ("min_in_service", lambda value: whole(value, 0)),
+    "max_batch_size": ("max_batch_size", lambda value: whole(value, 1)),
+    "pause_time": ("pause_s", _plain_pause),
+}
+
+
+def one_entry(resolver: Resolver, found: Any, path: Path) -> Policy | None:
+    """Read an UpdatePolicy: one entry, whatever its name; ``{}`` is none."""
+    if not found:
+        return None
+    if not isinstance(found, Mapping):
+        resolver.wrong(f"{found!r} is not a mapping with one policy", path)
+        return None
+    if len(found) > 1:
+        names = " and ".join(map(repr, found))
+        resolver.wrong(f"{names}: an UpdatePolicy has one entry, whatever its name", path)
+        return None
+    ((name, entry),) = found.items()
+    return _read(resolver, entry, (*path, name), _CLOUDFORMATION)
+
+
+def of_resource_group(resolver: Resolver, found: Any, path: Path) -> Policy | None:
+    """Read ``update_policy`` of a resource group, in which ``rolling_update`` is meant."""
+    if not found:
+        return None
+    if not isinstance(found, Mapping):
+        resolver.wrong(f"{found!r} is not a mapping with 'rolling_update'", path)
+        return None
+    known = ("batch_create", "rolling_update")
+    for name in found:
+        if name not in known:
+            resolver.wrong(f"not a field here; {accepted(name, known)}", (*path, name))
+    return heat(resolver, found.get("rolling_update"), (*path, "rolling_update"))
+
+
+def heat(resolver: Resolver, found: Any, path: Path) -> Policy | None:
+    """Read a policy in Heat's words; none, and ``{}``, is no policy."""
+    return _read(resolver, found, path, _HEAT) if found or found is False else None
+
+
+def _read(resolver: Resolver, entry: Any, path: Path, readers: _Readers) -> Policy | None:
+    if entry is None:
+        entry = {}
+    if not isinstance(entry, Mapping):
+        resolver.wrong(f"{entry!r} is not a mapping", path)
+        return None
+    values: dict[str, Any] = {}
+    for name, written in entry.items():
+        if name not in readers:
+            resolver.wrong(f"not a field here; {accepted(name, readers)}", (*path, name))
+            continue
+        value = resolver.value(written, (*path, name))
+        field, reader = readers[name]
+        if value is None or value is UNRESOLVED:
+            continue
+        try:
+            values[field] = reader(value)
+        except ValueError as reason:
+            resolver.wrong(str(reason), (*path, name))
+    return Policy(**values)

@@ -1,0 +1,177 @@
+"""What happens to one group: whether it rolls and why, in which batches, how low, how high."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from planner.planners.rolling_update import batches, causes
+from planner.planners.rolling_update.batches import Batch
+from planner.planners.rolling_update.members import Member, in_turn
+from planner.planners.rolling_update.policy import Policy
+from planner.planners.rolling_update.template import Group
+
+CREATE_FIRST, IN_PLACE = "create_first", "in_place"
+#: The phase in which a group gets the size that it is to have, after its roll or without one.
+RESIZE = "resize"
+
+
+class Step(NamedTuple):
+    """After how many new members a batch ends: a number, or a percentage of the group."""
+
+    number: int
+    percent: bool = False
+
+    def of(self, target: int) -> int:
+        """Give it as a number, percentages rounded up.
+
+        >>> Step(10, percent=True).of(30), Step(10, percent=True).of(31), Step(1).of(30)
+        (3, 4, 1)
+        """
+        return -(-target * self.number // 100) if self.percent else self.number
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """What a document says of all its groups."""
+
+    mode: str = CREATE_FIRST
+    pause_first: bool = False
+    steps: Sequence[Step] = ()
+    max_unavailable_total: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Phase:
+    """One batch, or the resize without a roll: ``create`` new members, ``terminate`` these.
+
+    ``creates_first`` says which of the two comes first. Pauses are in seconds.
+    """
+
+    name: str
+    create: int
+    terminate: tuple[Member, ...]
+    creates_first: bool
+    pause_before_s: float = 0
+    pause_after_s: float = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Roll:
+    """What happens to a group. ``cause`` says what set the roll off; None: it does not roll."""
+
+    group: Group
+    old: Group | None
+    members: Sequence[Member]
+    phases: Sequence[Phase]
+    cause: str | None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def in_service(self) -> int:
+        """How many members are in service at the start."""
+        return sum(not member.failed for member in self.members)
+
+    @property
+    def floor(self) -> int:
+        """The fewest in service in any order that the plan allows."""
+        return min([self.in_service, *(low for low, _ in self._course())])
+
+    @property
+    def peak(self) -> int:
+        """The most members that there are at once."""
+        return max([len(self.members), *(high for _, high in self._course())])
+
+    @property
+    def end(self) -> int:
+        """How many members there are at the end."""
+        return len(self.members) + sum(p.create - len(p.terminate) for p in self.phases)
+
+    @property
+    def unavailable(self) -> int:
+        """How many more than at the start, or than it is to have, are out of service at worst."""
+        return max(0, min(self.in_service, self.end) - self.floor)
+
+    def _course(self) -> Iterator[tuple[int, int]]:
+        """Give for each phase the fewest in service and the most that there are."""
+        serving, there = self.in_service, len(self.members)
+        for phase in self.phases:
+            lost, gone = sum(not m.failed for m in phase.terminate), len(phase.terminate)
+            added = phase.create if phase.creates_first else 0
+            most = max(there, there + phase.create - (0 if phase.creates_first else gone))
+            serving, there = serving + phase.create - lost, there + phase.create - gone
+            yield serving - phase.create + added, most
+
+
+def rolled(new: Group, old: Group | None, members: Sequence[Member], settings: Settings) -> Roll:
+    """Decide what happens to a group that has these members."""
+    cause, warnings = causes.cause(new, old)
+    if cause is None or new.policy is None:
+        phases = list(_resized(new, members))
+        return Roll(
+            group=new, old=old, members=members, phases=phases, cause=None, warnings=tuple(warnings)
+        )
+    size = new.size(len(members))
+    if new.policy.min_in_service > size:
+        text = f"a minimum of {new.policy.min_in_service} is more than its size: {size} is meant"
+        warnings.append(f"{new.name}: {text}")
+    for member in members:
+        if member.current and member.failed:
+            warnings.append(f"{new.name}: {member.id} is current and failed: it is left as it is")
+    return Roll(
+        group=new,
+        old=old,
+        members=members,
+        phases=list(_phases(new, new.policy, members, settings)),
+        cause=cause,
+        warnings=tuple(warnings),
+    )
+
+
+def _phases(
+    new: Group, policy: Policy, members: Sequence[Member], settings: Settings
+) -> Iterator[Phase]:
+    size = new.size(len(members))
+    target = min(size, len(members))
+    turn, done = in_turn(members), 0
+    found = _batches(target, policy, members, settings)
+    for number, batch in enumerate(found, 1):
+        between = policy.pause_s if number < len(found) else 0
+        yield Phase(
+            name=f"batch-{number}",
+            create=batch.create,
+            terminate=tuple(turn[done : done + batch.terminate]),
+            creates_first=settings.mode == CREATE_FIRST,
+            pause_before_s=policy.pause_s if settings.pause_first else 0,
+            pause_after_s=0 if settings.pause_first else between,
+        )
+        done += batch.terminate
+    if size > target:
+        yield Phase(name=RESIZE, create=size - target, terminate=(), creates_first=True)
+
+
+def _batches(
+    target: int, policy: Policy, members: Sequence[Member], settings: Settings
+) -> list[Batch]:
+    current = sum(member.current for member in members)
+    steps = [step.of(target) for step in settings.steps]
+    largest = policy.max_batch_size
+    if settings.mode == CREATE_FIRST:
+        return batches.create_first(target, len(members), current, largest, steps)
+    if settings.max_unavailable_total is not None:
+        largest = min(largest, settings.max_unavailable_total)
+    # One that stays and is failed is no member in service: it must not count towards the minimum.
+    stuck = sum(member.current and member.failed for member in members)
+    least = policy.min_in_service + stuck
+    return batches.in_place(target, len(members), current, largest, least, steps)
+
+
+def _resized(new: Group, members: Sequence[Member]) -> Iterator[Phase]:
+    size = new.size(len(members))
+    if size > len(members):
+        create = size - len(members)
+        yield Phase(name=RESIZE, create=create, terminate=(), creates_first=True)
+    elif size < len(members):
+        gone = tuple(in_turn(members)[: len(members) - size])
+        yield Phase(name=RESIZE, create=0, terminate=gone, creates_first=True)

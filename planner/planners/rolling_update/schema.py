@@ -1,0 +1,114 @@
+"""JSON Schema of ``kind: rolling_update``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.planners.solution_schema import ACTION, COMMON
+
+_TEMPLATE = {"type": "object", "description": "A template, CloudFormation's form or Heat's own."}
+_FILE = {
+    "type": "string",
+    "minLength": 1,
+    "description": "In its place: a file with it (JSON or YAML), relative to this document.",
+}
+_VALUES = {"type": "object", "description": "Values of the templates' parameters by name."}
+_TIME = {"type": ["string", "null"], "minLength": 1}
+_MEMBER = {
+    "type": "object",
+    "required": ["id"],
+    "additionalProperties": False,
+    "properties": {
+        "id": {"type": "string", "minLength": 1, "description": "UUID or unique name."},
+        "name": {"type": ["string", "null"], "minLength": 1},
+        "created_at": {**_TIME, "description": "The oldest go first."},
+        "failed": {"type": "boolean", "description": "Not in service; goes before all others."},
+        "current": {"type": "boolean", "description": "Has the new definition; stays."},
+    },
+}
+_COUNT = {"type": "integer", "minimum": 1}
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "rolling_update",
+    "description": "Two versions of a template: groups whose members change are replaced.",
+    "type": "object",
+    "allOf": [
+        {"anyOf": [{"required": ["old"]}, {"required": ["old_file"]}]},
+        {"anyOf": [{"required": ["new"]}, {"required": ["new_file"]}]},
+    ],
+    "additionalProperties": False,
+    "properties": {
+        **COMMON,
+        "old": _TEMPLATE,
+        "old_file": _FILE,
+        "new": _TEMPLATE,
+        "new_file": _FILE,
+        "parameters": _VALUES,
+        "old_parameters": {
+            **_VALUES,
+            "description": "Those of the old template, where they were others.",
+        },
+        "mode": {
+            "enum": ["create_first", "in_place"],
+            "description": "In a batch, new members before old ones go (the default), or after.",
+        },
+        "groups": {
+            "type": "object",
+            "description": "The members that groups have, by name of the group.",
+            "additionalProperties": {
+                "type": "object",
+                "required": ["members"],
+                "additionalProperties": False,
+                "properties": {"members": {"type": "array", "items": _MEMBER}},
+            },
+        },
+        "pause_first": {"type": "boolean", "description": "Pause before each batch, all of them."},
+        "steps": {
+            "type": "array",
+            "description": "Batches end where so many members are new: a number, or N%.",
+            "items": {
+                "anyOf": [
+                    _COUNT,
+                    {
+                        "type": "string",
+                        "title": "a percentage, 1% to 100%",
+                        "pattern": "^([1-9][0-9]?|100)%$",
+                    },
+                ]
+            },
+        },
+        "gates": {
+            "type": "array",
+            "description": "Actions after each batch; the next one waits for them to end well.",
+            "items": ACTION,
+        },
+        "deadline": {
+            "type": ["string", "number"],
+            "minLength": 1,
+            "exclusiveMinimum": 0,
+            "description": "By when it has to end: a time, or seconds from its start.",
+        },
+        "quota": {
+            "description": "How many instances the groups may have at once.",
+            "anyOf": [
+                {"type": "integer", "minimum": 0},
+                {
+                    "type": "object",
+                    "required": ["instances"],
+                    "additionalProperties": False,
+                    "properties": {"instances": {"type": "integer", "minimum": 0}},
+                },
+            ],
+        },
+        "max_unavailable_total": {
+            **_COUNT,
+            "description": "How many members of all groups may be out of service at once.",
+        },
+        "durations": {
+            "type": "object",
+            "description": "Seconds by action type, for the end that is predicted.",
+            "additionalProperties": {"type": "number", "minimum": 0},
+        },
+    },
+}

@@ -1,0 +1,81 @@
+"""What a roll comes to, in sentences and in figures, for whoever reads the plan before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import groupby
+from typing import Any
+
+from planner.planners.rolling_update.roll import RESIZE, Phase, Roll
+
+
+def of_group(roll: Roll, end_s: float, *, timed: bool) -> dict[str, Any]:
+    """Give the efficacy indicator of one group: ``description`` and, in ``value``, the figures.
+
+    ``batches`` lists (created, terminated) of each; ``floor``, the fewest in service; ``peak``, the
+    most members at once; ``end_s``, None if not known, from the start of the plan.
+    """
+    rolling = [phase for phase in roll.phases if phase.name != RESIZE]
+    pauses = [s for p in rolling for s in (p.pause_before_s, p.pause_after_s) if s]
+    return {
+        "name": roll.group.name,
+        "description": f"{roll.group.name}: {_sentence(roll, rolling, pauses)}",
+        "unit": None,
+        "value": {
+            "cause": roll.cause,
+            "batches": [[phase.create, len(phase.terminate)] for phase in rolling],
+            "floor": roll.floor,
+            "peak": roll.peak,
+            "size": roll.end,
+            "pause_s": sum(pauses),
+            "end_s": end_s if timed else None,
+        },
+    }
+
+
+def of_all(
+    rolls: Sequence[Roll], peak: int, total_s: float, untimed: Collection[str]
+) -> dict[str, Any]:
+    """Give what all groups together come to; ``untimed`` are the types of unknown duration."""
+    if not any(roll.phases for roll in rolls):
+        text = "nothing changes"
+    elif untimed:
+        text = (
+            f"at most {peak} instances at once; it ends after {total_s:g} s "
+            f"and what {' and '.join(sorted(untimed))} take"
+        )
+    else:
+        text = (
+            f"at most {peak} instances at once; it ends {total_s:g} s after its start, "
+            "if each batch runs side by side"
+        )
+    value = {"peak": peak, "end_s": None if untimed else total_s, "known_s": total_s}
+    return {"name": "all groups", "description": f"In all: {text}", "unit": None, "value": value}
+
+
+def _sentence(roll: Roll, rolling: Sequence[Phase], pauses: Sequence[float]) -> str:
+    start = len(roll.members)
+    if not roll.phases:
+        return f"stays as it is, {_members(start)}" + (
+            f" ({roll.cause}, and all of them are current)" if roll.cause else ""
+        )
+    parts = []
+    if rolling:
+        how = "create first" if rolling[0].creates_first else "in place"
+        alike = groupby(f"+{p.create} -{len(p.terminate)}" for p in rolling)
+        counted = ((size, sum(1 for _ in among)) for size, among in alike)
+        sizes = ", ".join(f"{n} x {size}" if n > 1 else size for size, n in counted)
+        plural = "batch" if len(rolling) == 1 else "batches"
+        parts.append(f"{len(rolling)} {plural} ({sizes}), {how}")
+    if roll.end != start:
+        parts.append(f"from {start} to {_members(roll.end)}")
+    parts.append(f"never fewer than {roll.floor} in service, never more than {_members(roll.peak)}")
+    if pauses:
+        plural = "pause" if len(pauses) == 1 else "pauses"
+        parts.append(f"{len(pauses)} {plural} of {pauses[0]:g} s")
+    why = f", because {roll.cause}" if roll.cause else ", and no roll"
+    return "; ".join(parts) + why
+
+
+def _members(number: int) -> str:
+    return f"{number} member" if number == 1 else f"{number} members"

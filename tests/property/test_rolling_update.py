@@ -1,0 +1,399 @@
+"""What holds for every rolling update: the floor, in each state that the graph lets it reach."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+
+from applier.rollback import rollback
+from planner.errors import InvalidInput
+from planner.model import JOIN, Action, ActionPlan
+from planner.planners.rolling_update.planner import RollingUpdatePlanner
+from planner.states import ActionState, Outcome
+from planner.testing import check_planner, plan
+
+QUICK = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+CREATE, DELETE = "create_instance", "delete_instance"
+
+
+def template(
+    image: str, size: Mapping[str, int], minimum: int = 0, largest: int = 1, pause: int = 0
+) -> dict[str, Any]:
+    """Write a template in which all groups have one launch configuration."""
+    entry = {"MinInstancesInService": minimum, "MaxBatchSize": largest, "PauseTime": f"PT{pause}S"}
+    group = {
+        "Type": "OS::Heat::InstanceGroup",
+        "UpdatePolicy": {"Whatever": entry},
+        "Properties": {"LaunchConfigurationName": {"Ref": "Config"}},
+    }
+    groups = {
+        name: {**group, "Properties": {**group["Properties"], "Size": number}}
+        for name, number in size.items()
+    }
+    config = {
+        "Type": "AWS::AutoScaling::LaunchConfiguration",
+        "Properties": {"ImageId": image, "InstanceType": "m1.nano"},
+    }
+    return {"Resources": {**groups, "Config": config}}
+
+
+def document(
+    members: Mapping[str, Sequence[Mapping[str, Any]]],
+    *,
+    minimum: int,
+    largest: int,
+    pause: int = 0,
+    sizes: Mapping[str, int] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Write a document in which the image of every group changes."""
+    before = {name: len(group) for name, group in members.items()}
+    return {
+        "kind": "rolling_update",
+        "old": template("one", before),
+        "new": template("two", {**before, **(sizes or {})}, minimum, largest, pause),
+        "groups": {name: {"members": list(group)} for name, group in members.items()},
+        **more,
+    }
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw the roll of one group of up to six members."""
+    size = draw(st.integers(0, 6))
+    flag = st.booleans()
+    members = [
+        {"id": f"m{i}", "failed": draw(flag) and draw(flag), "current": draw(flag) and draw(flag)}
+        for i in range(size)
+    ]
+    more: dict[str, Any] = {}
+    if draw(st.booleans()):
+        more["gates"] = [{"action_type": "nop"}] * draw(st.integers(1, 2))
+    if draw(st.booleans()):
+        more["steps"] = draw(st.lists(st.sampled_from([1, 2, "10%", "50%"]), max_size=3))
+    return document(
+        {"g": members},
+        minimum=draw(st.integers(0, 8)),
+        largest=draw(st.integers(1, 7)),
+        pause=draw(st.sampled_from([0, 30])),
+        sizes={"g": draw(st.just(size) | st.integers(0, 6))},
+        mode=draw(st.sampled_from(["create_first", "in_place"])),
+        pause_first=draw(st.booleans()),
+        **more,
+    )
+
+
+def figures(made: ActionPlan, group: str = "g") -> dict[str, Any]:
+    """Give what the plan prints of a group."""
+    (found,) = [i["value"] for i in made.efficacy_indicators if i["name"] == group]
+    value: dict[str, Any] = found
+    return value
+
+
+def creates(action: Action) -> bool:
+    """Say whether it brings an instance: by creating one, or by undoing its end."""
+    kind = action.input_parameters.get("action_type", action.action_type)
+    return (kind == CREATE) != (action.action_type == "revert") and kind in (CREATE, DELETE)
+
+
+def deletes(action: Action) -> bool:
+    """Say whether it takes an instance away."""
+    kind = action.input_parameters.get("action_type", action.action_type)
+    return kind in (CREATE, DELETE) and not creates(action)
+
+
+def reached(made: ActionPlan, failed: set[str], serving: int, there: int) -> tuple[int, int]:
+    """Search all states that the graph allows; gives the fewest in service, the most there at once.
+
+    One that is created is in service when that has ended, one that is deleted is not from the start
+    on. An action that never ends stands for one that fails.
+    """
+    position = {action.uuid: i for i, action in enumerate(made.actions)}
+    before = [sum(1 << position[u] for u in action.before()) for action in made.actions]
+    alive = [
+        deletes(a) and a.input_parameters.get("resource_id") not in failed for a in made.actions
+    ]
+    first = (0, 0)
+    seen, waiting = {first}, [first]
+    lowest, highest = serving, there
+    for started, ended in waiting:  # it grows while it is read
+        now, most = serving, there
+        for i, action in enumerate(made.actions):
+            bit = 1 << i
+            if creates(action):
+                now += bool(ended & bit)
+                most += bool(started & bit)
+            elif deletes(action):
+                now -= bool(started & bit) and alive[i]
+                most -= bool(ended & bit)
+        lowest, highest = min(lowest, now), max(highest, most)
+        for following in _following(made.actions, before, started, ended):
+            if following not in seen:
+                seen.add(following)
+                waiting.append(following)
+    return lowest, highest
+
+
+def _following(
+    actions: Sequence[Action], before: Sequence[int], started: int, ended: int
+) -> Iterator[tuple[int, int]]:
+    for i, action in enumerate(actions):
+        bit = 1 << i
+        if started & bit:
+            if not ended & bit:
+                yield started, ended | bit
+        elif before[i] & ended == before[i]:
+            instant = not creates(action) and not deletes(action)
+            yield started | bit, ended | bit if instant else ended
+
+
+def members_of(value: Mapping[str, Any], group: str = "g") -> list[Mapping[str, Any]]:
+    """Give the members in a document."""
+    found: list[Mapping[str, Any]] = value["groups"][group]["members"]
+    return found
+
+
+def searched(value: Mapping[str, Any], made: ActionPlan) -> tuple[int, int]:
+    """Search the states of a plan of the one group ``g``."""
+    members = members_of(value)
+    failed = {m["id"] for m in members if m.get("failed")}
+    return reached(made, failed, len(members) - len(failed), len(members))
+
+
+@QUICK
+@given(documents())
+def test_what_is_printed_is_what_can_be_reached(value: dict[str, Any]) -> None:
+    made = plan(RollingUpdatePlanner, value)
+    assert searched(value, made) == (figures(made)["floor"], figures(made)["peak"])
+
+
+#: Two members are current and failed: they stay, and are never in service.
+STUCK = document(
+    {"g": [{"id": f"m{i}", "failed": i < 2, "current": i < 2} for i in range(6)]},
+    minimum=3,
+    largest=2,
+    mode="in_place",
+)
+
+
+@QUICK
+@given(documents())
+@example(STUCK)
+def test_the_minimum_holds_in_every_reachable_state(value: dict[str, Any]) -> None:
+    made = plan(RollingUpdatePlanner, value)
+    members = members_of(value)
+    minimum = value["new"]["Resources"]["g"]["UpdatePolicy"]["Whatever"]["MinInstancesInService"]
+    serving = sum(not m["failed"] for m in members)
+    gone = {a.resource_id for a in made.actions if deletes(a)}
+    stuck = sum(m["failed"] and m["id"] not in gone for m in members)
+    at_the_end = value["new"]["Resources"]["g"]["Properties"]["Size"] - stuck
+    floor, _ = searched(value, made)
+    promised = serving if value["mode"] == "create_first" else min(minimum, serving)
+    assert floor >= min(promised, at_the_end)
+
+
+@QUICK
+@given(documents())
+def test_every_outdated_member_goes_exactly_once_and_none_is_left(value: dict[str, Any]) -> None:
+    made = plan(RollingUpdatePlanner, value)
+    members, size = members_of(value), value["new"]["Resources"]["g"]["Properties"]["Size"]
+    gone = [a.resource_id for a in made.actions if deletes(a)]
+    current = [m["id"] for m in members if m["current"]]
+    assert len(gone) == len(set(gone))
+    assert {m["id"] for m in members} - set(current) <= set(gone)
+    assert len(set(gone) & set(current)) == max(0, len(current) - size)
+    new = [a.resource_id for a in made.actions if creates(a)]
+    assert len(new) == len(set(new)) == size - (len(current) - len(set(gone) & set(current)))
+
+
+@QUICK
+@given(documents())
+def test_there_are_no_more_batches_than_there_must_be(value: dict[str, Any]) -> None:
+    assume(not value.get("steps"))
+    made = plan(RollingUpdatePlanner, value)
+    policy = value["new"]["Resources"]["g"]["UpdatePolicy"]["Whatever"]
+    largest, minimum = policy["MaxBatchSize"], policy["MinInstancesInService"]
+    batches = figures(made)["batches"]
+    created = sum(create for create, _ in batches)
+    full = -(-created // largest)
+    assert all(create <= largest for create, _ in batches)
+    if value["mode"] == "create_first" or not created:
+        assert len(batches) == max(full, bool(sum(gone for _, gone in batches)))
+        return
+    members = members_of(value)
+    target = min(len(members), value["new"]["Resources"]["g"]["Properties"]["Size"])
+    stuck = sum(m["failed"] and m["current"] for m in members)
+    last = created - (full - 1) * largest
+    assert len(batches) == full + (last + min(minimum + stuck, target) > target)
+
+
+@QUICK
+@given(documents())
+def test_pauses_stand_between_batches_and_hold_no_worker(value: dict[str, Any]) -> None:
+    made = plan(RollingUpdatePlanner, value)
+    pauses = [a for a in made.actions if a.action_type == "pause"]
+    batches = len(figures(made)["batches"])
+    pause = value["new"]["Resources"]["g"]["UpdatePolicy"]["Whatever"]["PauseTime"]
+    often = batches if value["pause_first"] else max(0, batches - 1)
+    assert len(pauses) == (often if pause != "PT0S" else 0)
+
+
+@QUICK
+@given(st.lists(documents(), min_size=1, max_size=3))
+def test_it_is_planned_as_every_planner_plans(values: list[dict[str, Any]]) -> None:
+    check_planner(RollingUpdatePlanner, values)
+
+
+ODDITIES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 9) | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["Ref", "Fn::Join", "Fn::Select", "Fn::FindInMap", "Fn::Sub", "get_param"]
+            )
+            | st.sampled_from(["str_replace", "Fn::GetAtt", "template", "params", "Type", "x"]),
+            inner,
+            max_size=2,
+        )
+    ),
+    max_leaves=5,
+)
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Give the paths of all that is in a value."""
+    yield path
+    if isinstance(node, dict | list):
+        for key, inner in node.items() if isinstance(node, dict) else enumerate(node):
+            yield from places(inner, (*path, key))
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data(), st.booleans())
+def test_whatever_a_template_holds_it_is_planned_or_refused_with_sentences(
+    data: st.DataObject, heat: bool
+) -> None:
+    value = document({"g": [{"id": "m1"}, {"id": "m2"}]}, minimum=1, largest=1)
+    value = json.loads(json.dumps(value))
+    resources = value["new"]["Resources"]
+    resources["g"]["Properties"]["AvailabilityZones"] = {"Fn::GetAZs": ""}
+    resources["Config"]["Properties"]["UserData"] = {"Fn::Join": ["", ["a", {"Ref": "g"}]]}
+    if heat:
+        value["new"]["heat_template_version"] = "2021-04-16"
+    path = data.draw(st.sampled_from([p for p in places(value["new"]) if p]))
+    inside = value["new"]
+    for part in path[:-1]:
+        inside = inside[part]
+    inside[path[-1]] = data.draw(ODDITIES)
+    try:
+        said = [i["description"] for i in plan(RollingUpdatePlanner, value).efficacy_indicators]
+    except InvalidInput as refused:
+        said = [m.text for m in refused.mistakes]
+    assert all(said)
+
+
+def without(made: ActionPlan, join: Action) -> ActionPlan:
+    """Take a join out: what waited for it waits for nothing in its place."""
+    left = [a for a in made.actions if a is not join]
+    cut = [
+        replace(
+            a,
+            parents=tuple(u for u in a.parents if u != join.uuid),
+            needs=tuple(u for u in a.needs if u != join.uuid),
+        )
+        for a in left
+    ]
+    return replace(made, actions=tuple(cut))
+
+
+@pytest.mark.parametrize("mode", ["create_first", "in_place"])
+@pytest.mark.parametrize("minimum", [1, 4])
+@pytest.mark.parametrize("pause", [0, 30])
+def test_a_plan_with_any_one_join_taken_out_is_caught(mode: str, minimum: int, pause: int) -> None:
+    members = [{"id": f"m{i}"} for i in range(6)]
+    value = document({"g": members}, minimum=minimum, largest=3, pause=pause, mode=mode)
+    made = plan(RollingUpdatePlanner, value)
+    printed = (figures(made)["floor"], figures(made)["peak"])
+    assert searched(value, made) == printed
+    waited_for = {u for a in made.actions for u in a.before()}
+    joins = [a for a in made.actions if a.action_type == JOIN and a.uuid in waited_for]
+    assert len(joins) >= 3
+    for join in joins:
+        assert searched(value, without(made, join)) != printed, f"without {join.name}"
+
+
+@QUICK
+@given(documents(), st.data())
+def test_a_rollback_keeps_the_floor_whenever_it_comes(
+    value: dict[str, Any], data: st.DataObject
+) -> None:
+    made = plan(RollingUpdatePlanner, value)
+    done = _stopped_somewhere(made, data)
+    assume(any(creates(a) or deletes(a) for a in done))
+    members = members_of(value)
+    failed = {m["id"] for m in members if m["failed"]}
+    serving = len(members) - len(failed)
+    there = len(members)
+    for action in done:
+        there += creates(action) - deletes(action)
+        serving += creates(action) - (deletes(action) and action.resource_id not in failed)
+    ended = {a.uuid for a in done}
+    states = {True: ActionState.SUCCEEDED, False: ActionState.CANCELLED}
+    stopped = replace(
+        made,
+        actions=tuple(
+            replace(a, state=states[a.uuid in ended], outcome=Outcome.CHANGED) for a in made.actions
+        ),
+    )
+    numbers = count(1)
+    back = rollback(
+        stopped,
+        {CREATE: True, DELETE: True},
+        now=datetime(2026, 1, 1, tzinfo=UTC),
+        new_id=lambda: f"r{next(numbers)}",
+    )
+    # One that was failed and is created again is in service: the floor is none the lower for it.
+    lowest, highest = reached(back, set(), serving, there)
+    assert lowest >= figures(made)["floor"]
+    assert highest <= max(figures(made)["peak"], there)
+
+
+def _stopped_somewhere(made: ActionPlan, data: st.DataObject) -> list[Action]:
+    """Give what has ended when a plan is stopped in one of its states."""
+    left = data.draw(st.integers(0, len(made.actions)))
+    ended: list[Action] = []
+    for action in made.actions:
+        known = {a.uuid for a in ended}
+        if len(ended) < left and known.issuperset(action.before()) and data.draw(st.booleans()):
+            ended.append(action)
+    return ended
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4))
+def test_one_budget_holds_over_several_groups(
+    one: int, other: int, largest: int, budget: int
+) -> None:
+    members = {
+        "a": [{"id": f"a{i}"} for i in range(one)],
+        "b": [{"id": f"b{i}"} for i in range(other)],
+    }
+    value = document(
+        members, minimum=0, largest=largest, mode="in_place", max_unavailable_total=budget
+    )
+    made = plan(RollingUpdatePlanner, value)
+    lowest, highest = reached(made, set(), one + other, one + other)
+    assert lowest >= one + other - budget
+    assert highest == made.global_efficacy[0]["value"]["peak"]
+    together = min(one, largest, budget) + min(other, largest, budget) <= budget
+    second = next(a for a in made.actions if (a.name or "").startswith("b/"))
+    assert (not second.parents) == together

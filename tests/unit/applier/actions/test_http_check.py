@@ -1,0 +1,83 @@
+"""HTTP check: asked of a real server on this machine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from applier.actions.http_check import HttpCheck
+from applier.errors import ActionFailed
+from planner.states import Outcome
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers with the status that the path names; ``/slow`` answers nothing until it may."""
+
+    may_answer = threading.Event()
+
+    def do_GET(self) -> None:
+        if self.path == "/slow":
+            self.may_answer.wait(30)
+            return
+        if self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/200")
+        else:
+            self.send_response(int(self.path[1:]))
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """Give the address of a server that answers."""
+    Answers.may_answer.clear()
+    server = HTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    Answers.may_answer.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize("path", ["200", "moved"])
+def test_the_right_answer_changes_nothing(url, path, context, printed, stop):
+    work = HttpCheck({"url": f"{url}/{path}"}, context)
+    work.precheck()
+    assert work.execute(stop) is Outcome.OK
+    assert printed == [f"{url}/{path} answered 200\n"]
+
+
+@pytest.mark.parametrize("status", [503, [500, 503]])
+def test_any_status_may_be_the_right_one(url, status, context, stop):
+    work = HttpCheck({"url": f"{url}/503", "status": status}, context)
+    assert work.execute(stop) is Outcome.OK
+
+
+def test_another_answer_fails(url, context, stop):
+    with pytest.raises(ActionFailed, match="/503 answered 503, and 200 is right"):
+        HttpCheck({"url": f"{url}/503"}, context).execute(stop)
+
+
+def test_no_answer_in_time_fails(url, context, stop):
+    with pytest.raises(ActionFailed, match="/slow does not answer: timed out"):
+        HttpCheck({"url": f"{url}/slow", "seconds": 0.05}, context).execute(stop)
+
+
+def test_nobody_there_fails(context, stop):
+    with pytest.raises(ActionFailed, match=r"does not answer: .*refused"):
+        HttpCheck({"url": "http://127.0.0.1:9/"}, context).execute(stop)
+
+
+def test_a_stop_that_is_set_asks_nothing(url, context, printed, stop):
+    stop.set()
+    with pytest.raises(ActionFailed, match="stopped before it asked"):
+        HttpCheck({"url": f"{url}/200"}, context).execute(stop)
+    assert printed == []
