@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from planner.contract import ActionType, Planner
+from planner.contract import ActionType, Planner, Surroundings
 from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin
 from planner.model import JOIN, ProposedAction, Solution, Touch
 from planner.planners.draft import Draft
@@ -33,7 +33,7 @@ class SolutionPlanner(Planner[Solution]):
         An action without a name gets its type and a number. ``resource_id`` ends up both beside and
         inside ``input_parameters``, as Watcher stores it. Raises InvalidInput with all mistakes.
         """
-        reader = _Reader(self, document)
+        reader = ActionReader(self.surroundings, document)
         actions = [reader.action(i, raw) for i, raw in enumerate(document["actions"])]
         if reader.mistakes:
             raise InvalidInput(reader.mistakes)
@@ -49,11 +49,11 @@ class SolutionPlanner(Planner[Solution]):
         )
 
 
-class _Reader:
+class ActionReader:
     """Reads the actions of one document, and collects what is wrong with them."""
 
-    def __init__(self, planner: SolutionPlanner, document: Mapping[str, Any]) -> None:
-        self.surroundings = planner.surroundings
+    def __init__(self, surroundings: Surroundings, document: Mapping[str, Any]) -> None:
+        self.surroundings = surroundings
         self.mistakes: list[Mistake] = []
         self.warnings: dict[str, None] = {}
         self._types: dict[str, type[ActionType] | None] = {}

@@ -46,6 +46,7 @@ LAYERS = (
             "planner.model",
             "planner.states",
             "planner.graph",
+            "planner.cutting",
             "planner.effects",
             "planner.render.*",
         ),
