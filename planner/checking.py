@@ -36,7 +36,7 @@ def compiled(schema: Mapping[str, Any]) -> Check:
 
 #: What says nothing more of a text than that it is one, and of what form.
 _OF_TEXTS = frozenset(
-    "type pattern title description properties required additionalProperties".split()
+    ["type", "pattern", "title", "description", "properties", "required", "additionalProperties"]
 )
 
 
@@ -47,7 +47,11 @@ def _items(
     if not isinstance(instance, list):
         return
     fits: Callable[[str], object] | None = None
-    if isinstance(items, Mapping) and items.keys() <= _OF_TEXTS and "string" in items.get("type", ()):
+    if (
+        isinstance(items, Mapping)
+        and items.keys() <= _OF_TEXTS
+        and "string" in items.get("type", ())
+    ):
         fits = re.compile(items.get("pattern", "")).search
     first = len(schema.get("prefixItems", ()))
     for i, entry in enumerate(instance[first:], first):
@@ -55,7 +59,9 @@ def _items(
             yield from validator.descend(entry, items, path=i)
 
 
-_Validator = validators.extend(Draft202012Validator, {"items": _items})
+_Validator = validators.extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator, {"items": _items}
+)
 
 
 class HasSchema(Protocol):

@@ -152,9 +152,8 @@ class _Loops:
         self._back = _Tree(self._into, self._after)
         self._part({*range(count)})
 
-    def __contains__(self, edge: object) -> bool:
-        one, other = edge  # type: ignore[misc]
-        return other in self._after[one]
+    def __contains__(self, edge: Edge) -> bool:
+        return edge[1] in self._after[edge[0]]
 
     def now(self) -> list[frozenset[int]]:
         """Give the loops, each as the set of its nodes."""
@@ -267,7 +266,9 @@ def behind(order: Sequence[int], edges: Iterable[Edge], pairs: Iterable[Edge]) -
             for one in into[node]:
                 found |= seen[one]
             seen[node] = found
-        yield from ((one, other) for one in bits for other in wanted[one] if seen[other] & bits[one])
+        yield from (
+            (one, other) for one in bits for other in wanted[one] if seen[other] & bits[one]
+        )
 
 
 _BITS = 4096

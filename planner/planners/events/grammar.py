@@ -28,9 +28,9 @@ def words(text: str) -> Words:
 
     >>> words("on a.run changed|ok b.1.reload").target
     'b.1.reload'
-    >>> words("on a.run chnged b.reload")
+    >>> words("a changed b.c")
     Traceback (most recent call last):
-    ValueError: no outcome 'chnged'; did you mean 'changed'? Known: changed, created, error, failed, ok
+    ValueError: 'a changed b.c' is not an event: on SOURCE OUTCOME[|OUTCOME] RESOURCE.ACTION
     """
     on, *parts = text.split() or [""]
     if on != "on" or len(parts) < 3:

@@ -102,7 +102,7 @@ def _reason(problem: Problem, runs: Sequence[Run], run: Run) -> str:
     events = [f"{runs[j].label} {_words(o)}" for j, o in list(run.events.items())[:_NAMED]]
     more = f" +{len(run.events) - _NAMED}" if len(run.events) > _NAMED else ""
     said = f"on {', '.join(events)}{more}"
-    return f"runs again: '{said} {run.action}' closes a loop" if run.repeat else said
+    return f"runs again {said}: that closes a loop" if run.repeat else said
 
 
 def _words(outcomes: Outcomes) -> str:
