@@ -119,9 +119,9 @@ def test_a_kill_between_a_change_and_its_reload_still_reloads(
     actionplan: CommandLine, gate: Gate
 ) -> None:
     actions = {
-        "web.config": {"action_type": "shell", "input_parameters": {"command": "echo >> config"}},
+        "web.config": {"action_type": "shell", "input_parameters": {"command": "echo >> changes"}},
         "gate.run": {k: v for k, v in gate.action("gate.run").items() if k != "name"},
-        "web.reload": {"action_type": "shell", "input_parameters": {"command": "echo >> reload"}},
+        "web.reload": {"action_type": "shell", "input_parameters": {"command": "echo >> reloads"}},
     }
     file = actionplan.folder / "plan.yaml"
     file.write_text(yaml.safe_dump({**CHANGE_AND_RELOAD, "actions": actions}))
@@ -129,7 +129,7 @@ def test_a_kill_between_a_change_and_its_reload_still_reloads(
         gate.wait()
         process.kill()
         process.wait()
-    assert not (actionplan.folder / "reload").exists()
+    assert not (actionplan.folder / "reloads").exists()
     gate.leave_open()
     actionplan.good("resume", "last")
     # A shell command cannot be verified: it is in doubt, and what comes after it in order runs.
@@ -137,5 +137,5 @@ def test_a_kill_between_a_change_and_its_reload_still_reloads(
     states = {a.label: a.state for a in actionplan.plan().actions}
     done = ActionState.SUCCEEDED
     assert states == {"web.config": done, "gate.run": ActionState.UNKNOWN, "web.reload": done}
-    assert (actionplan.folder / "config").read_text() == "\n"
-    assert (actionplan.folder / "reload").read_text() == "\n"
+    assert (actionplan.folder / "changes").read_text() == "\n"
+    assert (actionplan.folder / "reloads").read_text() == "\n"
