@@ -76,8 +76,8 @@ SCHEMA: dict[str, Any] = {
         },
         "events": {
             "type": "array",
-            "description": "What sets off what: 'on SOURCE OUTCOME[|OUTCOME] RESOURCE.ACTION', or "
-            "a mapping.",
+            "description": "What sets off what: texts 'on SOURCE OUTCOME RESOURCE.ACTION', or "
+            "mappings.",
             "items": EVENT,
         },
         "after": {
