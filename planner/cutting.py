@@ -10,16 +10,14 @@ is reached, and for each loop two, of what its root leads to and of what leads t
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import networkx as nx
 
 from planner.graph import knots
+from planner.reach import ROOT, Edge, Tree, neighbours
 
-Edge = tuple[int, int]
-_ROOT = -1
 #: Finding all only ways at once takes as long as so many steps, for each edge, of looking for one.
 _PATIENCE = 10
 
@@ -77,79 +75,14 @@ def _near_loops(count: int, edges: Collection[Edge]) -> list[Edge]:
     return [(one, other) for one, other in edges if into[one]]
 
 
-class _Tree:
-    """How each node is reached, while edges are taken away from ``after`` and ``into``."""
-
-    def __init__(self, after: Sequence[set[int]], into: Sequence[set[int]]) -> None:
-        self._after, self._into = after, into
-        #: Node -> the one over which it is reached; that of a root is _ROOT.
-        self.over: dict[int, int] = {}
-        self._below: defaultdict[int, set[int]] = defaultdict(set)
-
-    def grow(self, roots: Iterable[int]) -> None:
-        """Reach whatever can be reached from the roots."""
-        ahead = deque(dict.fromkeys(roots))
-        self.over.update((root, _ROOT) for root in ahead)
-        while ahead:
-            one = ahead.popleft()
-            for other in self._after[one]:
-                if other not in self.over:
-                    self._hang(other, one)
-                    ahead.append(other)
-
-    def without(self, one: int, other: int) -> tuple[dict[int, int], set[int]]:
-        """Say what an edge that is gone from the sets changes: new ways, and what is lost."""
-        if self.over.get(other) != one:
-            return {}, set()
-        branch = self.branch(other)
-        # The last again: the edges from it are cut after all others.
-        last = max((way for way in self._into[other] if way not in branch), default=None)
-        if last is not None:
-            return {other: last}, set()
-        again: dict[int, int] = {}
-        for node in branch:
-            way = next((w for w in self._into[node] if w not in branch), None)
-            if way is not None:
-                again[node] = way
-        ahead = deque(again)
-        while ahead:
-            node = ahead.popleft()
-            for follower in self._after[node]:
-                if follower in branch and follower not in again:
-                    again[follower] = node
-                    ahead.append(follower)
-        return again, branch.difference(again)
-
-    def branch(self, node: int) -> set[int]:
-        """Give the nodes that are reached over one, with itself."""
-        found = {node}
-        ahead = [node]
-        while ahead:
-            below = self._below[ahead.pop()]
-            found |= below
-            ahead += below
-        return found
-
-    def change(self, again: dict[int, int], lost: Iterable[int]) -> None:
-        """Take over what :meth:`without` found."""
-        for node in (*again, *lost):
-            self._below[self.over.pop(node, _ROOT)].discard(node)
-        for node, way in again.items():
-            self._hang(node, way)
-
-    def _hang(self, node: int, way: int) -> None:
-        self.over[node] = way
-        self._below[way].add(node)
-
-
 class _Loops:
     """The edges that stand on loops, while some are cut."""
 
     def __init__(self, count: int, edges: Iterable[Edge]) -> None:
-        self._after, self._into = _neighbours(count, edges)
+        self._after, self._into = neighbours(count, edges)
         self._groups = [(nodes,) for nodes in self._into]
-        self._ahead = _Tree(self._after, self._into)
-        self._back = _Tree(self._into, self._after)
+        self._ahead = Tree(self._after, self._into)
+        self._back = Tree(self._into, self._after)
         self._part({*range(count)})
 
     def __contains__(self, edge: Edge) -> bool:
@@ -169,7 +102,7 @@ class _Loops:
             self._part(lost)
 
     @staticmethod
-    def _lost(tree: _Tree, one: int, other: int) -> set[int]:
+    def _lost(tree: Tree, one: int, other: int) -> set[int]:
         again, lost = tree.without(one, other)
         tree.change(again, ())
         return lost
@@ -198,9 +131,9 @@ class _Ways:
     """Over which edges the roots reach every node, and which of them can be spared."""
 
     def __init__(self, count: int, edges: Collection[Edge], roots: Iterable[int]) -> None:
-        self._after, self._into = _neighbours(count, edges)
+        self._after, self._into = neighbours(count, edges)
         self._roots = tuple(roots)
-        self._tree = _Tree(self._after, self._into)
+        self._tree = Tree(self._after, self._into)
         self._tree.grow(self._roots)
         self._only: set[Edge] = set()
         self._effort, self._patience = 0, _PATIENCE * len(edges)
@@ -224,51 +157,10 @@ class _Ways:
 
     def _only_ways(self) -> set[Edge]:
         """Find all edges that are the only way to somewhere, at once: they dominate a node."""
-        graph: nx.DiGraph[int | Edge] = nx.DiGraph((_ROOT, root) for root in self._roots)
+        graph: nx.DiGraph[int | Edge] = nx.DiGraph((ROOT, root) for root in self._roots)
         for one, nodes in enumerate(self._after):
             for other in nodes:
                 graph.add_edge(one, (one, other))
                 graph.add_edge((one, other), other)
-        found = nx.immediate_dominators(graph, _ROOT)
+        found = nx.immediate_dominators(graph, ROOT)
         return {edge for edge in found.values() if isinstance(edge, tuple)}
-
-
-def _neighbours(count: int, edges: Iterable[Edge]) -> tuple[list[set[int]], list[set[int]]]:
-    after: list[set[int]] = [set() for _ in range(count)]
-    into: list[set[int]] = [set() for _ in range(count)]
-    for one, other in edges:
-        after[one].add(other)
-        into[other].add(one)
-    return after, into
-
-
-def behind(order: Sequence[int], edges: Iterable[Edge], pairs: Iterable[Edge]) -> Iterator[Edge]:
-    """Give those pairs of which the second is reached from the first; no edge leads back.
-
-    ``order`` is one in which every edge goes forward. Sets of nodes are numbers, a bit for each
-    first of a pair, so many at a time: a node's set is united with those before it in one step.
-
-    >>> list(behind([0, 1, 2], [(0, 1), (1, 2)], [(0, 2), (1, 0), (2, 2)]))
-    [(0, 2), (2, 2)]
-    """
-    into: defaultdict[int, list[int]] = defaultdict(list)
-    for one, other in edges:
-        into[other].append(one)
-    wanted: defaultdict[int, list[int]] = defaultdict(list)
-    for one, other in pairs:
-        wanted[one].append(other)
-    firsts = sorted(wanted)
-    for start in range(0, len(firsts), _BITS):
-        bits = {node: 1 << k for k, node in enumerate(firsts[start : start + _BITS])}
-        seen: dict[int, int] = {}
-        for node in order:
-            found = bits.get(node, 0)
-            for one in into[node]:
-                found |= seen[one]
-            seen[node] = found
-        yield from (
-            (one, other) for one in bits for other in wanted[one] if seen[other] & bits[one]
-        )
-
-
-_BITS = 4096

@@ -6,7 +6,8 @@ import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.cutting import behind, cut
+from planner.cutting import cut
+from planner.reach import behind
 
 Edges = set[tuple[int, int]]
 

@@ -47,6 +47,7 @@ LAYERS = (
             "planner.states",
             "planner.graph",
             "planner.cutting",
+            "planner.reach",
             "planner.effects",
             "planner.render.*",
         ),

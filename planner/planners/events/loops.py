@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator
 
-from planner.cutting import Edge
 from planner.errors import Mistake, Path
 from planner.planners.events.document import Problem
 from planner.planners.events.rules import Web, fires, orders
+from planner.reach import Edge
 
 
 def mistakes(problem: Problem, web: Web, loops: Collection[frozenset[int]]) -> Iterator[Mistake]:

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from planner.cutting import Edge
 from planner.errors import Path
 from planner.planners.events import grammar
 from planner.planners.events.document import Problem
+from planner.reach import Edge
 from planner.states import Outcome
 
 Outcomes = tuple[Outcome, ...]

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planner.cutting import Cut, Edge, behind, cut
+from planner.cutting import Cut, cut
 from planner.graph import arrange
 from planner.planners.events.rules import Outcomes, Web
+from planner.reach import Edge, behind
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
