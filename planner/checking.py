@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
 from planner.errors import Mistake, Path, accepted
@@ -24,13 +25,43 @@ def compiled(schema: Mapping[str, Any]) -> Check:
         Draft202012Validator.check_schema(schema)
     except SchemaError as reason:
         raise ValueError(f"its schema is wrong: {reason.message}") from reason
-    validator = Draft202012Validator(schema)
+    validator = _Validator(schema)
 
     def check(value: Any) -> list[Mistake]:
         found = [m for error in validator.iter_errors(value) for m in mistakes(error)]
         return sorted(found, key=lambda m: [(isinstance(p, str), str(p).zfill(9)) for p in m.path])
 
     return check
+
+
+#: What says nothing more of a text than that it is one, and of what form.
+_OF_TEXTS = frozenset(
+    ["type", "pattern", "title", "description", "properties", "required", "additionalProperties"]
+)
+
+
+def _items(
+    validator: Any, items: Any, instance: Any, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    """Check the entries of a list; the texts among them that fit at once, for there may be many."""
+    if not isinstance(instance, list):
+        return
+    fits: Callable[[str], object] | None = None
+    if (
+        isinstance(items, Mapping)
+        and items.keys() <= _OF_TEXTS
+        and "string" in items.get("type", ())
+    ):
+        fits = re.compile(items.get("pattern", "")).search
+    first = len(schema.get("prefixItems", ()))
+    for i, entry in enumerate(instance[first:], first):
+        if fits is None or not isinstance(entry, str) or not fits(entry):
+            yield from validator.descend(entry, items, path=i)
+
+
+_Validator = validators.extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator, {"items": _items}
+)
 
 
 class HasSchema(Protocol):

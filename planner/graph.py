@@ -72,7 +72,7 @@ def _arranged(before: Sequence[Before]) -> bool:
     return True
 
 
-def knots(before: Sequence[Before], among: Iterable[int]) -> list[frozenset[int]]:
+def knots(before: Sequence[Iterable[Iterable[int]]], among: Iterable[int]) -> list[frozenset[int]]:
     """List the sets of positions among which every one comes before every other: the loops."""
     inside = set(among)
     graph: nx.DiGraph[int] = nx.DiGraph()

@@ -7,7 +7,8 @@ A case is a document with what is expected of it, as YAML or a mapping::
     actions: [sleep-1, resize-1, resize-2]       # in short: the type is the name without its number
     parents: {resize-1: [sleep-1], resize-2: [resize-1]}         # who is not named has none
 
-Instead of ``parents``, ``error`` says what the refusal has to contain. ``needs``, ``warnings``,
+Instead of ``parents``, ``error`` says what the refusal has to contain. ``needs``, ``needs_any``,
+``triggers`` (each ``NAME OUTCOME|OUTCOME``), ``reasons`` (of those that are named), ``warnings``,
 ``order``, ``state``, ``plan_limits`` and ``says`` (texts in the descriptions of the efficacy
 indicators, one by one) are compared where a case has them. Check it with
 :func:`check_case`, and any documents with :func:`check_planner`.
@@ -33,7 +34,10 @@ from planner.registry import ActionTypes
 #: The time at which every test plans.
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 #: Fields of a case that are no part of its document.
-EXPECTED = ("parents", "needs", "warnings", "state", "plan_limits", "order", "says", "error")
+EXPECTED = (
+    *("parents", "needs", "needs_any", "triggers", "reasons"),
+    *("warnings", "state", "plan_limits", "order", "says", "error"),
+)
 
 
 def action_type(
@@ -119,7 +123,7 @@ def check_case(
     Types and parameters are checked only where the case says ``check_types: true``.
     """
     document = {k: v for k, v in case.items() if k not in (*EXPECTED, "title", "check_types")}
-    if "actions" in document:
+    if isinstance(document.get("actions"), list):
         document["actions"] = [_whole(action) for action in document["actions"]]
     try:
         made = plan(planner, document, *types, check_types=case.get("check_types", False))
@@ -150,7 +154,22 @@ def _differences(case: Mapping[str, Any], plan: ActionPlan) -> Iterator[str]:
     for field in ("parents", "needs"):
         if field in case:
             yield from _differing_edges(field, case[field] or {}, _names(plan, field))
+    label = {action.uuid: action.label for action in plan.actions}
+    groups = {
+        "needs_any": {
+            a.label: [sorted(label[u] for u in group) for group in a.needs_any]
+            for a in plan.actions
+            if a.needs_any
+        },
+        "triggers": {
+            a.label: [f"{label[t.action]} {'|'.join(t.outcomes)}" for t in a.triggers]
+            for a in plan.actions
+            if a.triggers
+        },
+        "reasons": {a.label: a.reason for a in plan.actions if a.label in case.get("reasons", {})},
+    }
     found = {
+        **groups,
         "state": str(plan.state),
         "plan_limits": dict(plan.limits),
         "order": [action.label for action in plan.actions],

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from planner.contract import ActionType, Planner
+from planner.contract import ActionType, Planner, Surroundings
 from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin
 from planner.model import JOIN, ProposedAction, Solution, Touch
 from planner.planners.draft import Draft
@@ -53,18 +53,18 @@ def read_actions(
 
     Raises InvalidInput with all mistakes.
     """
-    reader = _Reader(planner, document)
+    reader = ActionReader(planner.surroundings, document)
     actions = [reader.action(i, raw) for i, raw in enumerate(document["actions"])]
     if reader.mistakes:
         raise InvalidInput(reader.mistakes)
     return actions, tuple(reader.warnings)
 
 
-class _Reader:
+class ActionReader:
     """Reads the actions of one document, and collects what is wrong with them."""
 
-    def __init__(self, planner: Planner[Any], document: Mapping[str, Any]) -> None:
-        self.surroundings = planner.surroundings
+    def __init__(self, surroundings: Surroundings, document: Mapping[str, Any]) -> None:
+        self.surroundings = surroundings
         self.mistakes: list[Mistake] = []
         self.warnings: dict[str, None] = {}
         self._types: dict[str, type[ActionType] | None] = {}

@@ -24,6 +24,7 @@ from applier.cli import verb
 from applier.cli.help import GROUPS
 from planner import effects, registry, saved_schema
 from planner.planners import solution_schema
+from planner.planners.events import schema as events_schema
 from planner.states import ACTION_TRANSITIONS, PLAN_TRANSITIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -200,7 +201,14 @@ def test_every_row_of_the_tables_of_states_and_effects_is_on_its_page(built):
 
 def test_every_field_of_the_documents_is_on_its_page(built):
     found = texts(built, "reference/documents.html")
-    for schema in (solution_schema.SCHEMA, solution_schema.ACTION, saved_schema.SCHEMA):
+    for schema in (
+        solution_schema.SCHEMA,
+        solution_schema.ACTION,
+        events_schema.SCHEMA,
+        events_schema.CONNECTION,
+        events_schema.EVENT,
+        saved_schema.SCHEMA,
+    ):
         assert set(schema["properties"]) <= set(found)
 
 

@@ -11,7 +11,7 @@ from planner import checking, documents, make_plan, registry
 from planner.model import ActionPlan
 
 EXAMPLES = Path(__file__).parents[2] / "etc" / "examples"
-DOCUMENTS = sorted(EXAMPLES.glob("*.yaml"))
+DOCUMENTS = sorted([*EXAMPLES.glob("*.yaml"), *EXAMPLES.glob("events/*.yaml")])
 
 
 @pytest.fixture(params=DOCUMENTS, ids=lambda path: path.name)

@@ -46,6 +46,8 @@ LAYERS = (
             "planner.model",
             "planner.states",
             "planner.graph",
+            "planner.cutting",
+            "planner.reach",
             "planner.effects",
             "planner.render.*",
         ),

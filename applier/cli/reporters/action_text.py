@@ -30,6 +30,9 @@ def described(plan: ActionPlan, action: Action) -> Iterator[str]:
         "why here": action.reason,
         "needs": ", ".join(names[u] for u in action.needs),
         "after": ", ".join(names[u] for u in action.parents if u not in action.needs),
+        "set off by": ", ".join(
+            f"{names[t.action]} on {' or '.join(t.outcomes)}" for t in action.triggers
+        ),
         "holds": ", ".join(action.tokens),
         "parameters": ", ".join(f"{k}={v}" for k, v in action.input_parameters.items()),
         "started": action.started_at and f"{action.started_at:%Y-%m-%d %H:%M:%S} UTC",

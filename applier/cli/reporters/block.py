@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.cli.reporters.plan_table import console
-from applier.cli.reporters.words import STYLES, duration, minutes, one_line, result, retold, what
+from applier.cli.reporters.wave import Wave
+from applier.cli.reporters.words import STYLES, duration, minutes, one_line, result, retold
 from applier.contracts import Report
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, Outcome, PlanState
@@ -36,6 +37,7 @@ class Block:
         self._again: dict[str, Report] = {}
         self._bad: list[tuple[Action, Report]] = []
         self._state = self._told = ""
+        self._wave = Wave(plan)
         self._clock, self._began = clock, clock()
         self._live = Live(
             console=console(stream),
@@ -53,6 +55,8 @@ class Block:
 
     def on_reports(self, reports: Iterable[Report]) -> None:
         """Take in what was committed; the block is drawn by its own clock."""
+        reports = list(reports)
+        self._wave.hear(reports)
         for report in reports:
             action = self._actions.get(report.uuid)
             if action is None:
@@ -117,7 +121,7 @@ class Block:
     def _progress(self, uuid: str, since: float) -> str:
         action = self._actions[uuid]
         of = f" of ~{duration(action.estimate_s)}" if action.estimate_s else ""
-        return f"{duration(int(self._clock() - since))}{of}  {what(action)}"
+        return f"{duration(int(self._clock() - since))}{of}  {self._wave.what(action)}"
 
 
 def _column(state: ActionState, outcome: Outcome | None = None) -> str:

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from applier.cli.reporters.words import minutes, one_line, retold, what
+from applier.cli.reporters.wave import Wave
+from applier.cli.reporters.words import minutes, one_line, retold
 from applier.contracts import Report
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
@@ -22,6 +23,7 @@ class Lines:
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._total = len(self._actions)
         self._ended = sum(a.state not in OPEN for a in self._actions.values())
+        self._wave = Wave(plan)
         self._stream, self._clock, self._began = stream, clock, clock()
 
     def __enter__(self) -> Lines:
@@ -32,13 +34,15 @@ class Lines:
 
     def on_reports(self, reports: Iterable[Report]) -> None:
         """Write what was committed."""
+        reports = list(reports)
+        self._wave.hear(reports)
         for report in reports:
             action = self._actions.get(report.uuid)
             if action is None:
                 continue
             at = minutes(self._clock() - self._began)
             if report.state is ActionState.ONGOING:
-                self._write(f"{at}  start      {what(action)}")
+                self._write(f"{at}  start      {self._wave.what(action)}")
                 continue
             self._ended += (report.state not in OPEN) - (report.old not in OPEN)
             if report.state is ActionState.PENDING:

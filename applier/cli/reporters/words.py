@@ -75,15 +75,6 @@ def one_line(text: str) -> str:
     )
 
 
-def what(action: Action) -> str:
-    """Name an action and what it does.
-
-    >>> what(Action(uuid="u", action_type="nop", name="a", description="do nothing"))
-    'a  do nothing'
-    """
-    return f"{one_line(action.label)}  {one_line(action.description or action.action_type)}"
-
-
 def retold(report: Report, action: Action) -> str:
     """Say that an attempt came to nothing and that there is another.
 

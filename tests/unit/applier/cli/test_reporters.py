@@ -17,7 +17,7 @@ from applier.cli.reporters.lines import Lines
 from applier.cli.reporters.words import duration, one_line
 from applier.contracts import Report
 from planner import graph
-from planner.model import Action, ActionPlan
+from planner.model import Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
 S = ActionState
@@ -282,3 +282,25 @@ def test_what_a_plan_brings_stands_above_it() -> None:
         "Released 50",
         "In all: fine",
     ]
+
+
+def test_what_starts_is_told_with_what_set_it_off_also_after_a_resume() -> None:
+    asked = (Outcome.CHANGED, Outcome.CREATED)
+    made = plan(
+        action("config", state=S.SUCCEEDED, outcome=Outcome.CREATED),
+        action("keys"),
+        action("plain", needs=("keys",)),
+        action("reload", triggers=(Trigger("config", asked), Trigger("keys", asked))),
+    )
+    out = io.StringIO()
+    lines, block = Lines(made, out, clock=lambda: 0.0), Block(made, io.StringIO(), lambda: 0.0)
+    ended = Report(uuid="keys", old=S.ONGOING, state=S.SUCCEEDED, outcome=Outcome.OK)
+    starts = [Report(uuid=name, old=S.PENDING, state=S.ONGOING) for name in ("plain", "reload")]
+    for watcher in (lines, block):
+        watcher.on_reports([ended, *starts])
+    told = out.getvalue().splitlines()
+    assert told[1:] == [
+        "  0:00  start      plain  nop",
+        "  0:00  start      reload  because config was created  nop",
+    ]
+    assert "running 0s  reload  because config was created  nop" in drawn(block)

@@ -1,0 +1,54 @@
+"""How a change spreads through a run: which end of which action set another off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from applier.cli.reporters.words import one_line, some
+from applier.contracts import Report
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, Outcome
+
+#: So many are named.
+_MOST = 3
+
+
+class Wave:
+    """Hears how actions end, and says of one that starts what set it off."""
+
+    def __init__(self, plan: ActionPlan) -> None:
+        self._labels = {a.uuid: a.label for a in plan.actions}
+        self._outcomes = {a.uuid: a.outcome for a in plan.actions if a.outcome}
+
+    def hear(self, reports: Iterable[Report]) -> None:
+        """Take in what was committed, before it is told."""
+        for report in reports:
+            if report.outcome is not None and report.state is not ActionState.PENDING:
+                self._outcomes[report.uuid] = report.outcome
+
+    def what(self, action: Action) -> str:
+        """Name an action that starts, what set it off, and what it does.
+
+        >>> one = Action(uuid="u", action_type="nop", name="a", outcome=Outcome.CREATED)
+        >>> two = Action(uuid="v", action_type="nop", triggers=(("u", (Outcome.CREATED,)),))
+        >>> wave = Wave(ActionPlan(uuid="p", planner="events", actions=(one, two)))
+        >>> wave.what(one), wave.what(two)
+        ('a  nop', 'v  because a was created  nop')
+        """
+        fired = [
+            f"{one_line(self._labels[uuid])} {_WORDS[outcome]}"
+            for uuid, asked in action.triggers
+            if (outcome := self._outcomes.get(uuid)) is not None and outcome in asked
+        ]
+        told = f"because {some(fired, _MOST, ', ')}" if fired else ""
+        does = action.description or action.action_type
+        return "  ".join(filter(None, (one_line(action.label), told, one_line(does))))
+
+
+_WORDS = {
+    Outcome.CHANGED: "changed",
+    Outcome.CREATED: "was created",
+    Outcome.OK: "is ok",
+    Outcome.FAILED: "failed",
+    Outcome.ERROR: "ended in error",
+}

@@ -1,0 +1,140 @@
+"""Reads a document of ``kind: events`` into a problem, and says all that is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from planner.contract import Surroundings
+from planner.errors import InvalidInput, Mistake
+from planner.model import ProposedAction
+from planner.planners.events import grammar
+from planner.planners.events.grammar import Words
+from planner.planners.solution import ActionReader
+from planner.states import Outcome
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Connection:
+    """Data that goes from a resource to another, and what it brings."""
+
+    source: str
+    target: str
+    events: bool
+    order: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subset:
+    """The part of a plan that is wanted: names of actions, or of one run (``a.run#1``)."""
+
+    only: Sequence[str]
+    since: Sequence[str]
+    until: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Resources that depend on each other, and the actions that are staged.
+
+    ``events``, ``connections`` and ``after`` stand as in the document, so that their places are
+    known. ``any_of`` are the actions whose fan-in is any.
+    """
+
+    name: str | None
+    staged: Collection[str]
+    events: Sequence[Words]
+    connections: Sequence[Connection]
+    after: Sequence[tuple[str, str]]
+    any_of: frozenset[str]
+    subset: Subset
+    actions: Mapping[str, ProposedAction]
+    nothing: ProposedAction
+    warnings: Sequence[str]
+
+    def proposed(self, action: str) -> ProposedAction:
+        """Give what an action does; nothing, where the document does not say."""
+        known = self.actions.get(action)
+        return replace(self.nothing, name=action) if known is None else known
+
+
+def problem(document: Mapping[str, Any], surroundings: Surroundings) -> Problem:
+    """Read a document that fits the schema; raises InvalidInput with all mistakes."""
+    mistakes: list[Mistake] = []
+    connections = [
+        Connection(
+            source=raw["from"],
+            target=raw["to"],
+            events=raw.get("events", True),
+            order=raw.get("order", True),
+        )
+        for raw in document.get("connections", ())
+    ]
+    ends = {end for c in connections for end in (c.source, c.target)}
+    events = list(_events(document.get("events", ()), ends, mistakes))
+    names = list(document.get("actions", ()))
+    raw_actions = [{**document["actions"][name], "name": name} for name in names]
+    reader = ActionReader(surroundings, {"actions": [*raw_actions, {"action_type": "nop"}]})
+    *actions, nothing = (reader.action(i, raw) for i, raw in enumerate([*raw_actions, _NOTHING]))
+    mistakes += [_by_name(m, names) for m in reader.mistakes]
+    if mistakes:
+        raise InvalidInput(mistakes)
+    return Problem(
+        name=document.get("name"),
+        staged=dict.fromkeys(document["staged"]),
+        events=events,
+        connections=connections,
+        after=[(first, second) for first, second in document.get("after", ())],
+        any_of=frozenset(k for k, v in document.get("fan_in", {}).items() if v == "any"),
+        subset=Subset(
+            only=_listed(document, "only"),
+            since=_listed(document, "from"),
+            until=_listed(document, "until"),
+        ),
+        actions=dict(zip(names, actions, strict=True)),
+        nothing=nothing,
+        warnings=list(reader.warnings) if raw_actions else [],
+    )
+
+
+_NOTHING: Mapping[str, Any] = {"action_type": "nop"}
+
+
+def _events(
+    raw_events: Sequence[Any], ends: Collection[str], mistakes: list[Mistake]
+) -> Iterator[Words]:
+    known: set[str] = set(ends)
+    is_action = re.compile(grammar.ACTION).match
+    for i, raw in enumerate(raw_events):
+        try:
+            event = grammar.words(raw) if isinstance(raw, str) else _mapped(raw)
+        except ValueError as reason:
+            mistakes.append(Mistake(str(reason), ("events", i)))
+            continue
+        if event.source not in known:
+            if is_action(event.source):
+                known.add(event.source)
+            else:
+                text = f"{event.source!r} is neither RESOURCE.ACTION nor an end of a connection"
+                mistakes.append(Mistake(text, ("events", i)))
+        if not is_action(event.target):
+            text = f"{event.target!r} is not an action: RESOURCE.ACTION"
+            mistakes.append(Mistake(text, ("events", i)))
+        yield event
+
+
+def _mapped(raw: Mapping[str, Any]) -> Words:
+    return Words(raw["on"], tuple(Outcome(word) for word in raw["outcomes"]), raw["do"])
+
+
+def _by_name(mistake: Mistake, names: Sequence[str]) -> Mistake:
+    """Turn a place in the list of actions into that in the mapping of the document."""
+    actions, i, *rest = mistake.path
+    return replace(mistake, path=(actions, names[int(i)], *rest))
+
+
+def _listed(document: Mapping[str, Any], field: str) -> Sequence[str]:
+    value = document.get(field, ())
+    return (value,) if isinstance(value, str) else tuple(value)

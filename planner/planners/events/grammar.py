@@ -1,0 +1,60 @@
+"""The words of a document: names of actions, and ``on SOURCE OUTCOME RESOURCE.ACTION``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from planner.errors import accepted
+from planner.states import Outcome
+
+#: ``#`` numbers the runs of an action, ``|`` stands between outcomes.
+RESOURCE = r"^[^\s#|]+$"
+ACTION = r"^[^\s#|]+\.[^\s.#|]+$"
+RUN = r"^[^\s#|]+\.[^\s.#|]+(#\d+)?$"
+_FORM = "on SOURCE OUTCOME[|OUTCOME] RESOURCE.ACTION"
+_OUTCOMES = {str(outcome): outcome for outcome in Outcome}
+
+
+class Words(NamedTuple):
+    """An event as it was written: two names, and the outcomes between them."""
+
+    source: str
+    outcomes: tuple[Outcome, ...]
+    target: str
+
+
+def words(text: str) -> Words:
+    """Read an event; raises ValueError with what is accepted.
+
+    >>> words("on a.run changed|ok b.1.reload").target
+    'b.1.reload'
+    >>> words("a changed b.c")
+    Traceback (most recent call last):
+    ValueError: 'a changed b.c' is not an event: on SOURCE OUTCOME[|OUTCOME] RESOURCE.ACTION
+    """
+    on, *parts = text.split() or [""]
+    if on != "on" or len(parts) < 3:
+        raise ValueError(f"{text!r} is not an event: {_FORM}")
+    source, *middle, target = parts
+    return Words(source, outcomes(" ".join(middle)), target)
+
+
+def outcomes(text: str) -> tuple[Outcome, ...]:
+    """Read ``changed`` or ``failed|error``; raises ValueError with what is accepted."""
+    found = []
+    for word in text.split("|"):
+        outcome = _OUTCOMES.get(word.strip())
+        if outcome is None:
+            raise ValueError(f"no outcome {word.strip()!r}; {accepted(word.strip(), _OUTCOMES)}")
+        found.append(outcome)
+    return tuple(found)
+
+
+def split(action: str) -> tuple[str, str]:
+    """Give the resource and what is done to it: the part after the last dot.
+
+    >>> split("rmq.1.cluster_create")
+    ('rmq.1', 'cluster_create')
+    """
+    resource, _, verb = action.rpartition(".")
+    return resource, verb

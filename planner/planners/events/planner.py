@@ -1,0 +1,133 @@
+"""Events planner: only what a real change touches is run, in the right order, once.
+
+Source: Solar, "events propagation"; its three stories are cases in tests/cases/events. Decisions
+0029 to 0033 say what was decided where it leaves things open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.contract import Options, Planner
+from planner.errors import InvalidInput
+from planner.model import Action, ActionPlan, Trigger
+from planner.planners.draft import tokens
+from planner.planners.events import document as documents
+from planner.planners.events.document import Problem
+from planner.planners.events.loops import mistakes
+from planner.planners.events.rules import Outcomes, web
+from planner.planners.events.schema import SCHEMA
+from planner.planners.events.subset import part
+from planner.planners.events.unroll import Run, Unbreakable, unroll
+from planner.states import Outcome, PlanState
+
+_FAILURES = frozenset({Outcome.FAILED, Outcome.ERROR})
+#: So many of the events that set an action off are named as its reason.
+_NAMED = 2
+
+
+class EventsPlanner(Planner[Problem]):
+    """Plans what is staged and all that its changes may set off; outcomes decide what really runs.
+
+    An order is a parent. An event is a trigger; its source is a need as well, unless it asks for a
+    failure or the fan-in of its target is any. What is staged has no triggers. An action that would
+    close a loop of events runs again, under the next number.
+    """
+
+    NAME = "events"
+    KIND = "events"
+    SCHEMA = SCHEMA
+
+    def parse(self, document: Mapping[str, Any]) -> Problem:
+        """Check names, events, types and parameters."""
+        return documents.problem(document, self.surroundings)
+
+    def plan(self, problem: Problem, options: Options) -> ActionPlan:  # noqa: ARG002
+        """Find what may run, end its loops, and keep the part that is wanted."""
+        found = web(problem)
+        try:
+            whole = unroll(found)
+        except Unbreakable as unbreakable:
+            raise InvalidInput(mistakes(problem, found, unbreakable.loops)) from None
+        runs, left_open = part(whole, problem.subset)
+        uuids = [self.surroundings.new_id() for _ in runs]
+        return ActionPlan(
+            uuid=self.surroundings.new_id(),
+            name=problem.name,
+            planner=self.NAME,
+            state=PlanState.RECOMMENDED if runs else PlanState.SUCCEEDED,
+            created_at=self.surroundings.now(),
+            warnings=(*problem.warnings, *_idle(problem, whole), *left_open),
+            actions=tuple(_action(problem, runs, uuids, i) for i in range(len(runs))),
+        )
+
+
+def _action(problem: Problem, runs: Sequence[Run], uuids: Sequence[str], i: int) -> Action:
+    """Write one run as an action: its orders as parents, its events as triggers and needs."""
+    run = runs[i]
+    proposed = problem.proposed(run.action)
+    failing = {j for j, outcomes in run.events.items() if not _FAILURES.isdisjoint(outcomes)}
+    others = [j for j in run.events if j not in failing]
+    any_of = run.action in problem.any_of
+    parents, needs, groups = run.after, [] if any_of else others, []
+    if run.staged:
+        # Nothing sets it off: what is left of its events is the order, and that failures block.
+        parents = sorted({*run.after, *failing, *(others if any_of else ())})
+        groups = [others] if any_of and others else []
+    return Action(
+        uuid=uuids[i],
+        name=run.label,
+        action_type=proposed.action_type,
+        resource_id=proposed.resource_id,
+        input_parameters=proposed.input_parameters,
+        description=proposed.description,
+        reason=_reason(problem, runs, run),
+        parents=tuple([uuids[j] for j in parents]),
+        needs=tuple([uuids[j] for j in needs]),
+        needs_any=tuple([tuple([uuids[j] for j in group]) for group in groups]),
+        triggers=()
+        if run.staged
+        else tuple([Trigger(uuids[j], outcomes) for j, outcomes in run.events.items()]),
+        tokens=tokens(proposed.action_type, proposed.touches),
+        estimate_s=proposed.estimate_s,
+        timeout_s=proposed.timeout_s,
+        retries=proposed.retries,
+    )
+
+
+def _reason(problem: Problem, runs: Sequence[Run], run: Run) -> str:
+    if run.staged:
+        return "staged" if run.action in problem.staged and not run.repeat else "chosen"
+    events = [f"{runs[j].label} {_words(o)}" for j, o in list(run.events.items())[:_NAMED]]
+    more = f" +{len(run.events) - _NAMED}" if len(run.events) > _NAMED else ""
+    said = f"on {', '.join(events)}{more}"
+    return f"runs again {said}: that closes a loop" if run.repeat else said
+
+
+def _words(outcomes: Outcomes) -> str:
+    """Write outcomes as documents do, without the created that counts as changed.
+
+    >>> _words((Outcome.CHANGED, Outcome.OK, Outcome.CREATED))
+    'changed|ok'
+    """
+    implied = Outcome.CREATED if Outcome.CHANGED in outcomes else None
+    return "|".join(outcome for outcome in outcomes if outcome is not implied)
+
+
+def _idle(problem: Problem, runs: Sequence[Run]) -> list[str]:
+    """Say what of the document does nothing, and may be misspelt."""
+    targets = {run.action for run in runs if run.events}
+    targets |= {event.target for event in problem.events}
+    targets |= {f"{c.target}.{verb}" for c in problem.connections for verb in ("reload", "run")}
+    return [
+        *(
+            f"{name} is staged and does nothing: it is not among the actions"
+            for name in problem.staged
+            if problem.actions and name not in problem.actions
+        ),
+        *(
+            f"fan_in of {name} decides nothing: no event sets it off"
+            for name in sorted(problem.any_of - targets)
+        ),
+    ]

@@ -1,0 +1,99 @@
+"""JSON Schema of ``kind: events``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.planners.events import grammar
+from planner.planners.solution_schema import ACTION, COMMON
+from planner.states import Outcome
+
+_RESOURCE = {"type": "string", "pattern": grammar.RESOURCE, "title": "the name of a resource"}
+_ACTION = {"type": "string", "pattern": grammar.ACTION, "title": "an action: RESOURCE.ACTION"}
+_RUN = {**_ACTION, "pattern": grammar.RUN, "title": "an action: RESOURCE.ACTION, or with #NUMBER"}
+_ACTIONS = {"type": "array", "items": _ACTION}
+
+
+def _runs(description: str) -> dict[str, Any]:
+    return {**_RUN, "type": ["string", "array"], "items": _RUN, "description": description}
+
+
+_WHAT = {
+    **ACTION,
+    "properties": {k: v for k, v in ACTION["properties"].items() if k != "name"},
+}
+
+CONNECTION: dict[str, Any] = {
+    "type": "object",
+    "required": ["from", "to"],
+    "additionalProperties": False,
+    "properties": {
+        "from": {**_RESOURCE, "description": "The resource that data comes from."},
+        "to": {**_RESOURCE, "description": "The resource that uses it."},
+        "events": {
+            "type": "boolean",
+            "description": "false: without 'on FROM.run changed TO.reload' and "
+            "'on FROM.remove changed TO.run'.",
+        },
+        "order": {"type": "boolean", "description": "false: without FROM.run before TO.run."},
+    },
+}
+
+EVENT: dict[str, Any] = {
+    "type": ["string", "object"],
+    "required": ["on", "outcomes", "do"],
+    "additionalProperties": False,
+    "properties": {
+        "on": {**_RESOURCE, "title": "an action or a connected resource"},
+        "outcomes": {
+            "type": "array",
+            "minItems": 1,
+            "items": {"enum": [str(outcome) for outcome in Outcome]},
+        },
+        "do": _ACTION,
+    },
+}
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "events",
+    "description": "Resources, what depends on what, and what is to run.",
+    "type": "object",
+    "required": ["staged"],
+    "additionalProperties": False,
+    "properties": {
+        **COMMON,
+        "actions": {
+            "type": "object",
+            "description": "RESOURCE.ACTION to what it does; nop where left out.",
+            "propertyNames": _ACTION,
+            "additionalProperties": _WHAT,
+        },
+        "connections": {
+            "type": "array",
+            "description": "Data that one resource has from another.",
+            "items": CONNECTION,
+        },
+        "events": {
+            "type": "array",
+            "description": "What sets off what: texts 'on SOURCE OUTCOME RESOURCE.ACTION', or "
+            "mappings.",
+            "items": EVENT,
+        },
+        "after": {
+            "type": "array",
+            "description": "Pairs, the first before the second if both are in the plan.",
+            "items": {**_ACTIONS, "minItems": 2, "maxItems": 2},
+        },
+        "staged": {**_ACTIONS, "description": "What is to run; the rest follows from events."},
+        "fan_in": {
+            "type": "object",
+            "description": "any: what failed does not block this action if another set it off.",
+            "propertyNames": _ACTION,
+            "additionalProperties": {"enum": ["all", "any"]},
+        },
+        "only": _runs("These alone."),
+        "from": _runs("These, and what comes after them."),
+        "until": _runs("These, and what comes before them."),
+    },
+}

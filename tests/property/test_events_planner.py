@@ -1,0 +1,248 @@
+"""What holds for every plan of the planner of events, and for every way in which it may run."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from applier.contracts import Report
+from applier.scheduling import order
+from applier.scheduling.scheduler import Scheduler
+from applier.scheduling.verdict import NOT_TRIGGERED, End
+from planner.errors import InvalidInput
+from planner.model import ActionPlan
+from planner.planners.events.planner import EventsPlanner
+from planner.states import WELL, ActionState, Outcome
+from planner.testing import check_planner, plan
+
+SETTINGS = settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+FAILURES = {Outcome.FAILED, Outcome.ERROR}
+resources = st.sampled_from(["a", "b", "c.1", "c.2", "d"])
+actions = st.tuples(resources, st.sampled_from(["run", "reload"])).map(".".join)
+outcomes = st.lists(st.sampled_from(list(Outcome)), min_size=1, max_size=2, unique=True)
+events = st.builds(
+    lambda on, asked, do: {"on": on, "outcomes": asked, "do": do},
+    st.one_of(actions, actions, resources),
+    st.one_of(st.just(["changed"]), outcomes.map(lambda found: [str(o) for o in found])),
+    actions,
+)
+connections = st.fixed_dictionaries(
+    {"from": resources, "to": resources},
+    optional={"events": st.booleans(), "order": st.booleans()},
+)
+#: Every resource is an end of a connection, so that it may stand in events.
+ENDS = [{"from": r, "to": "d", "events": False, "order": False} for r in ("a", "b", "c.1", "c.2")]
+documents = st.builds(
+    lambda found, joined, after, staged, fan_in: {
+        "kind": "events",
+        "events": found,
+        "connections": [*ENDS, *joined],
+        "after": [list(pair) for pair in after],
+        "staged": staged,
+        "fan_in": fan_in,
+    },
+    st.lists(events, max_size=12),
+    st.lists(connections, max_size=3),
+    st.lists(st.tuples(actions, actions), max_size=2),
+    st.lists(actions, min_size=1, max_size=4, unique=True),
+    st.dictionaries(actions, st.sampled_from(["all", "any"]), max_size=2),
+)
+
+
+def planned(document: dict[str, Any]) -> ActionPlan:
+    """Plan a document; those with a loop of orders are no matter here."""
+    try:
+        return plan(EventsPlanner, document)
+    except InvalidInput as wrong:
+        refused = wrong
+    assert "a loop in which no event can be cut" in str(refused)
+    assume(False)
+    raise refused
+
+
+def run(
+    made: ActionPlan, outcome: Callable[[str], Outcome], stop_after: int | None = None
+) -> tuple[dict[str, End], dict[str, str | None], list[str]]:
+    """Run a plan without a clock; gives ends and messages by name, and the starts in order.
+
+    With ``stop_after`` the applier dies after so many ends, and another one goes on.
+    """
+    name = {action.uuid: action.label for action in made.actions}
+    ends: dict[str, End] = {}
+    messages: dict[str, str | None] = {}
+    starts: list[str] = []
+    died = stop_after is None
+    while True:
+        gone = order.passed(made.actions, ends)
+        scheduler = Scheduler(
+            made.actions, order.links(made.actions, gone), limits={}, max_workers=3, ended=ends
+        )
+        turn, running = scheduler.begin(), []
+        while True:
+            for report in turn.ended:
+                ends[report.uuid] = End(report.state, report.outcome)
+                messages[name[report.uuid]] = report.message
+            running += turn.starts
+            if not died and len(ends) >= (stop_after or 0):
+                break
+            if not running:
+                assert scheduler.done
+                return {name[u]: end for u, end in ends.items()}, messages, starts
+            uuid = running.pop(0)
+            starts.append(name[uuid])
+            found = outcome(name[uuid])
+            state = ActionState.FAILED if found in FAILURES else ActionState.SUCCEEDED
+            ends[uuid] = End(state, found)
+            turn = scheduler.turn(
+                [Report(uuid=uuid, old=ActionState.ONGOING, state=state, outcome=found)]
+            )
+        died = True
+
+
+def fate(seed: int, choices: list[Outcome]) -> Callable[[str], Outcome]:
+    return lambda name: random.Random(f"{seed} {name}").choice(choices)
+
+
+ANY = [Outcome.CHANGED, Outcome.CHANGED, Outcome.CREATED, Outcome.OK, Outcome.FAILED, Outcome.ERROR]
+
+
+@SETTINGS
+@given(documents)
+def test_a_plan_is_whole_acyclic_in_order_repeatable_and_comes_back_from_json(
+    document: dict[str, Any],
+) -> None:
+    planned(document)
+    check_planner(EventsPlanner, [document])
+
+
+@SETTINGS
+@given(documents, st.randoms(use_true_random=False))
+def test_the_plan_does_not_depend_on_the_order_of_the_input(
+    document: dict[str, Any], chance: random.Random
+) -> None:
+    made = planned(document)
+    mixed = {
+        key: chance.sample(value, len(value)) if isinstance(value, list) else value
+        for key, value in document.items()
+    }
+    again = planned(mixed)
+    assert again.digest == made.digest
+    assert [a.reason for a in again.actions] == [a.reason for a in made.actions]
+    assert sorted(again.warnings) == sorted(made.warnings)
+
+
+@SETTINGS
+@given(documents)
+def test_in_the_plan_is_what_is_staged_and_what_events_lead_to(document: dict[str, Any]) -> None:
+    """Of events on actions; what an event on a resource means is told by cases."""
+    verbs = (".run", ".reload")
+    named = [e for e in document["events"] if e["on"].endswith(verbs)]
+    made = planned({**document, "events": named})
+    leads = [(e["on"], e["do"]) for e in named]
+    for joined in document["connections"]:
+        if joined.get("events", True):
+            leads.append((f"{joined['from']}.run", f"{joined['to']}.reload"))
+    wanted = set(document["staged"])
+    for _ in leads:
+        wanted |= {target for source, target in leads if source in wanted}
+    assert {action.label.partition("#")[0] for action in made.actions} == wanted
+
+
+@SETTINGS
+@given(documents)
+def test_an_action_runs_again_once_at_most_and_only_for_events_that_were_cut(
+    document: dict[str, Any],
+) -> None:
+    made = planned(document)
+    label = {action.uuid: action.label for action in made.actions}
+    times = Counter(name.partition("#")[0] for name in label.values())
+    assert set(times.values()) <= {1, 2}
+    for action in made.actions:
+        name = action.label.partition("#")[0]
+        assert ("#" in action.label) == (times[name] == 2)
+        if action.label.endswith("#1"):
+            assert action.triggers
+            assert f"{name}#0" in ancestors(made)[action.label]
+
+
+def ancestors(made: ActionPlan) -> Mapping[str, set[str]]:
+    """Give for each name all that must have ended before it."""
+    label = {action.uuid: action.label for action in made.actions}
+    found: dict[str, set[str]] = {}
+    for action in made.actions:
+        direct = {label[uuid] for uuid in action.before()}
+        found[action.label] = direct.union(*(found[name] for name in direct))
+    return found
+
+
+@SETTINGS
+@given(documents, st.integers(0, 9))
+def test_every_run_ends_and_what_ran_had_a_reason(document: dict[str, Any], seed: int) -> None:
+    made = planned(document)
+    ends, messages, starts = run(made, fate(seed, ANY))
+    assert set(ends) == {action.label for action in made.actions}
+    assert len(starts) == len(set(starts))
+    label = {action.uuid: action.label for action in made.actions}
+    for action in made.actions:
+        sources = [(ends[label[t.action]], t.outcomes) for t in action.triggers]
+        fired = any(end.outcome in asked for end, asked in sources)
+        end = ends[action.label]
+        if action.label in starts:
+            assert fired or not action.triggers
+        elif end.state is ActionState.SKIPPED:
+            assert messages[action.label] == NOT_TRIGGERED
+            assert not fired
+            assert all(source.state in WELL for source, _ in sources)
+        else:
+            assert end.state is ActionState.FAILED_DEPENDENCIES
+            before = (*action.before(), *(u for group in action.needs_any for u in group))
+            assert any(ends[label[u]].state not in WELL for u in before)
+
+
+@SETTINGS
+@given(documents, st.integers(0, 9))
+def test_a_failure_blocks_whoever_did_not_ask_for_it(document: dict[str, Any], seed: int) -> None:
+    made = planned({**document, "fan_in": {}})
+    ends, _, starts = run(made, fate(seed, ANY))
+    label = {action.uuid: action.label for action in made.actions}
+    for action in made.actions:
+        failed = [u for u in action.needs if ends[label[u]].state not in WELL]
+        asked = [t for t in action.triggers if not FAILURES.isdisjoint(t.outcomes)]
+        assert {t.action for t in asked}.isdisjoint(action.needs)
+        if action.triggers:
+            sources = {t.action for t in action.triggers}
+            assert sources == {t.action for t in asked} | set(action.needs)
+        if failed:
+            assert action.label not in starts
+
+
+@SETTINGS
+@given(documents)
+def test_a_second_run_that_changes_nothing_runs_nothing_downstream(
+    document: dict[str, Any],
+) -> None:
+    changes = [{**e, "outcomes": ["changed"]} for e in document["events"]]
+    made = planned({**document, "events": changes})
+    _, _, starts = run(made, lambda _: Outcome.OK)
+    assert {name.removesuffix("#0") for name in starts} == set(document["staged"])
+
+
+@SETTINGS
+@given(documents, st.integers(0, 9), st.integers(0, 12))
+def test_a_kill_at_any_moment_loses_no_event(
+    document: dict[str, Any], seed: int, moment: int
+) -> None:
+    made = planned(document)
+    ends, _, starts = run(made, fate(seed, ANY))
+    ends_after, _, starts_after = run(made, fate(seed, ANY), stop_after=moment)
+    assert ends_after == ends
+    assert sorted(starts_after) == sorted(starts)
