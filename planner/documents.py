@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any
@@ -19,14 +19,23 @@ from planner.errors import InvalidInput, Mistake, Path
 
 @dataclass(frozen=True)
 class Document:
-    """A value, and the text that it was read from, if it was."""
+    """A value, and the text that it was read from, if it was.
+
+    ``brought`` are the places, a field or one entry of its list, that came from elsewhere, each
+    with the document that it came from and its place there.
+    """
 
     value: Any
     source: str | None = None
     text: str | None = None
+    brought: Mapping[Path, tuple[Document, Path]] = field(default_factory=dict)
 
     def locate(self, path: Path) -> str | None:
         """Give ``file:line`` of the place, or of the nearest one around it that stands there."""
+        for length in (2, 1) if self.brought else ():
+            if origin := self.brought.get(path[:length]):
+                document, inside = origin
+                return document.locate((*inside, *path[length:]))
         node = self._root
         if node is None:
             return self.source
@@ -201,3 +210,37 @@ def as_document(document: Mapping[str, Any] | str | FilePath | Document) -> Docu
     if isinstance(document, str | FilePath):
         return read(document)
     return Document(document)
+
+
+def with_files(document: Document, fields: Mapping[str, str]) -> Document:
+    """Read the files that fields of a document name, relative to it, into the fields they are for.
+
+    ``fields`` is what ``planner.contract.Planner.FILES`` says. What is no text or list of texts is
+    left to the schema. Raises InvalidInput with every file that cannot be read.
+    """
+    value, brought = dict(document.value), dict(document.brought)
+    mistakes: list[Mistake] = []
+    folder = FilePath(document.source or "").parent
+    for names, target in fields.items():
+        named = value.get(names)
+        for i, name in enumerate(named if isinstance(named, list) else [named]):
+            if not isinstance(name, str):
+                continue
+            try:
+                found = read(folder / name)
+            except InvalidInput as wrong:
+                mistakes += wrong.mistakes
+                continue
+            if not isinstance(named, list):
+                value[target], brought[(target,)] = found.value, (found, ())
+                continue
+            own = value.get(target) or []
+            if not isinstance(found.value, list):
+                text = f"the list of {target} is expected, which {names}[{i}] names"
+                mistakes.append(Mistake(text, place=f"{found.source}:1"))
+            elif isinstance(own, list):
+                brought |= {(target, len(own) + k): (found, (k,)) for k in range(len(found.value))}
+                value[target] = own + found.value
+    if mistakes:
+        raise InvalidInput(mistakes)
+    return replace(document, value=value, brought=brought)
