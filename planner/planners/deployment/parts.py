@@ -129,29 +129,66 @@ class Chosen:
         return step.task is None and any(p in self.reasons for p in _before(step))
 
     def _left(self) -> list[Step]:
-        """Give the chosen steps, and joins for what stands between two of them."""
-        kept = {i for i in self.reasons if self._steps[i].task is not None}
-        follows, leads = set(kept), set(kept)
-        for i, step in enumerate(self._steps):
-            if not follows.isdisjoint(_before(step)):
-                follows.add(i)
+        """Give the chosen steps, and joins for what stands between them."""
+        leading = set(self.reasons)
         for i in range(len(self._steps) - 1, -1, -1):
-            if i in leads:
-                leads.update(_before(self._steps[i]))
-        place = {i: k for k, i in enumerate(sorted(follows & leads))}
-        return [self._one(i, i in kept, place) for i in place]
+            if i in leading:
+                leading.update(_before(self._steps[i]))
+        rest = _Rest(self._steps)
+        for i in sorted(leading):
+            if i in self.reasons and self._steps[i].task is not None:
+                rest.keep(i, self.reasons[i])
+            else:
+                rest.pass_through(i)
+        return rest.made
 
-    def _one(self, i: int, kept: bool, place: Mapping[int, int]) -> Step:
+
+class _Rest:
+    """What is left of some steps; where several left out ones waited for the same, one join is."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = steps
+        self.made: list[Step] = []
+        #: For each old place what those behind it wait for now.
+        self._instead: dict[int, tuple[int, ...]] = {}
+        self._joins: dict[object, int] = {}
+        self._kept: set[int] = set()
+
+    def keep(self, i: int, reason: str | None) -> None:
+        """Take over a step; it waits for what is kept of what it waited for."""
         step = self._steps[i]
-        sets = (tuple(place[p] for p in group if p in place) for group in step.any_of)
-        rest = step._replace(
-            before=tuple(place[p] for p in step.before if p in place),
-            any_of=tuple(group for group in sets if group),
-        )
-        if kept:
-            return rest._replace(reason=self.reasons[i] or step.reason)
-        name = step.name if step.task is None else f"join/{step.name}"
-        return rest._replace(name=name, task=None, reason="stands for what is left out")
+        before, groups = self._links(step)
+        self._instead[i] = (len(self.made),)
+        self._kept.add(i)
+        self.made.append(step._replace(before=before, any_of=groups, reason=reason or step.reason))
+
+    def pass_through(self, i: int) -> None:
+        """Leave out a step; those behind it wait for what it would have waited for."""
+        step = self._steps[i]
+        before, groups = self._links(step)
+        plain = not groups and not step.order_only
+        if not (before or groups) or (plain and len(before) == 1):
+            self._instead[i] = before
+            return
+        key = (before, groups, step.order_only)
+        if key not in self._joins:
+            self._joins[key] = len(self.made)
+            name = step.name if step.task is None else f"join/{step.name}"
+            why = "stands for what is left out"
+            join = Step(name, "", None, before, groups, step.order_only, why)
+            self.made.append(join)
+        self._instead[i] = (self._joins[key],)
+
+    def _links(self, step: Step) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+        before = {now for p in step.before for now in self._instead.get(p, ())}
+        groups = []
+        for group in step.any_of:
+            # One that is chosen has to end well; if none is, what all of them come after.
+            chosen = [p for p in group if p in self._kept]
+            members = [self._instead.get(p, ()) for p in chosen or group]
+            if all(members):
+                groups.append(tuple(sorted({now for found in members for now in found})))
+        return tuple(sorted(before)), tuple(dict.fromkeys(groups))
 
 
 def _before(step: Step) -> Iterable[int]:

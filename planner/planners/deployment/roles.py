@@ -233,7 +233,7 @@ def steps(stages: Sequence[Stage]) -> list[Step]:
                 ends.append(last[uid])
         if ends:
             # Each entry comes after the gates before it, and so does the next one.
-            own, name = tuple(sorted(ends)), f"join/{stage.name}"
-            made.append(Step(name, before=own, order_only=not stage.strict, reason=stage.name))
+            name, members = f"join/{stage.name}", tuple(sorted(ends))
+            made.append(Step(name, before=members, order_only=not stage.strict, reason=stage.name))
             gates[stage.strict] = len(made) - 1
     return made
