@@ -7,9 +7,10 @@ A case is a document with what is expected of it, as YAML or a mapping::
     actions: [sleep-1, resize-1, resize-2]       # in short: the type is the name without its number
     parents: {resize-1: [sleep-1], resize-2: [resize-1]}         # who is not named has none
 
-Instead of ``parents``, ``error`` says what the refusal has to contain. ``needs``, ``warnings``,
-``order``, ``state`` and ``plan_limits`` are compared where a case has them. Check it with
-:func:`check_case`, and any documents with :func:`check_planner`.
+Instead of ``parents``, ``error`` says what the refusal has to contain. ``needs``, ``needs_any``,
+``warnings``, ``order``, ``state``, ``plan_limits``, ``plan_tolerances`` (name: how many nodes may
+fail) and, of the actions that they name, ``types`` and ``reasons`` are compared where a case has
+them. Check it with :func:`check_case`, and any documents with :func:`check_planner`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,19 @@ from planner.registry import ActionTypes
 #: The time at which every test plans.
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 #: Fields of a case that are no part of its document.
-EXPECTED = ("parents", "needs", "warnings", "state", "plan_limits", "order", "error")
+EXPECTED = (
+    "parents",
+    "needs",
+    "needs_any",
+    "warnings",
+    "state",
+    "plan_limits",
+    "plan_tolerances",
+    "order",
+    "types",
+    "reasons",
+    "error",
+)
 
 
 def action_type(
@@ -152,7 +165,19 @@ def _differences(case: Mapping[str, Any], plan: ActionPlan) -> Iterator[str]:
     found = {
         "state": str(plan.state),
         "plan_limits": dict(plan.limits),
+        "plan_tolerances": {t["name"]: t["failed_nodes"] for t in plan.tolerances},
         "order": [action.label for action in plan.actions],
+    }
+    for field, attribute in (("types", "action_type"), ("reasons", "reason")):
+        said = {
+            a.label: getattr(a, attribute) for a in plan.actions if a.label in case.get(field, {})
+        }
+        found[field] = said
+    label = {action.uuid: action.label for action in plan.actions}
+    found["needs_any"] = {
+        a.label: [[label[u] for u in group] for group in a.needs_any]
+        for a in plan.actions
+        if a.needs_any
     }
     for field, value in found.items():
         if field in case and case[field] != value:

@@ -250,8 +250,12 @@ class Reader:
         value = self._document.get("changed_since")
         if value is None:
             return None
+        path: Path = ("changed_since",)
         try:
-            return ActionPlan.from_dict(value)
+            earlier = ActionPlan.from_dict(value)
         except (KeyError, TypeError, ValueError, AttributeError):
-            self._wrong("no action plan: one that 'create --out' wrote is", ("changed_since",))
+            self._wrong("no action plan, such as 'create --out' writes", path)
             return None
+        if earlier.planner != "deployment":
+            self._wrong(f"a plan of planner {earlier.planner!r}: no deployment", path)
+        return earlier
