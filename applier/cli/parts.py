@@ -1,4 +1,4 @@
-"""``--node``, ``--task``, ``--fetch-deps``, ``--changed-since``, ``--strict``: parts of a deployment."""
+"""Options that choose a part of a deployment: ``--node``, ``--task``, ``--changed-since``, ..."""
 
 from __future__ import annotations
 
