@@ -62,7 +62,7 @@ def _engine(plan: ActionPlan) -> str:
 
 
 def _own(action: Action) -> dict[str, Any]:
-    told = {name: getattr(action, name) for name in _OWN}
+    told = {name: getattr(action, name) for name in _OWN if name != "retries" or action.retries}
     told |= {"tokens": list(action.tokens), "parameters": dict(action.input_parameters)}
     return {name: value for name, value in told.items() if value not in (None, [], {})}
 

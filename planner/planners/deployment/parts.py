@@ -198,7 +198,12 @@ def _before(step: Step) -> Iterable[int]:
 
 
 def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> str | None:
-    """Say in what an action differs from the one of its name in an earlier plan."""
+    """Say in what an action differs from the one of its name in an earlier plan.
+
+    Nothing new comes of one that does nothing: an anchor, or a task that is skipped.
+    """
+    if now["action_type"] == "anchor" or (earlier is None and now["action_type"] == "skipped"):
+        return None
     if earlier is None:
         return f"it is not in plan {plan}"
     if earlier.action_type != now["action_type"]:
