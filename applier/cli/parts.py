@@ -68,7 +68,9 @@ def chosen(document: Document, args: argparse.Namespace, session: Session) -> Do
             value = _earlier(value, session).to_dict()
         inside = _PLACES[option]
         if len(inside) == 2:
-            fields["only"][inside[1]] = [n for text in value for n in text.split(",") if n]
+            fields["only"][inside[1]] = [
+                name.strip() for text in value for name in text.split(",") if name.strip()
+            ]
         else:
             fields[option] = value
     brought = {_PLACES[option]: (Document(None, place), ()) for option, place in given.items()}

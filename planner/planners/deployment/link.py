@@ -80,7 +80,12 @@ class Links:
 
     def connect(self, first: Sequence[int], then: Sequence[int], label: str) -> None:
         """Let all of ``then`` wait for all of ``first``, nobody for itself."""
-        inside = set(first).intersection(then)
+        inside = sorted(set(first).intersection(then))
+        if len(inside) > 1:
+            # Each of these waits for each other: that is a loop, and two of them show it.
+            one, other = inside[:2]
+            self.before[one][other] = self.before[other][one] = None
+            return
         outside = [i for i in then if i not in inside]
         if min(len(first), len(outside)) > 1 and len(first) * len(outside) > DENSE:
             join = self.join(tuple(first), label)
@@ -172,9 +177,10 @@ class Linker:
         """Give the positions that a relation means on these nodes, node by node."""
         found: dict[str, list[int]] = {}
         for task_id in self.landing.names(relation.name):
-            for uid, position in self.landing.places.get(task_id, {}).items():
-                if uid in nodes:
-                    found.setdefault(uid, []).append(position)
+            places = self.landing.places.get(task_id, {})
+            for uid in nodes if len(nodes) < len(places) else places:
+                if uid in nodes and uid in places:
+                    found.setdefault(uid, []).append(places[uid])
         if len(found) > 1:
             return {uid: found[uid] for uid in nodes if uid in found}
         return found

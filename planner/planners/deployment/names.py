@@ -32,13 +32,19 @@ class Patterns:
     def test(self, pattern: str) -> Test:
         """Give the function that says whether a name matches."""
         if pattern not in self._tests:
-            if len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
-                self._tests[pattern] = re.compile(pattern[1:-1]).match
-            elif self._exact or pattern == "*" or _PLAIN.fullmatch(pattern):
+            if self.is_plain(pattern):
                 self._tests[pattern] = pattern.__eq__
+            elif len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
+                self._tests[pattern] = re.compile(pattern[1:-1]).match
             else:
                 self._tests[pattern] = re.compile(pattern).fullmatch
         return self._tests[pattern]
+
+    def is_plain(self, pattern: str) -> bool:
+        """True if it can match no name but itself."""
+        if len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
+            return False
+        return self._exact or pattern == "*" or _PLAIN.fullmatch(pattern) is not None
 
     def among(self, names: Iterable[str], pattern: str) -> list[str]:
         """List those of the names that match, in their order."""
@@ -57,7 +63,7 @@ class Index:
         """List the names that match, in their order."""
         found = self._found.get(pattern)
         if found is None:
-            if self._patterns.test(pattern) == pattern.__eq__:
+            if self._patterns.is_plain(pattern):
                 found = [pattern] if pattern in self._names else []
             else:
                 found = self._patterns.among(self._names, pattern)

@@ -7,7 +7,7 @@ their order and need. To depend on something is to come after it in the graph, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.model import Action, ActionPlan
@@ -17,6 +17,22 @@ from planner.planners.deployment.tasks import MASTER, SYNC, Deployment
 
 #: What only a simulated node reads.
 _UNSEEN = frozenset({"duration_s"})
+
+
+class _Users(NamedTuple):
+    """How many depend on something, and the first of them."""
+
+    first: str
+    number: int
+
+    def and_more(self, number: int) -> _Users:
+        return _Users(self.first, self.number + number)
+
+    @property
+    def text(self) -> str:
+        if self.number == 1:
+            return f"{self.first} depends"
+        return f"{self.first} and {self.number - 1} more depend"
 
 
 class Chosen:
@@ -105,22 +121,20 @@ class Chosen:
 
     def _note_missing(self) -> None:
         """Note each dependency that is left out, with who depends on it."""
-        wanting: dict[int, list[str]] = {}
-        users: dict[int, list[str]] = {}
+        wanting: dict[int, _Users] = {}
+        through: dict[int, _Users] = {}
         for i in sorted(self.reasons):
             step = self._steps[i]
             loose = [g for g in step.any_of if not any(self._chosen(p) for p in g)]
             for p in (*step.before, *(p for group in loose for p in group)):
-                who = users if self._steps[p].task is None else wanting
-                who.setdefault(p, []).append(step.name)
-        for join, names in users.items():
+                who = through if self._steps[p].task is None else wanting
+                who[p] = who[p].and_more(1) if p in who else _Users(step.name, 1)
+        for join, users in through.items():
             for p in _before(self._steps[join]):
-                wanting.setdefault(p, []).extend(names)
-        for p, names in sorted(wanting.items()):
+                wanting[p] = wanting[p].and_more(users.number) if p in wanting else users
+        for p, users in sorted(wanting.items()):
             if p not in self.reasons:
-                more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-                text = f"{self._steps[p].name} is left out; {names[0]}{more} depend on it"
-                self.notes.append(text if more else text.replace(" depend ", " depends "))
+                self.notes.append(f"{self._steps[p].name} is left out; {users.text} on it")
 
     def _chosen(self, i: int) -> bool:
         if i in self.reasons:

@@ -141,7 +141,9 @@ class Reader:
     def _where(self, raw: Mapping[str, Any], path: Path) -> Where:
         for field in ("tags", "role", "roles", "groups"):
             if raw.get(field) is not None:
-                return self._checked_where(fields.where(raw[field]), (*path, field))
+                where = self._checked_where(fields.where(raw[field]), (*path, field))
+                named = field == "groups" and where.kind == "patterns"
+                return where._replace(kind="groups") if named else where
         return NOWHERE
 
     def _checked_where(self, where: Where, path: Path) -> Where:

@@ -21,6 +21,8 @@ class Cluster:
         tags = dict.fromkeys(tag for node in self._nodes for tag in node.tags)
         self.tags: Mapping[str, None] = tags
         self._index = Index(tags, deployment.patterns)
+        self._groups = {task.id: task.where for task in deployment.tasks if task.is_group}
+        self._group_index = Index(self._groups, deployment.patterns)
         self._found: dict[Where, dict[str, None]] = {}
 
     @cached_property
@@ -30,19 +32,33 @@ class Cluster:
 
     def of(self, where: Where) -> Mapping[str, None]:
         """Give the nodes that are meant, in document order; ``self`` is nobody here."""
-        if where.kind != "patterns":
+        if where.kind not in ("patterns", "groups"):
             special = {"sync": {SYNC: None}, "master": {MASTER: None}, "every": self.every}
             return special.get(where.kind, {})
         found = self._found.get(where)
         if found is None:
             tags = {tag for pattern in where.patterns for tag in self._index(pattern)}
-            found = {n.uid: None for n in self._nodes if not tags.isdisjoint(n.tags)}
+            uids = set(self._of_groups(where)) if where.kind == "groups" else set()
+            found = {
+                node.uid: None
+                for node in self._nodes
+                if node.uid in uids or not tags.isdisjoint(node.tags)
+            }
             self._found[where] = found
         return found
 
+    def _of_groups(self, where: Where) -> Iterator[str]:
+        for pattern in where.patterns:
+            for group in self._group_index(pattern):
+                if self._groups[group].kind != "groups":
+                    yield from self.of(self._groups[group])
+
     def unmatched(self, where: Where) -> Iterator[str]:
-        """Give the patterns that no node has a tag for."""
-        return (pattern for pattern in where.patterns if not self._index(pattern))
+        """Give the patterns that no node has a tag for, nor a group that they mean."""
+        for pattern in where.patterns:
+            meant = where.kind == "groups" and self._group_index(pattern)
+            if not (meant or self._index(pattern)):
+                yield pattern
 
 
 class Landing:

@@ -16,9 +16,9 @@ SYNC, MASTER = "sync", "master"
 
 
 class Where(NamedTuple):
-    """Which nodes are meant: ``kind`` is every, self, sync, master, nowhere or patterns.
+    """Which nodes are meant: ``kind`` is every, self, sync, master, nowhere, patterns or groups.
 
-    Only for patterns, ``patterns`` are held against the tags of nodes.
+    ``patterns`` are held against the tags of nodes; of kind groups also against ids of groups.
     """
 
     kind: str
