@@ -112,12 +112,11 @@ class Maker:
         elif duration is not None:
             parameters["duration_s"] = duration
         said = about(task.type, self._type(task.type), parameters)
-        tokens = [f"type:{task.type}", f"node:{uid}", f"task:{task.id}", BUSY]
         return {
             "action_type": task.type,
             "input_parameters": parameters,
             "description": said.description or f"{task.type} {task.id} on {uid}",
-            "tokens": tuple(dict.fromkeys([*tokens, *(t.resource for t in said.touches)])),
+            "tokens": tokens(task.type, uid, task.id, *(t.resource for t in said.touches)),
             "estimate_s": said.estimate_s if duration is None else duration,
             "timeout_s": task.timeout_s,
             "retries": task.retries,
@@ -135,3 +134,13 @@ class Maker:
 def _nothing(action_type: str, description: str) -> dict[str, Any]:
     """Say what an action is that takes no time, no worker and no token."""
     return {"action_type": action_type, "description": description, "estimate_s": 0.0}
+
+
+def tokens(action_type: str, uid: str, task_id: str, *touched: str) -> tuple[str, ...]:
+    """List what a task on a node holds while it runs.
+
+    >>> tokens("puppet", "3", "netconfig", "node:3")
+    ('type:puppet', 'node:3', 'task:netconfig', 'busy:nodes')
+    """
+    own = (f"type:{action_type}", f"node:{uid}", f"task:{task_id}", BUSY)
+    return tuple(dict.fromkeys([*own, *touched]))

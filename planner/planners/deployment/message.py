@@ -6,12 +6,16 @@ are told besides, so that the plan that is read back is the one that was written
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
+from planner import graph
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path
 from planner.model import JOIN, Action, ActionPlan
+from planner.planners.deployment.actions import tokens
+from planner.planners.deployment.schema import RUNNABLE
 from planner.states import PlanState
 
 #: What an action has of its own, as the message has it too.
@@ -114,20 +118,16 @@ def _named(uuids: Sequence[str], actions: Mapping[str, Action]) -> list[dict[str
 
 
 def read(document: Mapping[str, Any], planner: str, surroundings: Surroundings) -> ActionPlan:
-    """Make the plan of a message that :func:`write` wrote; its uuids are new.
+    """Make the plan of a message; its uuids are new.
 
+    One that :func:`write` wrote has the position and the tokens of each task. In others the tasks
+    are put in an order that fits, a task runs on its node as the only one, and each runs once.
     Raises InvalidInput for links to what is not there, and for what stands twice.
     """
-    entries: list[tuple[str, Path, Mapping[str, Any]]] = []
-    for i, node in enumerate(document["nodes"]):
-        for k, task in enumerate(node["tasks"]):
-            entries.append((f"{node['node']}/{task['task']}", ("nodes", i, "tasks", k), task))
-    for i, join in enumerate(document.get("joins") or ()):
-        entries.append((join["join"], ("joins", i), join))
-    entries.sort(key=lambda entry: entry[2]["position"])
-    reader = _Reader({name: surroundings.new_id() for name, _, _ in entries})
+    entries = _in_order(list(_entries(document)))
+    reader = _Reader({entry.name: surroundings.new_id() for entry in entries})
     uuid = surroundings.new_id()
-    actions = tuple(reader.action(name, path, entry) for name, path, entry in entries)
+    actions = tuple(reader.action(*entry) for entry in entries)
     if reader.mistakes:
         raise InvalidInput(reader.mistakes)
     return ActionPlan(
@@ -136,12 +136,59 @@ def read(document: Mapping[str, Any], planner: str, surroundings: Surroundings) 
         planner=planner,
         state=PlanState.RECOMMENDED if actions else PlanState.SUCCEEDED,
         created_at=surroundings.now(),
-        limits=dict(document.get("limits") or {}),
+        limits=dict(document.get("limits", {"node:*": 1} if actions else {})),
         tolerances=tuple(document.get("tolerances") or ()),
         on_failure=document.get("on_failure"),
         warnings=tuple(document.get("warnings") or ()),
         actions=actions,
     )
+
+
+class _Entry(NamedTuple):
+    """A task of a node, or a join, as it stands in a message."""
+
+    name: str
+    path: Path
+    value: Mapping[str, Any]
+
+
+def _entries(document: Mapping[str, Any]) -> Iterator[_Entry]:
+    for i, node in enumerate(document["nodes"]):
+        for k, task in enumerate(node["tasks"]):
+            name = f"{node['node']}/{task['task']}"
+            yield _Entry(name, ("nodes", i, "tasks", k), _completed(str(node["node"]), task))
+    for i, join in enumerate(document.get("joins") or ()):
+        yield _Entry(join["join"], ("joins", i), join)
+
+
+def _completed(uid: str, task: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Add to a task that somebody else wrote the node and the tokens that go with it."""
+    if task["type"] not in RUNNABLE or "tokens" in task:
+        return task
+    parameters = {**(task.get("parameters") or {}), "node": uid}
+    return {**task, "parameters": parameters, "tokens": tokens(task["type"], uid, task["task"])}
+
+
+def _in_order(entries: list[_Entry]) -> list[_Entry]:
+    """Sort by position; where one has none, so that each stands behind all that it waits for."""
+    if all("position" in entry.value for entry in entries):
+        return sorted(entries, key=lambda entry: entry.value["position"])
+    place = {entry.name: i for i, entry in enumerate(entries)}
+    before = [
+        [[place[name] for name in _waits_for(entry.value) if name in place]] for entry in entries
+    ]
+    try:
+        return [entries[i] for i in graph.arrange(before)]
+    except graph.Loop:
+        return entries  # told with its path once there is a plan to be validated
+
+
+def _waits_for(entry: Mapping[str, Any]) -> Iterator[str]:
+    groups = entry.get("requires_any") or ()
+    for link in chain(entry.get("requires") or (), entry.get("after") or (), *groups):
+        yield _who(link)
+    yield from entry.get("requires_joins") or ()
+    yield from entry.get("after_joins") or ()
 
 
 class _Reader:
@@ -156,10 +203,10 @@ class _Reader:
 
     def action(self, name: str, path: Path, entry: Mapping[str, Any]) -> Action:
         """Give the action of an entry; what it links to is looked up by name."""
-        for one in (name, entry["position"]):
+        for one in (name, entry.get("position")):
             if one in self._seen:
                 self.mistakes.append(Mistake(f"{one!r} stands twice", path))
-            self._seen.add(one)
+            self._seen.update([one] if one is not None else [])
         own_joins = set(entry.get("requires_joins") or ())
         groups = [
             self._uuids_of([_who(link) for link in group], path)

@@ -119,14 +119,14 @@ _LINK: dict[str, Any] = {
     "required": ["node", "task"],
     "additionalProperties": False,
     "properties": {
-        "node": _NAME,
+        "node": _UID,
         "task": _NAME,
         "join": {**_NAME, "description": "The join that stands for it."},
     },
 }
 _LINKS = {"type": "array", "items": _LINK}
 _PLACED: dict[str, Any] = {
-    "position": {"type": "integer", "minimum": 0},
+    "position": {"type": "integer", "minimum": 0, "description": "Place in the plan."},
     "requires": {**_LINKS, "description": "Must have ended well."},
     "requires_any": {"type": "array", "items": {**_LINKS, "minItems": 1}},
     "after": {**_LINKS, "description": "Must have ended."},
@@ -146,7 +146,7 @@ MESSAGE: dict[str, Any] = {
             "type": "array",
             "items": {
                 "type": "object",
-                "required": ["join", "position"],
+                "required": ["join"],
                 "additionalProperties": False,
                 "properties": {"join": _NAME, **_PLACED},
             },
@@ -158,12 +158,12 @@ MESSAGE: dict[str, Any] = {
                 "required": ["node", "tasks"],
                 "additionalProperties": False,
                 "properties": {
-                    "node": _NAME,
+                    "node": _UID,
                     "tasks": {
                         "type": "array",
                         "items": {
                             "type": "object",
-                            "required": ["task", "type", "position"],
+                            "required": ["task", "type"],
                             "additionalProperties": False,
                             "properties": {
                                 "task": _NAME,

@@ -11,7 +11,7 @@ import pytest
 from oslo_config import cfg
 
 from planner import make_plan
-from planner.errors import InvalidInput
+from planner.errors import InvalidInput, InvalidPlan
 from planner.model import JOIN, Action, ActionPlan, Touch
 from planner.planners.deployment import message
 from planner.planners.deployment.planner import DeploymentPlanner
@@ -264,6 +264,35 @@ def test_a_message_says_what_is_wrong_with_it() -> None:
         "nodes[0].tasks[2]: '1/a' stands twice",
         "nodes[0].tasks[2]: 0 stands twice",
     ]
+
+
+def test_a_message_that_somebody_else_wrote_is_put_in_order() -> None:
+    requires = {"requires": [{"node": 1, "task": "a"}, {"node": "sync", "task": "s"}]}
+    told = {
+        "kind": "deployment",
+        "deployment_engine": "task",
+        "nodes": [
+            {"node": 2, "tasks": [{"task": "b", "type": "puppet", **requires}]},
+            {"node": 1, "tasks": [{"task": "a", "type": "puppet", "parameters": {"x": "y"}}]},
+            {"node": "sync", "tasks": [{"task": "s", "type": "anchor"}]},
+        ],
+    }
+    made = plan(DeploymentPlanner, told, check_types=False)
+    assert [a.label for a in made.actions] == ["1/a", "sync/s", "2/b"]
+    first, _, last = made.actions
+    assert first.input_parameters == {"x": "y", "node": "1"}
+    assert last.tokens == ("type:puppet", "node:2", "task:b", "busy:nodes")
+    assert len(last.needs) == 2
+    assert made.limits == {"node:*": 1}
+
+
+def test_a_loop_in_a_message_is_named() -> None:
+    links = {x: {"requires": [{"node": "1", "task": x}]} for x in "ab"}
+    tasks = [{"task": x, "type": "puppet", **links[y]} for x, y in ("ab", "ba")]
+    nodes = [{"node": "1", "tasks": tasks}]
+    told = {"kind": "deployment", "deployment_engine": "task", "nodes": nodes}
+    with pytest.raises(InvalidPlan, match="a loop: 1/a -> 1/b -> 1/a"):
+        plan(DeploymentPlanner, told, check_types=False)
 
 
 def test_only_a_deployment_has_a_message() -> None:
