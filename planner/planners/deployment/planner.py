@@ -51,6 +51,7 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         cfg.IntOpt(
             "max_nodes",
             min=1,
+            sample_default=50,
             help="How many nodes may be busy at once; any number where left out.",
         ),
         cfg.BoolOpt(
