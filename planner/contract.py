@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from oslo_config import cfg
 
-from planner.errors import Mistake
+from planner.errors import Mistake, Path
 from planner.model import ActionPlan, Touch
 
 Problem = TypeVar("Problem")
@@ -47,7 +47,8 @@ class Surroundings:
 
     ``action_type(name)`` gives the type or raises UnknownPlugin; ``check(name, parameters)`` lists
     what is wrong with parameters, paths starting inside them. Without ``check_types``, types that
-    nobody offers and parameters are taken as they are.
+    nobody offers and parameters are taken as they are. ``locate(path)`` gives ``file:line`` of a
+    place in the document, for warnings; None where nobody knows.
     """
 
     now: Callable[[], datetime]
@@ -55,6 +56,7 @@ class Surroundings:
     action_type: Callable[[str], type[ActionType]]
     check: Callable[[str, Mapping[str, Any]], Sequence[Mistake]]
     check_types: bool = True
+    locate: Callable[[Path], str | None] = lambda _: None
 
 
 class Planner(ABC, Generic[Problem]):
@@ -66,10 +68,12 @@ class Planner(ABC, Generic[Problem]):
     KIND: ClassVar[str]
     #: JSON Schema (draft 2020-12) of those documents.
     SCHEMA: ClassVar[Mapping[str, Any]]
-    #: Options of the section ``[watcher_planners.NAME]``.
-    OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
-    #: Fields that name a file, relative to the document, and the field that its content becomes.
+    #: Fields that name files -> the field that holds what stands in them. A text names one file; of
+    #: a list of files, each holds a list, and these are put behind what the other field has itself.
     FILES: ClassVar[Mapping[str, str]] = {}
+    #: Options of the section ``[watcher_planners.NAME]``. A field of the document that has the name
+    #: of one sets it.
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings

@@ -21,18 +21,21 @@ from planner.errors import InvalidInput, Mistake, Path
 class Document:
     """A value, and the text that it was read from, if it was.
 
-    ``parts`` are its fields that were read from files of their own.
+    ``brought`` are the places, a field or one entry of its list, that came from elsewhere, each
+    with the document that it came from and its place there.
     """
 
     value: Any
     source: str | None = None
     text: str | None = None
-    parts: Mapping[str | int, Document] = field(default_factory=dict)
+    brought: Mapping[Path, tuple[Document, Path]] = field(default_factory=dict)
 
     def locate(self, path: Path) -> str | None:
         """Give ``file:line`` of the place, or of the nearest one around it that stands there."""
-        if path and path[0] in self.parts:
-            return self.parts[path[0]].locate(path[1:])
+        for length in (2, 1) if self.brought else ():
+            if origin := self.brought.get(path[:length]):
+                document, inside = origin
+                return document.locate((*inside, *path[length:]))
         node = self._root
         if node is None:
             return self.source
@@ -79,31 +82,6 @@ def read(path: str | FilePath) -> Document:
     except ValueError as reason:
         raise _refused(name, f"cannot be read: {reason}") from reason
     return parse(text, name)
-
-
-def with_files(document: Document, fields: Mapping[str, str]) -> Document:
-    """Read the files that a document names, relative to it: ``fields`` maps a field that names one
-    to the field that its content becomes.
-
-    Raises InvalidInput with all that cannot be read, and for a field that is given both ways.
-    """
-    value, parts, mistakes = dict(document.value), dict(document.parts), []
-    folder = FilePath(document.source or "").parent
-    for name, becomes in fields.items():
-        if not isinstance(value.get(name), str):
-            continue
-        if becomes in value:
-            text = f"{becomes!r} is given as well: give one of them"
-            mistakes.append(Mistake(text, (name,), document.locate((name,))))
-            continue
-        try:
-            parts[becomes] = read(folder / value.pop(name))
-            value[becomes] = parts[becomes].value
-        except InvalidInput as wrong:
-            mistakes += wrong.mistakes
-    if mistakes:
-        raise InvalidInput(mistakes)
-    return replace(document, value=value, parts=parts) if parts else document
 
 
 def parse(text: str, source: str) -> Document:
@@ -232,3 +210,43 @@ def as_document(document: Mapping[str, Any] | str | FilePath | Document) -> Docu
     if isinstance(document, str | FilePath):
         return read(document)
     return Document(document)
+
+
+def with_files(document: Document, fields: Mapping[str, str]) -> Document:
+    """Read the files that fields of a document name, relative to it, into the fields they are for.
+
+    ``fields`` is what ``planner.contract.Planner.FILES`` says. What is no text or list of texts is
+    left to the schema. Raises InvalidInput with every file that cannot be read, and for content
+    that is given both ways.
+    """
+    value, brought = dict(document.value), dict(document.brought)
+    mistakes: list[Mistake] = []
+    folder = FilePath(document.source or "").parent
+    for names, target in fields.items():
+        named = value.get(names)
+        for i, name in enumerate(named if isinstance(named, list) else [named]):
+            if not isinstance(name, str):
+                continue
+            if named is name and target != names and target in value:
+                text = f"{target!r} is given as well: give one of them"
+                mistakes.append(Mistake(text, (names,), document.locate((names,))))
+                continue
+            try:
+                found = read(folder / name)
+            except InvalidInput as wrong:
+                mistakes += wrong.mistakes
+                continue
+            if not isinstance(named, list):
+                del value[names]
+                value[target], brought[(target,)] = found.value, (found, ())
+                continue
+            own = value.get(target) or []
+            if not isinstance(found.value, list):
+                text = f"the list of {target} is expected, which {names}[{i}] names"
+                mistakes.append(Mistake(text, place=f"{found.source}:1"))
+            elif isinstance(own, list):
+                brought |= {(target, len(own) + k): (found, (k,)) for k in range(len(found.value))}
+                value[target] = own + found.value
+    if mistakes:
+        raise InvalidInput(mistakes)
+    return replace(document, value=value, brought=brought)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from oslo_config import cfg, types
 
 from planner.contract import Planner
-from planner.errors import Mistake, accepted
+from planner.errors import Mistake, Path, accepted
 
 #: Section of the options that all planners share.
 GROUP = "watcher_planner"
@@ -96,6 +96,9 @@ def layers(
         group = group_of(planner_class.NAME)
         conf.register_opts(planner_class.OPTIONS, group=group)
         yield Layer(_Section(conf, group), lambda name: place_of(conf, group, name))
+    fields = {opt.name: value.get(opt.name) for opt in planner_class.OPTIONS}
+    given = {name: found for name, found in fields.items() if found is not None}
+    yield Layer(given, lambda _: None, ())
     own = value.get("options")
     yield Layer(own if isinstance(own, Mapping) else {}, lambda _: None)
     yield Layer(options, lambda name: f"option {name}")
@@ -106,6 +109,8 @@ class Layer(NamedTuple):
 
     values: Mapping[str, Any]
     place: Callable[[str], str | None]
+    #: Where in the document they stand, if they do.
+    path: Path = ("options",)
 
 
 class _Section(Mapping[str, Any]):
@@ -139,15 +144,18 @@ def resolve(
     for layer in layers:
         for name in layer.values:
             place = layer.place(name)
-            path = () if place else ("options", name)
+            path = () if place else (*layer.path, name)
             if name not in opts:
                 text = f"planner {planner_class.NAME!r} has no option {name!r}; "
                 mistakes.append(Mistake(text + accepted(name, opts), path, place))
                 continue
             try:
-                read = opts[name].type(layer.values[name])
+                value = layer.values[name]
+                read = None if value is opts[name].default is None else opts[name].type(value)
             except (ValueError, TypeError, cfg.Error) as reason:
-                mistakes.append(Mistake(_why(reason), path, place))
+                said = path and any(m.path == path for m in mistakes)  # by the schema
+                if not said:
+                    mistakes.append(Mistake(_why(reason), path, place))
                 continue
             values[name] = {**values[name], **read} if isinstance(read, dict) else read
     return SimpleNamespace(**values)

@@ -39,18 +39,19 @@ def make_plan(
     read = documents.as_document(document)
     conf = planning_options.configuration(conf)
     known = registry.ActionTypes()
-    surroundings = Surroundings(
-        now=now,
-        new_id=new_id,
-        action_type=known.__getitem__,
-        check=ParameterCheck(known),
-        check_types=check_types,
-    )
     try:
         if not isinstance(read.value, Mapping):
             raise InvalidInput([Mistake("a mapping with 'actions' or a 'kind' is expected")])
         chosen = choose(read.value, planner, conf)
         read = documents.with_files(read, chosen.FILES)
+        surroundings = Surroundings(
+            now=now,
+            new_id=new_id,
+            action_type=known.__getitem__,
+            check=ParameterCheck(known),
+            check_types=check_types,
+            locate=read.locate,
+        )
         return plan_with(chosen, read.value, options or {}, conf, surroundings)
     except InvalidInput as wrong:
         raise wrong.located(read.locate) from wrong.__cause__

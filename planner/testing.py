@@ -8,10 +8,11 @@ A case is a document with what is expected of it, as YAML or a mapping::
     parents: {resize-1: [sleep-1], resize-2: [resize-1]}         # who is not named has none
 
 Instead of ``parents``, ``error`` says what the refusal has to contain. ``needs``, ``needs_any``,
-``triggers`` (each ``NAME OUTCOME|OUTCOME``), ``reasons`` (of those that are named), ``warnings``,
-``order``, ``state``, ``plan_limits`` and ``says`` (texts in the descriptions of the efficacy
-indicators, one by one) are compared where a case has them. Check it with
-:func:`check_case`, and any documents with :func:`check_planner`.
+``triggers`` (each ``NAME OUTCOME|OUTCOME``), ``warnings``, ``order``, ``state``, ``plan_limits``,
+``plan_tolerances`` (name: how many nodes may fail), ``says`` (texts in the descriptions of the
+efficacy indicators, one by one) and, of the actions that they name, ``types`` and ``reasons`` are
+compared where a case has them. Check it with :func:`check_case`, and any documents with
+:func:`check_planner`.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from planner.registry import ActionTypes
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 #: Fields of a case that are no part of its document.
 EXPECTED = (
-    *("parents", "needs", "needs_any", "triggers", "reasons"),
-    *("warnings", "state", "plan_limits", "order", "says", "error"),
+    *("parents", "needs", "needs_any", "triggers", "types", "reasons"),
+    *("warnings", "state", "plan_limits", "plan_tolerances", "order", "says", "error"),
 )
 
 
@@ -155,9 +156,13 @@ def _differences(case: Mapping[str, Any], plan: ActionPlan) -> Iterator[str]:
         if field in case:
             yield from _differing_edges(field, case[field] or {}, _names(plan, field))
     label = {action.uuid: action.label for action in plan.actions}
-    groups = {
+    found = {
+        "state": str(plan.state),
+        "plan_limits": dict(plan.limits),
+        "plan_tolerances": {t["name"]: t["failed_nodes"] for t in plan.tolerances},
+        "order": [action.label for action in plan.actions],
         "needs_any": {
-            a.label: [sorted(label[u] for u in group) for group in a.needs_any]
+            a.label: [[label[u] for u in group] for group in a.needs_any]
             for a in plan.actions
             if a.needs_any
         },
@@ -166,13 +171,8 @@ def _differences(case: Mapping[str, Any], plan: ActionPlan) -> Iterator[str]:
             for a in plan.actions
             if a.triggers
         },
-        "reasons": {a.label: a.reason for a in plan.actions if a.label in case.get("reasons", {})},
-    }
-    found = {
-        **groups,
-        "state": str(plan.state),
-        "plan_limits": dict(plan.limits),
-        "order": [action.label for action in plan.actions],
+        "types": {a.label: a.action_type for a in plan.actions if a.label in case.get("types", ())},
+        "reasons": {a.label: a.reason for a in plan.actions if a.label in case.get("reasons", ())},
     }
     for field, value in found.items():
         if field in case and case[field] != value:

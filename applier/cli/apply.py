@@ -7,7 +7,7 @@ import sys
 
 from rich.text import Text
 
-from applier.cli import claim, files, running
+from applier.cli import claim, files, parts, running
 from applier.cli import settings as setting
 from applier.cli.arguments import PLAN_HELP, add_planning
 from applier.cli.reporters import plan_table
@@ -39,6 +39,7 @@ class Apply(Verb):
         parser = super().get_parser(prog_name)
         text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
         add_planning(parser, metavar="FILE|PLAN", help=text)
+        parts.add_part(parser)
         parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
         return parser
 
@@ -67,8 +68,9 @@ class Apply(Verb):
         if not files.is_file(args.file):
             plan = files.kept(self.session, args.file)
             setting_too_late(plan, settings, args.planner)
+            parts.refuse(args)
             return plan
-        document = files.opened(args.file)
+        document = parts.chosen(files.opened(args.file), args, self.session)
         plan = files.planned(
             document,
             settings,

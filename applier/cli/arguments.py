@@ -45,12 +45,12 @@ def add_planning(parser: argparse.ArgumentParser, **file: str) -> None:
     parser.add_argument("--all", action="store_true", help="show every action of a long plan")
 
 
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """Add ``-f`` for what is no list of rows."""
+def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
+    """Add ``-f`` for what is no list of rows; ``more`` are formats besides the usual."""
     parser.add_argument(
         "-f",
         "--format",
-        choices=["table", "json", "yaml"],
+        choices=["table", "json", "yaml", *more],
         default="table",
         help="how to show it (default: table)",
     )

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from applier.cli import files
+from applier.cli import files, parts
 from applier.cli import settings as setting
 from applier.cli.arguments import add_format, add_planning
 from applier.cli.durations import history, predicted
@@ -35,12 +35,14 @@ class Create(Verb):
         "create maintenance.yaml --set migrate.parallelization=3 --set ordering=slots",
         "create maintenance.yaml --planner workload_stabilization --dry-run",
         "create maintenance.yaml --out plan.json -f json",
+        "create deployment.yaml --node 2,3 --task netconfig --fetch-deps",
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take a file, what to plan it with, and where to put the plan."""
         parser = super().get_parser(prog_name)
         add_planning(parser, metavar="FILE", help="document, or saved plan; '-': standard input")
+        parts.add_part(parser)
         parser.add_argument(
             "--out", metavar="FILE", help="also write the plan to a file (JSON), for apply"
         )
@@ -51,7 +53,8 @@ class Create(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make, keep, show."""
         settings = setting.read(parsed_args.set)
-        document, conf = files.opened(parsed_args.file), self.session.conf
+        conf = self.session.conf
+        document = parts.chosen(files.opened(parsed_args.file), parsed_args, self.session)
         plan = files.planned(
             document,
             settings,

@@ -13,6 +13,7 @@ from applier.cli.reporters import plan_table
 from applier.cli.session import now, user
 from applier.cli.verb import ListVerb, Verb
 from applier.errors import PlanConflict
+from planner.planners.deployment import message
 from planner.states import ActionState, PlanState
 
 
@@ -56,20 +57,32 @@ class List(ListVerb):
 
 
 class Show(Verb):
-    """Show a plan: wave by wave, or whole as JSON or YAML"""
+    """Show a plan: wave by wave, or whole as JSON or YAML
 
-    EXAMPLES = ("show last", "show host-maintenance --all", "show 7f3a91 -f json")
+    -f message writes the three-level message of a deployment: nodes, their tasks, and what each
+    waits for on which node. create reads it back.
+    """
+
+    EXAMPLES = (
+        "show last",
+        "show host-maintenance --all",
+        "show 7f3a91 -f json",
+        "show last -f message",
+    )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take a plan and a format."""
         parser = with_plan(super().get_parser(prog_name))
         parser.add_argument("--all", action="store_true", help="show every action of a long plan")
-        add_format(parser)
+        add_format(parser, "message")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Load and write."""
         plan = self.session.plan(parsed_args.plan)
+        if parsed_args.format == "message":
+            self.app.stdout.write(rendered(message.write(plan), "json"))
+            return 0
         if parsed_args.format != "table":
             self.app.stdout.write(rendered(plan, parsed_args.format))
             return 0

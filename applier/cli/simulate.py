@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from applier.cli import files, ranges
+from applier.cli import files, parts, ranges
 from applier.cli import settings as setting
 from applier.cli.arguments import PLAN_HELP, add_format, add_planning
 from applier.cli.durations import Prediction, history, predicted, sentence
@@ -37,13 +37,18 @@ class Simulate(Verb):
         """Take what create takes, or a plan."""
         parser = super().get_parser(prog_name)
         add_planning(parser, metavar="FILE|PLAN", help=f"document or saved plan; or {PLAN_HELP}")
+        parts.add_part(parser)
         add_format(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Simulate once, or once for each combination."""
         keys, combinations = ranges.expand(parsed_args.set)
-        document = files.opened(parsed_args.file) if files.is_file(parsed_args.file) else None
+        document = None
+        if files.is_file(parsed_args.file):
+            document = parts.chosen(files.opened(parsed_args.file), parsed_args, self.session)
+        else:
+            parts.refuse(parsed_args)
         known = history(self.session)
         made = [self._simulated(parsed_args, document, each, known) for each in combinations]
         if keys:

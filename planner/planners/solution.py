@@ -88,16 +88,16 @@ class ActionReader:
             if len(self.mistakes) > before:
                 # A type need not make sense of parameters that its schema refuses.
                 action_type = None
-        about = _about(name, action_type, parameters)
+        said = about(name, action_type, parameters)
         estimate = raw.get("estimate_s")
         return ProposedAction(
             name=raw.get("name") or self._name(name),
             action_type=name,
             resource_id=resource_id,
             input_parameters=parameters,
-            description=about.description,
-            touches=self._touches(i, raw, about.touches),
-            estimate_s=about.estimate_s if estimate is None else estimate,
+            description=said.description,
+            touches=self._touches(i, raw, said.touches),
+            estimate_s=said.estimate_s if estimate is None else estimate,
             timeout_s=raw.get("timeout_s"),
             retries=raw.get("retries", 0),
         )
@@ -181,7 +181,7 @@ class ActionReader:
         return touches
 
 
-class _About(NamedTuple):
+class About(NamedTuple):
     """What an action type says of one action."""
 
     description: str | None = None
@@ -189,12 +189,13 @@ class _About(NamedTuple):
     estimate_s: float | None = None
 
 
-def _about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any]) -> _About:
+def about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any]) -> About:
+    """Ask an action type about one action; of a type that nobody knows nothing is known."""
     if kind is None:
-        return _About()
+        return About()
     try:
         touches = tuple(kind.touches(parameters))
-        return _About(kind.describe(parameters), touches, kind.estimate(parameters))
+        return About(kind.describe(parameters), touches, kind.estimate(parameters))
     except Exception as reason:
         # Somebody else's code: whatever it raises, the document is not to blame.
         text = f"{type(reason).__name__}: {reason}, of parameters {dict(parameters)!r}"

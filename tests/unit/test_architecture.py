@@ -170,7 +170,7 @@ CATCHES_ALL = {
     ("applier/tasks.py", "ActionTask.abort"): "a plugin may raise anything; execute tells its end",
     ("applier/tasks.py", "verified"): "a plugin may raise anything; then nobody can say",
     ("applier/tasks.py", "waits_s"): "a plugin may raise anything; executed, it says so",
-    ("planner/planners/solution.py", "_about"): "a plugin may raise anything; the error names it",
+    ("planner/planners/solution.py", "about"): "a plugin may raise anything; the error names it",
     ("applier/testing/actions.py", "_note_end"): "the suite judges whatever a plugin raises",
 }
 

@@ -1,0 +1,1 @@
+"""Deployments: tasks that land on nodes by their roles, and wait for tasks on any node."""

@@ -1,0 +1,191 @@
+"""Conditions of tasks: ``settings:storage.ceph == true and not (settings:a.b == 'x')``.
+
+Comparisons (``==``, ``!=``, ``in``) of values, joined by ``not``, ``and``, ``or``, parentheses. A
+value is a text in quotes, a number, ``true``, ``false``, ``null``, a bare word, which is a text, or
+a place in the settings. Nothing of it is executed: it is read here, and walked through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+#: Tells that a place is not in the settings.
+Missing = Callable[[str], None]
+_Value = Callable[[Mapping[str, Any], Missing], Any]
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<sign>==|!=|\(|\))
+  | (?P<path>[A-Za-z_][\w-]*:[\w.-]+\??)
+  | (?P<number>-?\d+(?:\.\d+)?(?![\w.-]))
+  | (?P<text>'[^']*'|"[^"]*")
+  | (?P<word>[A-Za-z_][\w.-]*)
+  )""",
+    re.VERBOSE,
+)
+_WORDS = {"true": True, "false": False, "null": None}
+_KEYWORDS = ("and", "or", "not", "in")
+#: How many parentheses and ``not`` may stand inside each other.
+DEEPEST = 100
+
+
+class Unreadable(ValueError):
+    """A condition that is none; the message says where and what is expected."""
+
+
+class Condition:
+    """A condition that was read; raises :class:`Unreadable`.
+
+    >>> Condition("settings:a.b == 1 or not settings:a.c").holds({"a": {"b": 2, "c": False}})
+    True
+    >>> Condition("settings:a.b == 'x' and")
+    Traceback (most recent call last):
+    planner.planners.deployment.conditions.Unreadable: a value is expected at the end
+    """
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(_tokens(text))
+        self._at = self._depth = 0
+        self._value = self._either()
+        if self._kind() != "end":
+            raise Unreadable(f"'and', 'or' or the end is expected at {self._shown()}")
+
+    def holds(self, settings: Mapping[str, Any], missing: Missing = lambda _: None) -> bool:
+        """Say whether it is true. What is not in the settings is null, and told to ``missing``.
+
+        A place that ends in ``?`` may be missing.
+        """
+        return bool(self._value(settings, missing))
+
+    def _kind(self) -> str:
+        kind, text = self._tokens[self._at]
+        return text if kind in ("sign", "keyword") else kind
+
+    def _shown(self) -> str:
+        text = self._tokens[self._at][1]
+        return repr(text) if text else "the end"
+
+    def _next(self) -> str:
+        self._at += 1
+        return self._tokens[self._at - 1][1]
+
+    def _either(self) -> _Value:
+        value = self._both()
+        while self._kind() == "or":
+            self._next()
+            value = _or(value, self._both())
+        return value
+
+    def _both(self) -> _Value:
+        value = self._maybe_not()
+        while self._kind() == "and":
+            self._next()
+            value = _and(value, self._maybe_not())
+        return value
+
+    def _maybe_not(self) -> _Value:
+        if self._kind() != "not":
+            return self._compared()
+        self._next()
+        inner = self._deeper(self._maybe_not)
+        return lambda settings, missing: not inner(settings, missing)
+
+    def _compared(self) -> _Value:
+        left = self._single()
+        sign = self._kind()
+        if sign not in _COMPARE:
+            return left
+        self._next()
+        right, compare = self._single(), _COMPARE[sign]
+        return lambda settings, missing: compare(left(settings, missing), right(settings, missing))
+
+    def _single(self) -> _Value:
+        kind = self._kind()
+        if kind == "(":
+            self._next()
+            inner = self._deeper(self._either)
+            if self._kind() != ")":
+                raise Unreadable(f"')' is expected at {self._shown()}")
+            self._next()
+            return inner
+        if kind not in ("path", "number", "text", "word"):
+            raise Unreadable(f"a value is expected at {self._shown()}")
+        text = self._next()
+        if kind == "path":
+            return _setting(text)
+        value = _constant(kind, text)
+        return lambda _, __: value
+
+    def _deeper(self, read: Callable[[], _Value]) -> _Value:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise Unreadable(f"more than {DEEPEST} parentheses inside each other")
+        value = read()
+        self._depth -= 1
+        return value
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    found, at = [], 0
+    while text[at:].strip():
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise Unreadable(f"{text[at:].split()[0]!r} is not understood")
+        kind = str(match.lastgroup)
+        word = match[kind]
+        found.append(("keyword" if kind == "word" and word in _KEYWORDS else kind, word))
+        at = match.end()
+    return [*found, ("end", "")]
+
+
+def _constant(kind: str, text: str) -> Any:
+    if kind == "number":
+        return float(text) if "." in text else int(text)
+    return text[1:-1] if kind == "text" else _WORDS.get(text, text)
+
+
+def _setting(text: str) -> _Value:
+    model, _, path = text.partition(":")
+    if model != "settings":
+        raise Unreadable(f"{text!r}: conditions read settings:PLACE, there is no {model!r}")
+    optional, parts = path.endswith("?"), path.rstrip("?").split(".")
+
+    def value(settings: Mapping[str, Any], missing: Missing) -> Any:
+        found: Any = settings
+        for part in parts:
+            if not isinstance(found, Mapping) or part not in found:
+                if not optional:
+                    missing(".".join(parts))
+                return None
+            found = found[part]
+        return found
+
+    return value
+
+
+def _equal(left: Any, right: Any) -> bool:
+    # To Python true is 1; to whoever wrote the settings it is not.
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
+def _in(left: Any, right: Any) -> bool:
+    if isinstance(right, str):
+        return isinstance(left, str) and left in right
+    return isinstance(right, list | tuple | Mapping) and any(_equal(left, r) for r in right)
+
+
+def _and(left: _Value, right: _Value) -> _Value:
+    return lambda settings, missing: left(settings, missing) and right(settings, missing)
+
+
+def _or(left: _Value, right: _Value) -> _Value:
+    return lambda settings, missing: left(settings, missing) or right(settings, missing)
+
+
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": _equal,
+    "!=": lambda left, right: not _equal(left, right),
+    "in": _in,
+}

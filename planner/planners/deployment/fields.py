@@ -1,0 +1,110 @@
+"""Fields of tasks in all the forms in which they are written, as one form each. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from planner.planners.deployment.tasks import EVERY, NOWHERE, Where
+from planner.planners.numbers import at_least_one, finite
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """Read a list; a single name stands for a list of one.
+
+    >>> names("a"), names(["a", 2]), names(None)
+    (('a',), ('a', '2'), ())
+    """
+    if value is None:
+        return ()
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
+
+
+def where(value: Any) -> Where:
+    """Read the role of a task: ``*``, ``master`` (also alone in a list), or patterns.
+
+    >>> where("*"), where(["master"]), where(["*", "b"])
+    (Where(kind='every', patterns=()), Where(kind='master', patterns=()), \
+Where(kind='patterns', patterns=('*', 'b')))
+    """
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if value in ("*", "master"):
+        return EVERY if value == "*" else Where("master")
+    patterns = tuple(str(v) for v in ([value] if isinstance(value, str) else value or ()))
+    return Where("patterns", patterns) if patterns else NOWHERE
+
+
+def role_of(relation: Mapping[str, Any]) -> Where:
+    """Read the role of a cross dependency: missing means every node, null the sync node.
+
+    >>> role_of({}), role_of({"role": None}), role_of({"role": "self"})
+    (Where(kind='every', patterns=()), Where(kind='sync', patterns=()), \
+Where(kind='self', patterns=()))
+    """
+    given = [relation[field] for field in ("role", "tags") if field in relation]
+    if not given:
+        return EVERY
+    value = given[0]
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if value is None or value == "self":
+        return Where("sync" if value is None else "self")
+    return where(value)
+
+
+def major(version: Any) -> int:
+    """Read the version of a task: 1 for null and 1.x, 2 for 2.x; raises ValueError.
+
+    >>> [major(v) for v in (None, 1, "1.0.0", 2, 2.0, "2", "2.1.0")]
+    [1, 1, 1, 2, 2, 2, 2]
+    """
+    found = re.fullmatch(r"([12])(\.\d+)*", "1" if version is None else str(version).strip())
+    if found is None or isinstance(version, bool):
+        raise ValueError(f"version {version!r} is not read here: 1.x, 2.x or null is")
+    return int(found[1])
+
+
+def strategy(value: Any) -> tuple[str, int | None]:
+    """Read a strategy: which, and how many at once, None for any number; raises ValueError.
+
+    >>> strategy({"type": "one-by-one"}), strategy({"type": "parallel", "amount": 6})
+    (('one_by_one', 1), ('parallel', 6))
+    """
+    if not isinstance(value, Mapping) or not {*value} <= {"type", "amount"}:
+        raise ValueError("a strategy is a mapping with 'type' and, for parallel, 'amount'")
+    kind = str(value.get("type", "parallel")).replace("-", "_")
+    if kind not in ("parallel", "one_by_one"):
+        text = f"{value.get('type')!r} is no type of strategy: parallel and one-by-one are"
+        raise ValueError(text)
+    if kind == "one_by_one":
+        return kind, 1
+    if value.get("amount") is None:
+        return kind, None
+    try:
+        return kind, at_least_one(value["amount"])
+    except ValueError as reason:
+        raise ValueError(f"amount: {reason}") from reason
+
+
+def number(value: Any, *, whole: bool = False) -> float | None:
+    """Read seconds above 0, or a whole number from 0 up; raises ValueError.
+
+    >>> number("180"), number(0, whole=True)
+    (180, 0)
+    """
+    found = finite(value)
+    if whole and (found < 0 or found != int(found)):
+        raise ValueError(f"{value!r} is not a whole number from 0 up")
+    if not whole and found <= 0:
+        raise ValueError(f"{value!r} is not more than 0")
+    return found
+
+
+def is_yaql(value: Any) -> bool:
+    """True for ``{yaql_exp: ...}``, a language of the released engine that is not read here."""
+    return isinstance(value, Mapping) and set(value) == {"yaql_exp"}
+
+
+def is_boolean(value: Any) -> bool:
+    """True for the texts that say true or false and nothing else."""
+    return isinstance(value, str) and value.strip().lower() in ("true", "false")

@@ -1,0 +1,243 @@
+"""The three-level deployment message: nodes, their tasks, each with its resolved relations.
+
+Every link is written out between tasks, also those that a join stands for in the plan; the joins
+are told besides, so that the plan that is read back is the one that was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from planner import graph
+from planner.contract import Surroundings
+from planner.errors import InvalidInput, Mistake, Path
+from planner.model import JOIN, Action, ActionPlan
+from planner.planners.deployment.actions import tokens
+from planner.planners.deployment.schema import RUNNABLE
+from planner.states import PlanState
+
+#: What an action has of its own, as the message has it too.
+_OWN = ("description", "reason", "estimate_s", "timeout_s", "retries")
+#: The links of an action -> what the message calls them.
+_LINKS = {"needs": "requires", "parents": "after"}
+
+
+def is_message(document: Mapping[str, Any]) -> bool:
+    """True for a message; other documents of the kind call their nodes by ``uid``."""
+    return any("node" in node for node in document["nodes"])
+
+
+def write(plan: ActionPlan) -> dict[str, Any]:
+    """Give the message of a deployment plan; raises InvalidInput for a plan of another planner."""
+    if plan.planner != "deployment":
+        text = f"plan {plan.uuid[:8]} is of planner {plan.planner!r}: only deployments have one"
+        raise InvalidInput([Mistake(text, place="-f message")])
+    actions = {action.uuid: action for action in plan.actions}
+    nodes: dict[str, list[dict[str, Any]]] = {}
+    joins = []
+    for position, action in enumerate(plan.actions):
+        links = {"position": position, **_links(action, actions)}
+        if action.action_type == JOIN:
+            joins.append({"join": action.label, **links})
+            continue
+        uid, _, task = action.label.partition("/")
+        told = {"task": task, "type": action.action_type, **_own(action), **links}
+        nodes.setdefault(uid, []).append(told)
+    message: dict[str, Any] = {
+        "kind": "deployment",
+        "name": plan.name,
+        "deployment_engine": _engine(plan),
+        "limits": dict(plan.limits),
+        "tolerances": [dict(t) for t in plan.tolerances],
+        "on_failure": plan.on_failure,
+        "warnings": list(plan.warnings),
+        "joins": joins,
+        "nodes": [{"node": uid, "tasks": tasks} for uid, tasks in nodes.items()],
+    }
+    return {name: value for name, value in message.items() if value or name == "nodes"}
+
+
+def _engine(plan: ActionPlan) -> str:
+    """Say which engine made a plan: of the role-based, every need goes through stages."""
+    by_role = any((a.reason or "").startswith("deployment-") for a in plan.actions)
+    return "role" if by_role else "task"
+
+
+def _own(action: Action) -> dict[str, Any]:
+    told = {name: getattr(action, name) for name in _OWN if name != "retries" or action.retries}
+    told |= {"tokens": list(action.tokens), "parameters": dict(action.input_parameters)}
+    return {name: value for name, value in told.items() if value not in (None, [], {})}
+
+
+def _links(action: Action, actions: Mapping[str, Action]) -> dict[str, Any]:
+    """Give what an action waits for, task by task, and the joins that stand for some of that.
+
+    A link that only a join stands for says which.
+    """
+    told: dict[str, Any] = {"requires_any": [_group(g, actions) for g in action.needs_any]}
+    for field, name in _LINKS.items():
+        uuids = getattr(action, field)
+        told[name] = _named(uuids, actions)
+        joins = [actions[u] for u in uuids if actions[u].action_type == JOIN]
+        told[f"{name}_joins"] = [join.label for join in joins]
+        for join in joins if field == "needs" else ():
+            groups = [_group(group, actions) for group in join.needs_any]
+            told["requires_any"] += [[{**x, "join": join.label} for x in g] for g in groups]
+    return {name: value for name, value in told.items() if value}
+
+
+def _group(uuids: Sequence[str], actions: Mapping[str, Action]) -> list[dict[str, str]]:
+    """Name the members of a group, each join by all that it stands for."""
+    links = []
+    for uuid in uuids:
+        label = actions[uuid].label
+        node, _, task = label.partition("/")
+        links += _named([uuid], actions) or [{"node": node, "task": task, "join": label}]
+    return links
+
+
+def _named(uuids: Sequence[str], actions: Mapping[str, Action]) -> list[dict[str, str]]:
+    """Name tasks; those behind a join with the first join on the way to them."""
+    found: dict[str, dict[str, str]] = {}
+    for uuid in sorted(uuids, key=lambda u: actions[u].action_type == JOIN):
+        first = actions[uuid]
+        extra = {"join": first.label} if first.action_type == JOIN else {}
+        left = [first]
+        seen = {uuid}
+        for action in left:  # it grows while it is read
+            if action.action_type != JOIN:
+                uid, _, task = action.label.partition("/")
+                found.setdefault(action.uuid, {"node": uid, "task": task, **extra})
+                continue
+            more = [u for u in (*action.needs, *action.parents) if u not in seen]
+            seen.update(more)
+            left += [actions[u] for u in more]
+    return list(found.values())
+
+
+def read(document: Mapping[str, Any], planner: str, surroundings: Surroundings) -> ActionPlan:
+    """Make the plan of a message; its uuids are new.
+
+    One that :func:`write` wrote has the position and the tokens of each task. In others the tasks
+    are put in an order that fits, a task runs on its node as the only one, and each runs once.
+    Raises InvalidInput for links to what is not there, and for what stands twice.
+    """
+    entries = _in_order(list(_entries(document)))
+    reader = _Reader({entry.name: surroundings.new_id() for entry in entries})
+    uuid = surroundings.new_id()
+    actions = tuple(reader.action(*entry) for entry in entries)
+    if reader.mistakes:
+        raise InvalidInput(reader.mistakes)
+    return ActionPlan(
+        uuid=uuid,
+        name=document.get("name"),
+        planner=planner,
+        state=PlanState.RECOMMENDED if actions else PlanState.SUCCEEDED,
+        created_at=surroundings.now(),
+        limits=dict(document.get("limits", {"node:*": 1} if actions else {})),
+        tolerances=tuple(document.get("tolerances") or ()),
+        on_failure=document.get("on_failure"),
+        warnings=tuple(document.get("warnings") or ()),
+        actions=actions,
+    )
+
+
+class _Entry(NamedTuple):
+    """A task of a node, or a join, as it stands in a message."""
+
+    name: str
+    path: Path
+    value: Mapping[str, Any]
+
+
+def _entries(document: Mapping[str, Any]) -> Iterator[_Entry]:
+    for i, node in enumerate(document["nodes"]):
+        for k, task in enumerate(node["tasks"]):
+            name = f"{node['node']}/{task['task']}"
+            yield _Entry(name, ("nodes", i, "tasks", k), _completed(str(node["node"]), task))
+    for i, join in enumerate(document.get("joins") or ()):
+        yield _Entry(join["join"], ("joins", i), join)
+
+
+def _completed(uid: str, task: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Add to a task that somebody else wrote the node and the tokens that go with it."""
+    if task["type"] not in RUNNABLE or "tokens" in task:
+        return task
+    parameters = {**(task.get("parameters") or {}), "node": uid}
+    return {**task, "parameters": parameters, "tokens": tokens(task["type"], uid, task["task"])}
+
+
+def _in_order(entries: list[_Entry]) -> list[_Entry]:
+    """Sort by position; where one has none, so that each stands behind all that it waits for."""
+    if all("position" in entry.value for entry in entries):
+        return sorted(entries, key=lambda entry: entry.value["position"])
+    place = {entry.name: i for i, entry in enumerate(entries)}
+    before = [
+        [[place[name] for name in _waits_for(entry.value) if name in place]] for entry in entries
+    ]
+    try:
+        return [entries[i] for i in graph.arrange(before)]
+    except graph.Loop:
+        return entries  # told with its path once there is a plan to be validated
+
+
+def _waits_for(entry: Mapping[str, Any]) -> Iterator[str]:
+    groups = entry.get("requires_any") or ()
+    for link in chain(entry.get("requires") or (), entry.get("after") or (), *groups):
+        yield _who(link)
+    yield from entry.get("requires_joins") or ()
+    yield from entry.get("after_joins") or ()
+
+
+class _Reader:
+    """Reads one entry of a message after another, and collects what is wrong with them."""
+
+    def __init__(self, uuids: Mapping[str, str]) -> None:
+        self._uuids = uuids
+        self._place = {name: i for i, name in enumerate(uuids)}
+        self._seen: set[object] = set()
+        self._shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self.mistakes: list[Mistake] = []
+
+    def action(self, name: str, path: Path, entry: Mapping[str, Any]) -> Action:
+        """Give the action of an entry; what it links to is looked up by name."""
+        for one in (name, entry.get("position")):
+            if one in self._seen:
+                self.mistakes.append(Mistake(f"{one!r} stands twice", path))
+            self._seen.update([one] if one is not None else [])
+        own_joins = set(entry.get("requires_joins") or ())
+        groups = [
+            self._uuids_of([_who(link) for link in group], path)
+            for group in entry.get("requires_any") or ()
+            if not own_joins.issuperset(link.get("join") for link in group)
+        ]
+        told: dict[str, Any] = {name: entry.get(name) for name in _OWN}
+        return Action(
+            uuid=self._uuids[name],
+            name=name,
+            action_type=entry.get("type", JOIN),
+            input_parameters=entry.get("parameters") or {},
+            parents=self._linked(entry, "after", path),
+            needs=self._linked(entry, "requires", path),
+            needs_any=tuple(groups),
+            tokens=tuple(entry.get("tokens") or ()),
+            **{**told, "retries": told["retries"] or 0},
+        )
+
+    def _linked(self, entry: Mapping[str, Any], field: str, path: Path) -> tuple[str, ...]:
+        direct = [_who(link) for link in entry.get(field) or () if "join" not in link]
+        return self._uuids_of([*direct, *(entry.get(f"{field}_joins") or ())], path)
+
+    def _uuids_of(self, names: Sequence[str], path: Path) -> tuple[str, ...]:
+        """Give uuids in the order of the plan; equal lists are one object."""
+        unknown = [name for name in names if name not in self._place]
+        self.mistakes += [Mistake(f"there is no {name} in this message", path) for name in unknown]
+        known = sorted({*names} - {*unknown}, key=self._place.__getitem__)
+        found = tuple(self._uuids[name] for name in known)
+        return self._shared.setdefault(found, found)
+
+
+def _who(link: Mapping[str, str]) -> str:
+    return link.get("join") or f"{link['node']}/{link['task']}"

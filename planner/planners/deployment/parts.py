@@ -1,0 +1,237 @@
+"""A part of a deployment: which tasks are chosen, what is fetched for them, and what is missing.
+
+What is left out and stands between two that are chosen stays as a join: it does nothing, and keeps
+their order and need. To depend on something is to come after it in the graph, also through anchors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planner.errors import InvalidInput, Mistake, accepted
+from planner.model import Action, ActionPlan
+from planner.planners.deployment.actions import Maker, Step
+from planner.planners.deployment.names import Index, near
+from planner.planners.deployment.tasks import MASTER, SYNC, Deployment
+
+#: What only a simulated node reads.
+_UNSEEN = frozenset({"duration_s"})
+
+
+class _Users(NamedTuple):
+    """How many depend on something, and the first of them."""
+
+    first: str
+    number: int
+
+    def and_more(self, number: int) -> _Users:
+        return _Users(self.first, self.number + number)
+
+    @property
+    def text(self) -> str:
+        if self.number == 1:
+            return f"{self.first} depends"
+        return f"{self.first} and {self.number - 1} more depend"
+
+
+class Chosen:
+    """The chosen ones among steps in schedule order, each by its place, with the reason."""
+
+    def __init__(self, deployment: Deployment, steps: Sequence[Step]) -> None:
+        self._deployment, self._part = deployment, deployment.part
+        self._steps = steps
+        self.reasons: dict[int, str | None] = {}
+        self.notes: list[str] = []
+
+    def steps(self, maker: Maker) -> list[Step]:
+        """Give what is left of the steps; notes what is missing then."""
+        part = self._part
+        if part.nodes is None and part.tasks is None and part.changed_since is None:
+            return list(self._steps)
+        self.reasons = dict.fromkeys(self._asked())
+        if part.changed_since is not None:
+            changed = self._changed(part.changed_since, maker)
+            self.reasons = {i: changed[i] for i in self.reasons if i in changed}
+        if part.fetch:
+            self._fetch()
+        elif part.changed_since is None:
+            self._note_missing()
+        return self._left()
+
+    def _asked(self) -> list[int]:
+        """Choose by nodes and tasks; raises InvalidInput for one that there is not."""
+        part, deployment, mistakes = self._part, self._deployment, []
+        uids = {SYNC, MASTER, *(node.uid for node in deployment.nodes)}
+        for k, uid in enumerate(part.nodes or ()):
+            if uid not in uids:
+                mistakes.append(
+                    Mistake(f"no node {uid!r}; {accepted(uid, uids)}", ("only", "nodes", k))
+                )
+        names = {task.id: None for task in deployment.runnable}
+        index, ids = Index(names, deployment.patterns), set[str]()
+        for k, name in enumerate(part.tasks or ()):
+            if not index(name):
+                text = f"no task is called {name!r}{near(name, names)}"
+                mistakes.append(Mistake(text, ("only", "tasks", k)))
+            ids.update(index(name))
+        if mistakes:
+            raise InvalidInput(mistakes)
+        return [
+            i
+            for i, step in enumerate(self._steps)
+            if step.task is not None
+            and (part.nodes is None or step.uid in part.nodes)
+            and (part.tasks is None or step.task.id in ids)
+        ]
+
+    def _changed(self, earlier: ActionPlan, maker: Maker) -> dict[int, str]:
+        """Give what differs from an earlier plan, and what depends on that, with the reason."""
+        known = {action.name: action for action in earlier.actions}
+        short = earlier.uuid[:8]
+        found: dict[int, str] = {}
+        causes: dict[int, str] = {}
+        for i, step in enumerate(self._steps):
+            if step.task is not None:
+                why = _difference(known.pop(step.name, None), maker.about(step), short)
+                if why:
+                    found[i], causes[i] = why, step.name
+                    continue
+            cause = next((causes[p] for p in _before(step) if p in causes), None)
+            if cause is not None:
+                causes[i] = cause
+                if step.task is not None:
+                    found[i] = f"depends on {cause}, which changed"
+        gone = [a.label for a in known.values() if a.name and a.action_type != "join"]
+        if gone:
+            more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+            self.notes.append(f"no longer there since plan {short}: {', '.join(gone[:5])}{more}")
+        if not found:
+            self.notes.append(f"nothing changed since plan {short}")
+        return found
+
+    def _fetch(self) -> None:
+        for i in range(len(self._steps) - 1, -1, -1):
+            if i in self.reasons:
+                for p in _before(self._steps[i]):
+                    name = self._steps[i].name
+                    if self._steps[i].task is None:
+                        name = str(self.reasons[i]).removesuffix(" depends on it")
+                    self.reasons.setdefault(p, f"{name} depends on it")
+
+    def _note_missing(self) -> None:
+        """Note each dependency that is left out, with who depends on it."""
+        wanting: dict[int, _Users] = {}
+        through: dict[int, _Users] = {}
+        for i in sorted(self.reasons):
+            step = self._steps[i]
+            loose = [g for g in step.any_of if not any(self._chosen(p) for p in g)]
+            for p in (*step.before, *(p for group in loose for p in group)):
+                who = through if self._steps[p].task is None else wanting
+                who[p] = who[p].and_more(1) if p in who else _Users(step.name, 1)
+        for join, users in through.items():
+            for p in _before(self._steps[join]):
+                wanting[p] = wanting[p].and_more(users.number) if p in wanting else users
+        for p, users in sorted(wanting.items()):
+            if p not in self.reasons:
+                self.notes.append(f"{self._steps[p].name} is left out; {users.text} on it")
+
+    def _chosen(self, i: int) -> bool:
+        if i in self.reasons:
+            return True
+        step = self._steps[i]
+        return step.task is None and any(p in self.reasons for p in _before(step))
+
+    def _left(self) -> list[Step]:
+        """Give the chosen steps, and joins for what stands between them."""
+        leading = set(self.reasons)
+        for i in range(len(self._steps) - 1, -1, -1):
+            if i in leading:
+                leading.update(_before(self._steps[i]))
+        rest = _Rest(self._steps)
+        for i in sorted(leading):
+            if i in self.reasons and self._steps[i].task is not None:
+                rest.keep(i, self.reasons[i])
+            else:
+                rest.pass_through(i)
+        return rest.made
+
+
+class _Rest:
+    """What is left of some steps; where several left out ones waited for the same, one join is."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = steps
+        self.made: list[Step] = []
+        #: For each old place what those behind it wait for now.
+        self._instead: dict[int, tuple[int, ...]] = {}
+        self._joins: dict[object, int] = {}
+        self._kept: set[int] = set()
+
+    def keep(self, i: int, reason: str | None) -> None:
+        """Take over a step; it waits for what is kept of what it waited for."""
+        step = self._steps[i]
+        before, groups = self._links(step)
+        self._instead[i] = (len(self.made),)
+        self._kept.add(i)
+        self.made.append(step._replace(before=before, any_of=groups, reason=reason or step.reason))
+
+    def pass_through(self, i: int) -> None:
+        """Leave out a step; those behind it wait for what it would have waited for."""
+        step = self._steps[i]
+        before, groups = self._links(step)
+        plain = not groups and not step.order_only
+        if not (before or groups) or (plain and len(before) == 1):
+            self._instead[i] = before
+            return
+        key = (before, groups, step.order_only)
+        if key not in self._joins:
+            self._joins[key] = len(self.made)
+            name = step.name if step.task is None else f"join/{step.name}"
+            why = "stands for what is left out"
+            join = Step(name, "", None, before, groups, step.order_only, why)
+            self.made.append(join)
+        self._instead[i] = (self._joins[key],)
+
+    def _links(self, step: Step) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+        before = {now for p in step.before for now in self._instead.get(p, ())}
+        groups = []
+        for group in step.any_of:
+            # One that is chosen has to end well; if none is, what all of them come after.
+            chosen = [p for p in group if p in self._kept]
+            members = [self._instead.get(p, ()) for p in chosen or group]
+            if all(members):
+                groups.append(tuple(sorted({now for found in members for now in found})))
+        return tuple(sorted(before)), tuple(dict.fromkeys(groups))
+
+
+def _before(step: Step) -> Iterable[int]:
+    yield from step.before
+    for group in step.any_of:
+        yield from group
+
+
+def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> str | None:
+    """Say in what an action differs from the one of its name in an earlier plan.
+
+    Nothing new comes of one that does nothing: an anchor, or a task that is skipped.
+    """
+    if now["action_type"] == "anchor" or (earlier is None and now["action_type"] == "skipped"):
+        return None
+    if earlier is None:
+        return f"it is not in plan {plan}"
+    if earlier.action_type != now["action_type"]:
+        if "skipped" in (earlier.action_type, now["action_type"]):
+            is_now = "false" if now["action_type"] == "skipped" else "true"
+            return f"its condition is {is_now} now"
+        return f"it was of type {earlier.action_type}"
+    if now["action_type"] == "skipped":
+        return None
+    old, new = earlier.input_parameters, now.get("input_parameters", {})
+    nothing = object()
+    differ = [
+        key
+        for key in sorted({*old, *new} - _UNSEEN)
+        if old.get(key, nothing) != new.get(key, nothing)
+    ]
+    return f"its {', '.join(differ)} changed" if differ else None

@@ -1,0 +1,158 @@
+"""The deployment planner: from tasks and nodes to a plan, pass by pass.
+
+Source: Fuel, "Task Based Deployment With Astute"; what it leaves open is in doc/decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from oslo_config import cfg
+
+from planner import graph
+from planner.contract import Options, Planner
+from planner.errors import InvalidInput, Mistake
+from planner.model import ActionPlan
+from planner.planners.deployment import alternatives, loops, message, roles
+from planner.planners.deployment.actions import Maker, Step
+from planner.planners.deployment.link import Linker
+from planner.planners.deployment.parts import Chosen
+from planner.planners.deployment.reading import Reader
+from planner.planners.deployment.schema import SCHEMA
+from planner.planners.deployment.select import Landing
+from planner.planners.deployment.tasks import Deployment
+from planner.planners.deployment.tolerances import tolerances
+
+
+class DeploymentPlanner(Planner[Deployment | ActionPlan]):
+    """Plans tasks instead of roles: each starts as soon as what it needs is done, on any node.
+
+    One task at a time runs on a node, and no more of a task at once than its strategy allows. Tasks
+    of version 1, or of none, know nothing of other nodes: if there are any, the role-based engine
+    is used, which runs group after group.
+    """
+
+    NAME = "deployment"
+    KIND = "deployment"
+    SCHEMA = SCHEMA
+    FILES = {"tasks_files": "tasks", "changed_since": "changed_since"}
+    OPTIONS = (
+        cfg.StrOpt(
+            "deployment_engine",
+            choices=[
+                ("auto", "task if all tasks are of version 2, else role"),
+                ("task", "task-based; refused if a task is of version 1 or of none"),
+                ("role", "role-based, whatever the versions: group after group"),
+            ],
+            default="auto",
+            help="Which way of deploying is taken.",
+        ),
+        cfg.IntOpt(
+            "max_nodes",
+            min=1,
+            sample_default=50,
+            help="How many nodes may be busy at once; any number where left out.",
+        ),
+        cfg.BoolOpt(
+            "strict",
+            default=False,
+            help="Whether a name, role or group that matches nothing is refused, not warned of.",
+        ),
+    )
+
+    def parse(self, document: Mapping[str, Any]) -> Deployment | ActionPlan:
+        """Read tasks and nodes, or a deployment message; raises InvalidInput, all at once."""
+        if message.is_message(document):
+            return message.read(document, self.NAME, self.surroundings)
+        return Reader(document, self.surroundings).deployment()
+
+    def plan(self, problem: Deployment | ActionPlan, options: Options) -> ActionPlan:
+        """Land the tasks on nodes, link them, choose the part that is wanted, make actions."""
+        if isinstance(problem, ActionPlan):
+            return problem
+        engine, told = engine_of(problem, options.deployment_engine)
+        landing = Landing(problem)
+        arranged = (_task_based if engine == "task" else _role_based)(problem, landing)
+        maker = Maker(problem, self.NAME, self.surroundings)
+        chosen = Chosen(problem, arranged.steps)
+        steps = chosen.steps(maker)
+        used = dict.fromkeys(step.uid for step in steps if step.task is not None)
+        critical = roles.CRITICAL if engine == "role" else ()
+        failing, unread = tolerances(problem.tasks, landing.cluster, used, critical)
+        doubts = [*problem.doubts, *landing.doubts, *arranged.doubts, *unread]
+        if doubts and options.strict:
+            raise InvalidInput(doubts)
+        return maker.plan(
+            steps,
+            max_nodes=options.max_nodes,
+            tolerances=failing if steps else [],
+            warnings=[*problem.notes, *told, *map(self._placed, doubts), *chosen.notes],
+        )
+
+    def _placed(self, doubt: Mistake) -> str:
+        return str(Mistake(doubt.text, doubt.path, self.surroundings.locate(doubt.path)))
+
+
+class Arranged(NamedTuple):
+    """All steps in an order that their links allow, and what was doubtful about them."""
+
+    steps: Sequence[Step]
+    doubts: Sequence[Mistake]
+
+
+def engine_of(deployment: Deployment, wanted: str) -> tuple[str, list[str]]:
+    """Choose task or role, with what is to be told about it.
+
+    ``task`` is refused, InvalidInput, if a task has no version 2; all of them are named.
+    """
+    old = [task for task in deployment.tasks if not task.versioned]
+    if wanted == "task" and old:
+        text = "task-based deployment needs version 2.x of every task: {!r} has none"
+        raise InvalidInput(Mistake(text.format(t.id), t.path("version")) for t in old)
+    if wanted != "auto" or not old:
+        return ("role" if wanted == "role" else "task"), []
+    names = ", ".join(task.id for task in old)
+    return "role", [
+        "the role-based engine is used: task-based deployment needs version 2.x of every task, "
+        f"and {len(old)} of {len(deployment.tasks)} have none: {names}"
+    ]
+
+
+def _task_based(deployment: Deployment, landing: Landing) -> Arranged:
+    """Link tasks with tasks; what offers a choice is settled once all else is known."""
+    linker = Linker(landing, deployment.tasks)
+    linker.link()
+    links = linker.links
+    doubts = [*linker.doubts, *alternatives.settle(links, linker.choices)]
+    links.tidy()
+    try:
+        order = loops.knotted(links)
+    except graph.Loop as loop:
+        raise loops.refused(linker, loop) from loop
+    place = {position: k for k, position in enumerate(order)}
+    shared: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def places(positions: tuple[int, ...]) -> tuple[int, ...]:
+        found = shared.get(positions)
+        if found is None:
+            found = shared[positions] = tuple(sorted(place[p] for p in positions))
+        return found
+
+    def step(position: int) -> Step:
+        before = places(tuple(links.before[position]))
+        any_of = tuple(dict.fromkeys(places(group) for group in links.any_of[position]))
+        name = links.name(position)
+        if links.is_join(position):
+            return Step(name, before=before, any_of=any_of, reason="stands for links of many")
+        uid, task = landing.pairs[position]
+        role = f"role {task.where.text}"
+        why = "all that lead to it have ended" if task.is_anchor else role
+        return Step(name, uid, task, before, any_of, task.is_anchor, why)
+
+    return Arranged([step(position) for position in order], doubts)
+
+
+def _role_based(deployment: Deployment, landing: Landing) -> Arranged:
+    """Put the groups one after another."""
+    return Arranged(roles.steps(roles.RoleBased(deployment, landing).stages()), ())

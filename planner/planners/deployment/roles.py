@@ -1,0 +1,239 @@
+"""The role-based engine: groups of nodes one after another, as before there were task graphs.
+
+Source: Fuel's orchestrator of releases 6.1 to 8.0. What leads to ``deploy_start`` runs first, one
+task after another, each on all its nodes; then the groups, in waves; then what follows from
+``deploy_end``. Cross dependencies are not heeded. Each task runs once on a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from planner import graph
+from planner.errors import InvalidInput, Mistake
+from planner.planners.deployment.actions import Step
+from planner.planners.deployment.names import Index, near
+from planner.planners.deployment.select import Cluster, Landing
+from planner.planners.deployment.tasks import MASTER, Deployment, Task
+
+#: Groups of which no node may fail where nothing is said.
+CRITICAL = ("primary-controller", "controller", "ceph-osd", "primary-mongo")
+START, END = "deploy_start", "deploy_end"
+
+
+class Entry(NamedTuple):
+    """What runs on a node, one task after another, for the sake of one role."""
+
+    uid: str
+    role: str
+    tasks: tuple[Task, ...]
+
+
+class Stage(NamedTuple):
+    """Entries that run together; ``strict``: what comes next needs all of them."""
+
+    name: str
+    entries: Sequence[Entry]
+    strict: bool = False
+
+
+class Order:
+    """The order of task ids; raises InvalidInput for unknown names and for loops."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._tasks = deployment.tasks
+        self._index = Index({task.id: None for task in self._tasks}, deployment.patterns)
+        self._place = {task.id: i for i, task in enumerate(self._tasks)}
+        groups = {task.id: None for task in self._tasks if task.is_group}
+        self._groups = Index(groups, deployment.patterns)
+        self.before: list[dict[int, None]] = [{} for _ in self._tasks]
+        mistakes = [m for task in self._tasks for m in self._link(task)]
+        if mistakes:
+            raise InvalidInput(mistakes)
+        try:
+            self.positions = graph.arrange([[tuple(found)] for found in self.before])
+        except graph.Loop as loop:
+            raise InvalidInput(self._loops(loop)) from loop
+
+    def _link(self, task: Task) -> Iterator[Mistake]:
+        own = self._place[task.id]
+        links = [(r.name, self._index, r.field, r.path) for r in task.requires]
+        links += [(r.name, self._index, r.field, r.path) for r in task.required_for]
+        links += [
+            (name, self._groups, "groups", task.path("groups"))
+            for name in ([] if task.is_group else task.groups)
+        ]
+        links += [(name, self._index, "tasks", task.path("tasks")) for name in task.tasks]
+        for name, index, field, path in links:
+            found = index(name)
+            if not found:
+                what = "group" if field == "groups" else "task"
+                text = f"no {what} is called {name!r}{near(name, self._place)}"
+                yield Mistake(f"{text}; the role-based engine wants all that are named", path)
+            for other in (self._place[task_id] for task_id in found):
+                if other != own and field in ("requires", "tasks"):
+                    self.before[own][other] = None
+                elif other != own:
+                    self.before[other][own] = None
+
+    def _loops(self, loop: graph.Loop) -> Iterator[Mistake]:
+        for knot in graph.knots([[tuple(found)] for found in self.before], loop.left):
+            path = [min(knot)]
+            while path.count(path[-1]) < 2:
+                path.append(min(p for p in self.before[path[-1]] if p in knot))
+            names = [self._tasks[p].id for p in reversed(path[path.index(path[-1]) :])]
+            yield Mistake(f"a loop: {' -> '.join(names)}", self._tasks[path[-1]].path())
+
+    def leading_to(self, task_id: str) -> set[int]:
+        """Give what comes before a task, directly or through others."""
+        return self._reached(task_id, self.before)
+
+    def following(self, task_id: str) -> set[int]:
+        """Give what comes after a task, directly or through others."""
+        after: list[list[int]] = [[] for _ in self._tasks]
+        for i, found in enumerate(self.before):
+            for p in found:
+                after[p].append(i)
+        return self._reached(task_id, after)
+
+    def _reached(
+        self, task_id: str, links: Sequence[Mapping[int, None] | Sequence[int]]
+    ) -> set[int]:
+        found: set[int] = set()
+        left = [self._place[task_id]] if task_id in self._place else []
+        while left:
+            for p in links[left.pop()]:
+                if p not in found:
+                    found.add(p)
+                    left.append(p)
+        return found
+
+    def groups_of(self, task: Task) -> list[str]:
+        """Name the groups that a task is bound to, by itself or by them."""
+        own = [task_id for name in task.groups for task_id in self._groups(name)]
+        return own + [g.id for g in self._tasks if g.is_group and task.id in g.tasks]
+
+
+class RoleBased:
+    """Arranges a deployment by roles."""
+
+    def __init__(self, deployment: Deployment, landing: Landing) -> None:
+        self._deployment, self._cluster = deployment, landing.cluster
+        self._order = Order(deployment)
+        tasks, order = deployment.tasks, self._order
+        early, late = order.leading_to(START), order.following(END)
+        sorted_tasks = [(i, tasks[i]) for i in order.positions]
+        run = [(i, t) for i, t in sorted_tasks if not (t.is_group or t.is_anchor)]
+        self._early = [task for i, task in run if i in early]
+        self._late = [task for i, task in run if i in late and i not in early]
+        self._tasks = [task for i, task in run if i not in early and i not in late]
+
+    def stages(self) -> list[Stage]:
+        """Give the stages in order; priorities count by hundreds in each of the three parts."""
+        middle = [s._replace(name=f"deployment-{k}00") for k, s in enumerate(self._waves(), 1)]
+        return [
+            *_hooks("pre-deployment", self._early, self._cluster, strict=True),
+            *middle,
+            *_hooks("post-deployment", self._late, self._cluster, strict=False),
+        ]
+
+    def _waves(self) -> Iterator[Stage]:
+        tasks = self._deployment.tasks
+        groups = {i: task for i, task in enumerate(tasks) if task.is_group}
+        nodes = {i: list(self._cluster.of(task.where)) for i, task in groups.items()}
+        done = {i for i in groups if not nodes[i]}
+        while len(done) < len(groups):
+            wave = [
+                i
+                for i in groups
+                if i not in done and all(p in done for p in self._order.before[i] if p in groups)
+            ]
+            yield from self._wave([(groups[i], nodes[i]) for i in wave])
+            done.update(wave)
+        grouped = {uid for found in nodes.values() for uid in found}
+        uids = [MASTER, *(n.uid for n in self._deployment.nodes if n.uid != MASTER)]
+        rest = [self._entry(uid, None) for uid in uids if uid not in grouped]
+        alone = [entry for entry in rest if entry.tasks]
+        if alone:
+            yield Stage("", alone)
+
+    def _wave(self, groups: Sequence[tuple[Task, Sequence[str]]]) -> Iterator[Stage]:
+        """One by one a node each, an amount in chunks, the others together, no node twice."""
+        made = [(group, [self._entry(uid, group) for uid in uids]) for group, uids in groups]
+        for group, entries in made:
+            if group.strategy == "one_by_one":
+                yield from (Stage("", [entry]) for entry in entries)
+        together: list[list[Entry]] = []
+        times: dict[str, int] = {}
+        for group, entries in made:
+            if group.strategy == "one_by_one":
+                continue
+            if group.most is not None:
+                for k in range(0, len(entries), group.most):
+                    yield Stage("", entries[k : k + group.most])
+                continue
+            for entry in entries:
+                turn = times[entry.uid] = times.get(entry.uid, -1) + 1
+                if turn == len(together):
+                    together.append([])
+                together[turn].append(entry)
+        yield from (Stage("", entries) for entries in together)
+
+    def _entry(self, uid: str, group: Task | None) -> Entry:
+        """Give the tasks of a group on a node, with those bound to the node by its role."""
+        bound = self._bound
+        chosen = [
+            task
+            for task in self._tasks
+            if (group is not None and group.id in bound[task.id])
+            or (not bound[task.id] and uid in self._cluster.of(task.where))
+        ]
+        return Entry(uid, group.id if group else "", tuple(chosen))
+
+    @cached_property
+    def _bound(self) -> Mapping[str, Sequence[str]]:
+        return {task.id: self._order.groups_of(task) for task in self._tasks}
+
+
+def _hooks(name: str, tasks: Sequence[Task], cluster: Cluster, *, strict: bool) -> Iterator[Stage]:
+    """One stage for each task that has nodes, on all of them."""
+    number = 0
+    for task in tasks:
+        uids = cluster.of(task.where)
+        if uids:
+            number += 1
+            yield Stage(f"{name}-{number}00", [Entry(uid, "", (task,)) for uid in uids], strict)
+
+
+def steps(stages: Sequence[Stage]) -> list[Step]:
+    """Turn stages into steps: a join after each stage, and each task of a node after its last.
+
+    A node that failed gets no more tasks; after a strict stage nobody does.
+    """
+    made: list[Step] = []
+    last: dict[str, int] = {}
+    seen: set[tuple[str, str]] = set()
+    gates: dict[bool, int] = {}  # the last join of each kind: strict or not
+    for stage in stages:
+        ends: list[int] = []
+        for uid, role, tasks in stage.entries:
+            first = True
+            for task in tasks:
+                if (uid, task.id) in seen:
+                    continue
+                seen.add((uid, task.id))
+                own = (last[uid],) if uid in last else ()
+                before = tuple(sorted({*own, *(gates.values() if first else ())}))
+                why = f"{stage.name}: role {role}" if role else stage.name
+                made.append(Step(f"{uid}/{task.id}", uid, task, before, reason=why))
+                last[uid], first = len(made) - 1, False
+            if not first:
+                ends.append(last[uid])
+        if ends:
+            # Each entry comes after the gates before it, and so does the next one.
+            name, members = f"join/{stage.name}", tuple(sorted(ends))
+            made.append(Step(name, before=members, order_only=not stage.strict, reason=stage.name))
+            gates[stage.strict] = len(made) - 1
+    return made

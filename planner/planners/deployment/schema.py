@@ -1,0 +1,204 @@
+"""JSON Schema of ``kind: deployment``: tasks and nodes, or the three-level message of a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.planners.solution_schema import COMMON
+
+#: Types of tasks that run on a node; an action type of the same name runs them.
+RUNNABLE = ("puppet", "shell", "sync", "upload_file", "copy_files", "reboot")
+ANCHORS = ("stage", "anchor")
+TYPES = (*RUNNABLE, "group", "skipped", *ANCHORS)
+#: Fields of released task sets that say nothing about which task waits for which.
+UNHEEDED = ("fail_on_error", "reexecute_on", "refresh_on", "test_post", "test_pre")
+ENGINES = ("auto", "task", "role")
+NAMES = ("regexp", "exact")
+
+_NAME = {"type": "string", "minLength": 1}
+_LIST = {"type": "array", "items": _NAME}
+_NAMES = {"type": ["string", "array", "null"], "minLength": 1, "items": _NAME}
+_WHERE = {
+    "type": ["string", "array", "null"],
+    "minLength": 1,
+    "items": {"type": ["string", "null"]},
+}
+_UID = {"type": ["string", "integer"], "pattern": r"^[^/\s]+$", "title": "a uid: no blanks, no '/'"}
+_SECONDS = {"type": ["number", "null"], "minimum": 0}
+_TIMEOUT = {"type": ["number", "null"], "exclusiveMinimum": 0}
+_CROSS: dict[str, Any] = {
+    "type": ["string", "array", "object", "null"],
+    "minLength": 1,
+    "required": [],
+    "items": {
+        "type": ["string", "object"],
+        "minLength": 1,
+        "additionalProperties": False,
+        "properties": {
+            "name": _NAME,
+            "role": _WHERE,
+            "tags": _WHERE,
+            "policy": {"enum": ["all", "any", None]},
+            "yaql_exp": {"type": "string"},
+        },
+    },
+}
+_CROSS |= {key: _CROSS["items"][key] for key in ("additionalProperties", "properties")}
+
+TASK: dict[str, Any] = {
+    "type": "object",
+    "required": ["id", "type"],
+    "additionalProperties": False,
+    "properties": {
+        "id": _NAME,
+        "type": {"enum": list(TYPES)},
+        "version": {"type": ["string", "number", "null"]},
+        "role": _WHERE,
+        "roles": _WHERE,
+        "tags": _WHERE,
+        "groups": _WHERE,
+        "requires": _NAMES,
+        "required_for": _NAMES,
+        "cross-depends": _CROSS,
+        "cross-depended-by": _CROSS,
+        "strategy": {"type": ["object", "null"]},
+        "condition": {"type": ["string", "boolean", "object", "null"]},
+        "fault_tolerance": {"type": ["string", "integer", "null"]},
+        "tasks": {**_NAMES, "description": "Of a group: more tasks for its nodes."},
+        "parameters": {"type": ["object", "null"]},
+        "timeout": _TIMEOUT,
+        "retries": {"type": ["integer", "null"], "minimum": 0},
+        **{name: {} for name in UNHEEDED},
+    },
+}
+
+NODE: dict[str, Any] = {
+    "type": "object",
+    "required": ["uid"],
+    "additionalProperties": False,
+    "properties": {
+        "uid": _UID,
+        "roles": {**_NAMES, "type": ["string", "array", "null"]},
+        "tags": {**_NAMES, "description": "What roles of tasks are held against; roles if absent."},
+        "address": {**_NAME, "type": ["string", "null"], "description": "[user@]host[:port]"},
+        "name": {"type": ["string", "null"]},
+    },
+}
+
+DOCUMENT: dict[str, Any] = {
+    "required": ["kind", "nodes"],
+    "anyOf": [{"required": ["tasks"]}, {"required": ["tasks_files"]}],
+    "additionalProperties": False,
+    "properties": {
+        **COMMON,
+        "tasks": {"type": "array", "items": TASK},
+        "tasks_files": {**_LIST, "description": "Files with lists of tasks, relative to this one."},
+        "nodes": {"type": "array", "items": NODE},
+        "deployment_engine": {"enum": list(ENGINES)},
+        "names": {"enum": list(NAMES), "description": "How a name without slashes is read."},
+        "max_nodes": {"type": ["integer", "null"], "minimum": 1},
+        "only": {
+            "type": ["object", "null"],
+            "additionalProperties": False,
+            "properties": {
+                "nodes": {"type": ["string", "integer", "array"], "items": _UID},
+                "tasks": {"type": ["string", "array"], "items": _NAME},
+                "fetch_deps": {"type": "boolean"},
+            },
+        },
+        "fetch_deps": {"type": "boolean"},
+        "strict": {"type": "boolean", "description": "What matches nothing is a mistake."},
+        "changed_since": {"type": ["object", "string"], "description": "A plan, or its file."},
+        "durations": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
+        "settings": {"type": ["object", "null"], "description": "What conditions read."},
+    },
+}
+
+_LINK: dict[str, Any] = {
+    "type": "object",
+    "required": ["node", "task"],
+    "additionalProperties": False,
+    "properties": {
+        "node": _UID,
+        "task": _NAME,
+        "join": {**_NAME, "description": "The join that stands for it."},
+    },
+}
+_LINKS = {"type": "array", "items": _LINK}
+_PLACED: dict[str, Any] = {
+    "position": {"type": "integer", "minimum": 0, "description": "Place in the plan."},
+    "requires": {**_LINKS, "description": "Must have ended well."},
+    "requires_any": {"type": "array", "items": {**_LINKS, "minItems": 1}},
+    "after": {**_LINKS, "description": "Must have ended."},
+    "requires_joins": {**_LIST, "description": "Joins that stand for some of requires."},
+    "after_joins": {**_LIST, "description": "Joins that stand for some of after."},
+}
+MESSAGE: dict[str, Any] = {
+    "required": ["kind", "nodes", "deployment_engine"],
+    "additionalProperties": False,
+    "properties": {
+        **COMMON,
+        "deployment_engine": {"enum": ["task", "role"]},
+        "tolerances": {"type": "array", "items": {"type": "object"}},
+        "on_failure": {"enum": [None, "skip_descendants", "pause", "continue"]},
+        "warnings": {"type": "array", "items": {"type": "string"}},
+        "joins": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["join"],
+                "additionalProperties": False,
+                "properties": {"join": _NAME, **_PLACED},
+            },
+        },
+        "nodes": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["node", "tasks"],
+                "additionalProperties": False,
+                "properties": {
+                    "node": _UID,
+                    "tasks": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "required": ["task", "type"],
+                            "additionalProperties": False,
+                            "properties": {
+                                "task": _NAME,
+                                "type": _NAME,
+                                "parameters": {"type": "object"},
+                                "description": {"type": ["string", "null"]},
+                                "reason": {"type": ["string", "null"]},
+                                "tokens": _LIST,
+                                "estimate_s": _SECONDS,
+                                "timeout_s": _SECONDS,
+                                "retries": {"type": "integer", "minimum": 0},
+                                **_PLACED,
+                            },
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "deployment",
+    "description": "Tasks, and the nodes they land on by their roles; or a deployment message.",
+    "type": "object",
+    "if": {
+        "required": ["nodes"],
+        "properties": {
+            "nodes": {
+                "type": "array",
+                "contains": {"type": "object", "required": ["node"]},
+            }
+        },
+    },
+    "then": MESSAGE,
+    "else": DOCUMENT,
+}

@@ -1,0 +1,73 @@
+"""Conditions of tasks: read, never executed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.planners.deployment.conditions import DEEPEST, Condition, Unreadable
+
+SETTINGS: dict[str, Any] = {
+    "a": {"on": True, "off": False, "one": 1, "text": "x y", "none": None, "list": ["x", 2]},
+    "dotted-key": {"deep": {"er": "yes"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("settings:a.on", True),
+        ("settings:a.on == true", True),
+        ("settings:a.one == true", False),
+        ("settings:a.one == 1", True),
+        ("settings:a.one == 1.0", True),
+        ("settings:a.one != 2", True),
+        ("settings:a.text == 'x y'", True),
+        ('settings:a.text == "x y"', True),
+        ("settings:dotted-key.deep.er == yes", True),
+        ("settings:a.none == null", True),
+        ("2 in settings:a.list", True),
+        ("true in settings:a.list", False),
+        ("'x' in settings:a.text", True),
+        ("'x' in settings:a.one", False),
+        ("not settings:a.off", True),
+        ("not not settings:a.off", False),
+        # and binds more strongly than or, not more strongly than both
+        ("true or false and false", True),
+        ("(true or false) and false", False),
+        ("not false and false", False),
+        ("not (settings:a.on and settings:a.off)", True),
+        ("settings:a.on==true and(settings:a.one==1)", True),
+        ("settings:nowhere.at.all == null", True),
+        ("settings:a.on.deeper?", False),
+    ],
+)
+def test_a_condition_holds_or_not(text: str, expected: bool) -> None:
+    assert Condition(text).holds(SETTINGS) is expected
+
+
+def test_what_is_missing_is_told_unless_it_may_be() -> None:
+    missing: list[str] = []
+    Condition("settings:a.b == 1 or settings:c? or settings:a.on").holds(SETTINGS, missing.append)
+    assert missing == ["a.b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "a value is expected at the end"),
+        ("settings:a ==", "a value is expected at the end"),
+        ("settings:a = 1", "'=' is not understood"),
+        ("(settings:a", "')' is expected at the end"),
+        ("settings:a 1", "'and', 'or' or the end is expected at '1'"),
+        ("cluster:mode == 'ha'", "there is no 'cluster'"),
+        ("__import__('os')", "'and', 'or' or the end is expected at '('"),
+        ("not " * (DEEPEST + 1) + "true", "more than 100 parentheses"),
+        ("and", "a value is expected at 'and'"),
+    ],
+)
+def test_what_is_no_condition_is_refused_with_a_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(Unreadable) as refused:
+        Condition(text)
+    assert sentence in str(refused.value)
