@@ -93,10 +93,11 @@ LAYERS = (
         pure=True,
     ),
     Layer("L3", ("applier.flow",), above=("L0",), third_party=("taskflow",), pure=True),
+    Layer("L4a", ("applier.machines.*",), above=("L0", "L3"), third_party=("asyncssh",)),
     Layer(
         "L4",
         ("applier.storage.*", "applier.actions.*", "applier.clouds.*"),
-        above=("L0", "L1", "L2", "L3"),
+        above=("L0", "L1", "L2", "L3", "L4a"),
         third_party=("alembic", "jsonschema", "oslo_db", "sqlalchemy", "yaml"),
         apart=True,
     ),
@@ -121,13 +122,13 @@ LAYERS = (
             "applier.runner",
             "applier.wishes",
         ),
-        above=("L0", "L1", "L2", "L3", "L4", "L5"),
+        above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5"),
         third_party=("oslo_config", "platformdirs"),
     ),
     Layer(
         "L7",
         ("applier.cli.*", "applier.service", "applier.serving", "applier.testing.*"),
-        above=("L0", "L1", "L2", "L3", "L4", "L5", "L6"),
+        above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5", "L6"),
         third_party=None,
     ),
 )

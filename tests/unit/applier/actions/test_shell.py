@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from applier.actions import process
 from applier.actions.shell import Shell
 from applier.contracts import ActionContext
 from applier.errors import ActionFailed
+from applier.machines import process
 from planner.states import Outcome
 
 
