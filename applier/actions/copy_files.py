@@ -38,8 +38,6 @@ class CopyFiles(Action):
         {"mode": schemas.FILE_MODE},
         examples=[
             {
-                "node": "3",
-                "address": "root@10.0.0.3",
                 "files": [{"src": "/var/lib/keys/nova.pub", "dst": "/etc/nova/nova.pub"}],
                 "mode": "0600",
             },

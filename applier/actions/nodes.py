@@ -28,6 +28,7 @@ WHERE: Mapping[str, schemas.Schema] = {
         "title": "an address, [user@]host[:port]",
         "pattern": PATTERN,
         "description": "where the node is reached over SSH; without it a node is simulated",
+        "examples": ["root@10.0.0.3:22"],
     },
     "duration_s": {
         "type": "number",

@@ -37,8 +37,6 @@ class Puppet(Action):
         },
         examples=[
             {
-                "node": "3",
-                "address": "root@10.0.0.3",
                 "manifest": "/etc/puppet/manifests/ntp.pp",
                 "modules": ["/etc/puppet/modules"],
             },

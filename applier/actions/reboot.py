@@ -31,7 +31,7 @@ class Reboot(Action):
     SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
         {},
         {},
-        examples=[{"node": "3", "address": "root@10.0.0.3"}, {"node": "3", "duration_s": 0.5}],
+        examples=[{"node": "3"}, {"node": "3", "duration_s": 0.5}],
     )
 
     _before: str | None = None

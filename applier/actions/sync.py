@@ -41,8 +41,6 @@ class Sync(Action):
         {},
         examples=[
             {
-                "node": "3",
-                "address": "root@10.0.0.3",
                 "src": "/var/lib/puppet/modules",
                 "dst": "/etc/puppet/modules",
             },

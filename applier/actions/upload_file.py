@@ -26,8 +26,6 @@ class UploadFile(Action):
         {"mode": schemas.FILE_MODE},
         examples=[
             {
-                "node": "3",
-                "address": "root@10.0.0.3",
                 "path": "/etc/motd",
                 "data": "node 3",
                 "mode": "0644",

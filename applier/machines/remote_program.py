@@ -31,7 +31,7 @@ DRAIN_S = 1.0
 _PIECES = 64
 #: Seconds in which a node has to answer when it is asked to end a program.
 _ANSWER_S = 5.0
-#: Output before the shell's number, of start-up files of the user, is not kept beyond this.
+#: How much is kept of what comes before the shell's number, and beside it.
 _GREETING = 65536
 _END = """\
 g=-%(group)d
@@ -50,10 +50,11 @@ def script(
     r"""Write what the shell reads; raises ValueError for names that no shell takes.
 
     >>> print(script("m", ["echo", "a b"], {"LANG": "C"}, "/srv").decode())
+    exec 2>&1
     echo m $$
     cd -- /srv || exit 126
     export LANG=C
-    exec echo 'a b' </dev/null 2>&1
+    exec echo 'a b' </dev/null
     <BLANKLINE>
     """
     for name, value in (env or {}).items():
@@ -63,11 +64,10 @@ def script(
             raise ValueError(f"the value of {name} has a NUL character")
     if any("\0" in word for word in (*program, cwd or "")):
         raise ValueError("embedded null byte")
-    lines = [f"echo {mark} $$"]
-    # What cd itself prints goes where the output goes.
+    lines = ["exec 2>&1", f"echo {mark} $$"]
     lines += [f"cd -- {shlex.quote(cwd)} || exit 126"] if cwd else []
     lines += [f"export {name}={shlex.quote(value)}" for name, value in (env or {}).items()]
-    lines.append(f"exec {shlex.join(program)} </dev/null 2>&1")
+    lines.append(f"exec {shlex.join(program)} </dev/null")
     return "".join(f"{line}\n" for line in lines).encode()
 
 
@@ -82,7 +82,7 @@ class Channel(asyncssh.SSHClientSession[bytes]):
         self.code: int | None = None
         self.broken: Exception | None = None
         self._mark, self._pieces = mark, pieces
-        self._greeting: bytes | None = b""
+        self._greeting = self._aside = b""
         self._channel: asyncssh.SSHClientChannel[bytes] | None = None
         self._paused = False
 
@@ -90,17 +90,22 @@ class Channel(asyncssh.SSHClientSession[bytes]):
         """Called when the channel is open."""
         self._channel = chan
 
-    def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:  # noqa: ARG002
-        """Called with a piece of output; what comes before the shell's number comes first."""
-        if self._greeting is not None:
+    def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
+        """Called with a piece of output.
+
+        What the user's own start-up files print is none: it comes before the shell's number, or on
+        the stream that the script does not use.
+        """
+        if datatype is not None:
+            self._aside = (self._aside + data)[-_GREETING:]
+            return
+        if self.group is None:
             self._greeting += data
-            found = re.search(rb"^%s (\d+)\n" % self._mark.encode(), self._greeting, re.MULTILINE)
+            found = re.search(rb"%s (\d+)\n" % self._mark.encode(), self._greeting)
             if found is None:
                 self._greeting = self._greeting[-_GREETING:]
                 return
-            self.group = int(found[1])
-            data = self._greeting[: found.start()] + self._greeting[found.end() :]
-            self._greeting = None
+            self.group, data = int(found[1]), self._greeting[found.end() :]
         if data:
             self._pieces.put(data)
         if self._pieces.qsize() > _PIECES and self._channel and not self._paused:
@@ -124,8 +129,9 @@ class Channel(asyncssh.SSHClientSession[bytes]):
     def connection_lost(self, exc: Exception | None) -> None:
         """Called when the channel is closed, for whatever reason."""
         self.broken = exc
-        if self._greeting:
-            self._pieces.put(self._greeting)
+        if self.group is None:
+            # There was no shell: they say why.
+            self._pieces.put(self._greeting + self._aside)
         for future in (self.exited, self.closed):
             if not future.done():
                 future.set_result(None)

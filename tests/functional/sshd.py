@@ -38,7 +38,10 @@ def make_key(path: Path) -> None:
 
 
 class Sshd:
-    """One server; ``environment`` is what sessions find in theirs. A context manager."""
+    """One server; ``environment`` is what sessions find in theirs. A context manager.
+
+    ``more`` are further lines of its configuration.
+    """
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class Sshd:
         client_key: Path,
         host: str = "127.0.0.1",
         environment: Mapping[str, str] | None = None,
+        more: str = "",
     ) -> None:
         self.folder, self.host = folder, host
         folder.mkdir()
@@ -54,12 +58,14 @@ class Sshd:
             self.port = int(found.getsockname()[1])
         make_key(folder / "host_key")
         shutil.copy(client_key.with_suffix(".pub"), folder / "authorized_keys")
-        pairs = [f'{name}="{value}"' for name, value in (environment or {}).items()]
+        # A home with nothing in it: a shell would read the start-up files of whoever runs this.
+        known = {"HOME": str(folder), **(environment or {})}
+        pairs = [f'{name}="{value}"' for name, value in known.items()]
         text = _CONFIGURATION.format(
             host=host,
             port=self.port,
             folder=folder,
-            more=f"SetEnv {' '.join(pairs)}" if pairs else "",
+            more=f"SetEnv {' '.join(pairs)}\n{more}",
         )
         (folder / "sshd_config").write_text(text)
         self.log: list[str] = []

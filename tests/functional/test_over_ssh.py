@@ -119,6 +119,42 @@ def test_it_runs_where_it_is_told_with_what_is_added_to_its_environment(node, pr
     assert "".join(printed) == f"{folder}\nit's $HOME\nend\n"
 
 
+@pytest.fixture
+def noisy(tmp_path: Path, key: Path) -> Iterator[Sshd]:
+    """A node on which the start-up file of the user's shell prints something."""
+    script = tmp_path / "profile"
+    script.write_text("echo welcome; echo careful >&2; printf 'no end of line'\n")
+    # Takes the place of such a file: it runs first, in the shell that is given the command then.
+    force = f'ForceCommand . {script}; eval "$SSH_ORIGINAL_COMMAND"'
+    with Sshd(tmp_path / "sshd", key, more=force) as server:
+        yield server
+
+
+def test_what_start_up_files_print_is_no_output(noisy, open_machine, printed):
+    node = open_machine(noisy)
+    for _ in range(5):
+        assert node.run(["echo", "one"], output=printed.append).last_line == "one"
+    assert "".join(printed) == "one\n" * 5
+
+
+@pytest.fixture
+def closed(tmp_path: Path, key: Path) -> Iterator[Sshd]:
+    """A node that lets nobody run anything."""
+    force = "ForceCommand echo This account is not available. >&2; exit 1"
+    with Sshd(tmp_path / "sshd", key, more=force) as server:
+        yield server
+
+
+def test_a_node_that_runs_nothing_says_so(closed, open_machine, printed):
+    ended = open_machine(closed).run(["echo", "one"], output=printed.append)
+    assert (ended.code, ended.last_line) == (1, "This account is not available.")
+
+
+def test_sessions_of_these_tests_read_no_start_up_files_of_whoever_runs_them(sshd, node, printed):
+    node.run(["/bin/sh", "-c", "echo $HOME"], output=printed.append)
+    assert "".join(printed) == f"{sshd.folder}\n"
+
+
 def test_values_of_the_environment_stand_in_no_list_of_processes(node, printed):
     program = ["/bin/sh", "-c", "ps -eo args | grep -c '[h]unter2'; echo $PASSWORD"]
     node.run(program, output=printed.append, env={"PASSWORD": "hunter2"})
