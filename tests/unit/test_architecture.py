@@ -83,6 +83,7 @@ LAYERS = (
             "applier",
             "applier.errors",
             "applier.contracts",
+            "applier.deployment",
             "applier.record",
             "applier.scheduling.*",
             "applier.outcome",
