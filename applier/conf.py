@@ -71,11 +71,11 @@ SSH_OPTIONS = (
         "in it is refused, always.",
     ),
     cfg.ListOpt(
-        "keys",
+        "key_files",
         default=[],
         sample_default="/etc/actionplan/id_ed25519",
-        help="Files of private keys, without passphrase. Where none is named: those of the user's "
-        "agent and ~/.ssh.",
+        help="Private keys, without passphrase. Where none is named: those of the user's agent and "
+        "of ~/.ssh.",
     ),
     cfg.FloatOpt(
         "connect_timeout_s",
@@ -286,7 +286,7 @@ def machines(conf: cfg.ConfigOpts) -> OpenMachines:
     return OpenMachines(
         SshSettings(
             known_hosts=ssh.known_hosts,
-            keys=tuple(ssh.keys),
+            keys=tuple(ssh.key_files),
             connect_timeout_s=ssh.connect_timeout_s,
         ),
         SimulationSettings(

@@ -32,7 +32,7 @@ def parse(text: str) -> Address:
     >>> parse("node-3")
     Address(host='node-3', user=None, port=None)
     """
-    found = re.match(PATTERN, text)
+    found = re.fullmatch(PATTERN, text)
     port = int(found[3][1:]) if found and found[3] else None
     if found is None or (port is not None and not 0 < port < 65536):
         raise ValueError(f"address {text!r} is none; accepted is [user@]host[:port]")

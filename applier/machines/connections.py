@@ -119,8 +119,7 @@ class Connections:
         except (asyncssh.HostKeyNotVerifiable, asyncssh.KeyExchangeFailed) as reason:
             raise host_keys.refusal(address, expected, reason) from reason
         except asyncssh.PermissionDenied as reason:
-            user = address.user or "this user"
-            text = f"{address} does not let {user} in with the keys there are ({reason.reason})"
+            text = f"{address} accepts none of the keys: {reason.reason}"
             raise ActionFailed(text) from reason
         except TimeoutError as reason:
             text = f"{address} does not answer within {settings.connect_timeout_s:g} s"

@@ -364,7 +364,10 @@ def test_keys_that_are_refused_and_keys_that_are_none_are_failures(sshd, stop, p
     known, other = tmp_path / "known_hosts", tmp_path / "other"
     known.write_text(sshd.known())
     make_key(other)
-    for file, said in [(other, "does not let this user in"), (known, "no connection to 127")]:
+    for file, said in [
+        (other, "accepts none of the keys: Permission denied for user"),
+        (known, "no connection to 127"),
+    ]:
         machines = OpenMachines(SshSettings(known_hosts=str(known), keys=(str(file),)))
         with pytest.raises(ActionFailed, match=said):
             machines.machine(sshd.address, stop).run(["true"], output=printed.append)
