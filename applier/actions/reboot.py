@@ -73,22 +73,23 @@ class Reboot(Action):
                 raise commands.failure("reboot", ended)
         except ConnectionError as reason:
             self.context.output(f"{reason}\n")
-        deadline = time.monotonic() + BACK_S
+        deadline, seen = time.monotonic() + BACK_S, "it is up as before"
         while time.monotonic() < deadline:
             if stop.wait(LOOK_S):
                 raise ActionFailed("stopped before the node was back")
-            if self._look(machine) is Verified.DONE:
-                return Outcome.CHANGED
-        raise ActionFailed(f"the node has not started anew within {BACK_S:g} s")
+            try:
+                if _boot_id(machine) != self._before:
+                    return Outcome.CHANGED
+                seen = "it is up as before"
+            except (ActionFailed, OSError) as reason:
+                # One that goes down or comes up refuses in many ways.
+                seen = str(reason)
+        raise ActionFailed(f"the node has not started anew within {BACK_S:g} s: {seen}")
 
     def _look(self, machine: Machine) -> Verified:
         if self._before is None:
             return Verified.IN_DOUBT
-        try:
-            now = _boot_id(machine)
-        except OSError:
-            return Verified.IN_DOUBT
-        return Verified.NOT_DONE if now == self._before else Verified.DONE
+        return Verified.NOT_DONE if _boot_id(machine) == self._before else Verified.DONE
 
 
 def _boot_id(machine: Machine) -> str:

@@ -66,11 +66,8 @@ class Shell(Action):
                 {"node": "3", "command": "ntpdate -u ntp", "duration_s": 0.5},
             ],
         ),
-        "anyOf": [
-            {"required": ["argv"], "not": {"required": ["command"]}},
-            {"required": ["command"], "not": {"required": ["argv"]}},
-            {"required": ["node"], "not": {"required": ["argv", "command"]}},
-        ],
+        "anyOf": [{"required": ["argv"]}, {"required": ["command"]}, {"required": ["node"]}],
+        "not": {"required": ["argv", "command"], "title": "either argv or command, not both"},
     }
 
     _ended: Ended | None = None

@@ -128,7 +128,10 @@ class Connections:
             # A key that cannot be read, or a configuration of ssh that is none.
             raise ActionFailed(f"no connection to {address}: {reason}") from reason
         except (asyncssh.Error, OSError) as reason:
-            raise ConnectionError(f"no connection to {address}: {sentence(reason)}") from reason
+            text = f"no connection to {address}: {sentence(reason)}"
+            if isinstance(reason, OSError) and reason.filename:
+                raise ActionFailed(f"{text}: {reason.filename}") from reason
+            raise ConnectionError(text) from reason
 
     async def _close(self) -> None:
         for connection in self._made:

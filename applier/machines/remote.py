@@ -63,6 +63,8 @@ class Remote:
             remote.cut("stop", future)
             raise
         tail.close()
+        if future.cancelled() and not self._stop.is_set():
+            raise ConnectionError(f"{self._address} was not reached within {timeout_s or 0:g} s")
         if future.cancelled():
             raise ActionFailed(f"{self._address}: stopped before it was reached")
         return future.result()._replace(last_line=tail.last_line())

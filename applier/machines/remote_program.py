@@ -27,6 +27,8 @@ from applier.machines.connections import sentence
 
 #: Seconds for which output is awaited once the program has ended: others may hold its pipe.
 DRAIN_S = 1.0
+#: As long at most as it is not taken.
+_SLOW_S = 30.0
 #: Pieces of output that may wait until they are passed on, before no more is read.
 _PIECES = 64
 #: Seconds in which a node has to answer when it is asked to end a program.
@@ -81,10 +83,10 @@ class Channel(asyncssh.SSHClientSession[bytes]):
         self.group: int | None = None
         self.code: int | None = None
         self.broken: Exception | None = None
+        self.is_paused = False
         self._mark, self._pieces = mark, pieces
         self._greeting = self._aside = b""
         self._channel: asyncssh.SSHClientChannel[bytes] | None = None
-        self._paused = False
 
     def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
         """Called when the channel is open."""
@@ -108,14 +110,14 @@ class Channel(asyncssh.SSHClientSession[bytes]):
             self.group, data = int(found[1]), self._greeting[found.end() :]
         if data:
             self._pieces.put(data)
-        if self._pieces.qsize() > _PIECES and self._channel and not self._paused:
-            self._paused = True
+        if self._pieces.qsize() > _PIECES and self._channel and not self.is_paused:
+            self.is_paused = True
             self._channel.pause_reading()
 
     def resume(self) -> None:
         """Read on, if reading was paused."""
-        if self._paused and self._channel:
-            self._paused = False
+        if self.is_paused and self._channel:
+            self.is_paused = False
             self._channel.resume_reading()
 
     def exit_status_received(self, status: int) -> None:
@@ -171,13 +173,14 @@ class RemoteProgram:
 
     async def run(self, connection: asyncssh.SSHClientConnection) -> Ended:
         """Run it on this connection; ``last_line`` is left to whoever has the pieces."""
-        began, self._begun = time.monotonic(), True
+        began = time.monotonic()
         channel, session = await connection.create_session(
             lambda: Channel(self._mark, self.pieces), "exec /bin/sh -s", encoding=None
         )
         assert isinstance(session, Channel)  # noqa: S101 - for the type checker
         self._channel = session
-        # From here on nobody knows what a lost connection leaves behind.
+        # From here on nobody knows what a lost connection leaves behind; until here nothing began.
+        self._begun = True
         with suppress(BrokenPipeError):
             channel.write(self._script)
             channel.write_eof()
@@ -186,12 +189,20 @@ class RemoteProgram:
         why = None if session.exited.done() else self._cut.result()
         if why:
             await self._end(connection, session)
-        await asyncio.wait({session.closed}, timeout=DRAIN_S)
+        await self._drain(session)
         channel.close()
         if session.code is None and why is None:
             lost = sentence(session.broken) if session.broken else "the channel was closed"
             raise ConnectionError(f"{self._host}: the connection was lost: {lost}")
         return Ended(session.code, why, time.monotonic() - began, "")
+
+    async def _drain(self, session: Channel) -> None:
+        """Wait for the rest of the output; longer while nobody takes what there is."""
+        deadline = time.monotonic() + _SLOW_S
+        while not session.closed.done() and time.monotonic() < deadline:
+            await asyncio.wait({session.closed}, timeout=DRAIN_S)
+            if not session.is_paused:
+                return
 
     async def _end(self, connection: asyncssh.SSHClientConnection, session: Channel) -> None:
         """End the whole group: SIGTERM, and SIGKILL for what is left after a grace."""

@@ -15,7 +15,7 @@ from sshd import SSHD, Sshd, make_key
 
 from applier.contracts import Machine
 from applier.errors import ActionFailed
-from applier.machines import OpenMachines, process
+from applier.machines import OpenMachines, process, remote_program
 from applier.machines.settings import SshSettings
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
@@ -232,6 +232,21 @@ def test_big_output_is_passed_on_whole(node):
     assert (size, ended.last_line) == (20_000_000 + 1 + len("the last line\n"), "the last line")
 
 
+def test_output_that_is_taken_slowly_is_not_lost(node, monkeypatch):
+    monkeypatch.setattr(remote_program, "DRAIN_S", 0.05)
+    monkeypatch.setattr(remote_program, "_PIECES", 4)
+    size = 0
+
+    def count(text: str) -> None:
+        nonlocal size
+        size += len(text)
+        threading.Event().wait(0.02)
+
+    line = "head -c 1000000 /dev/zero | tr '\\0' x"
+    assert node.run(["/bin/sh", "-c", line], output=count).code == 0
+    assert size == 1_000_000
+
+
 def test_an_output_that_breaks_ends_the_program(node):
     pids = []
 
@@ -308,6 +323,8 @@ def test_a_node_that_never_answers_is_an_error(key, stop, printed, tmp_path):
         node = machines.machine(f"127.0.0.1:{silent.getsockname()[1]}", stop)
         with pytest.raises(ConnectionError, match=r"does not answer within 0\.2 s"):
             node.run(["true"], output=printed.append)
+        with pytest.raises(ConnectionError, match=r"was not reached within 0\.1 s"):
+            node.run(["true"], output=printed.append, timeout_s=0.1)
     machines.close()
 
 
@@ -367,6 +384,7 @@ def test_keys_that_are_refused_and_keys_that_are_none_are_failures(sshd, stop, p
     for file, said in [
         (other, "accepts none of the keys: Permission denied for user"),
         (known, "no connection to 127"),
+        (tmp_path / "none", f"No such file or directory: {tmp_path}/none"),
     ]:
         machines = OpenMachines(SshSettings(known_hosts=str(known), keys=(str(file),)))
         with pytest.raises(ActionFailed, match=said):
