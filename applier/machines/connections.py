@@ -25,7 +25,8 @@ asyncssh.set_log_level(logging.WARNING)
 
 #: A connection that is silent so long is asked whether it lives; this often, then it is given up.
 KEEPALIVE_S, KEEPALIVES = 15, 3
-_CLOSE_S = 5.0
+#: Seconds in which connections may end in an orderly way.
+_CLOSE_S = 2.0
 
 T = TypeVar("T")
 Work = Callable[[asyncssh.SSHClientConnection], Awaitable[T]]
@@ -70,7 +71,8 @@ class Connections:
         with self._lock:
             if self.loop.is_closed():
                 return
-            asyncio.run_coroutine_threadsafe(self._close(), self.loop).result(_CLOSE_S + 1)
+            with suppress(TimeoutError):
+                asyncio.run_coroutine_threadsafe(self._close(), self.loop).result(2 * _CLOSE_S)
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join(_CLOSE_S)
             if not self._thread.is_alive():
@@ -134,12 +136,15 @@ class Connections:
             raise ConnectionError(text) from reason
 
     async def _close(self) -> None:
-        for connection in self._made:
+        made = list(self._made)
+        for connection in made:
             connection.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
-                for connection in self._made:
+                for connection in made:
                     await connection.wait_closed()
+        for connection in made:
+            connection.abort()
         for task in asyncio.all_tasks(self.loop) - {asyncio.current_task()}:
             task.cancel()
         await asyncio.sleep(0)

@@ -37,6 +37,15 @@ def make_key(path: Path) -> None:
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
 
 
+def lives(pid: int) -> bool:
+    """Say whether a process runs; one that has ended may wait for somebody to take note of it."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat[stat.rindex(")") + 2] not in "ZX"
+
+
 class Sshd:
     """One server; ``environment`` is what sessions find in theirs. A context manager.
 

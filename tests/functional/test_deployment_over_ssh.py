@@ -7,11 +7,12 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from sshd import SSHD, Sshd, make_key
+from sshd import SSHD, Sshd, lives, make_key
 
 from applier import resuming
 from applier.actions.anchor import Anchor
@@ -148,3 +149,31 @@ def test_a_node_that_is_lost_midway_fails_and_the_others_go_on(servers, settings
     for n in servers:
         again = "node 3\n" if n == 3 else ""
         assert (tmp_path / f"ran-{n}").read_text() == f"node {n}\n{again}last\n"
+
+
+def test_a_task_that_never_returns_is_ended_and_tried_again(servers, settings, tmp_path):
+    """Its time-out is the plan's; what it started on the node ends with it."""
+    where = {"node": "1", "address": servers[1].address}
+    first = f"test -e {tmp_path}/tried || {{ echo $$ > {tmp_path}/tried; exec sleep 1000; }}"
+    last = f"echo $$ > {tmp_path}/last; exec sleep 1000"
+    again, never = (
+        replace(
+            action(name, "shell", {**where, "command": line}, 1), timeout_s=1.5, retries=retries
+        )
+        for name, line, retries in (("1/again", first, 1), ("1/never", last, 0))
+    )
+    made = ActionPlan(
+        uuid="p",
+        planner="deployment",
+        actions=(again, never),
+        limits={"node:*": 1},
+        state=PlanState.PENDING,
+    )
+    store = MemoryStore()
+    store.save_plan(made)
+    one = trial(made, settings, store)
+    assert one.run() is PlanState.FAILED
+    assert one.states() == {"1/again": "SUCCEEDED", "1/never": "FAILED"}
+    assert one.messages()["1/never"].startswith("timed out after 1.5 s: ")
+    assert one.plan().actions[0].attempts == 2
+    assert not any(lives(int((tmp_path / name).read_text())) for name in ("tried", "last"))

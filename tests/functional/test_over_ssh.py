@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sshd import SSHD, Sshd, make_key
+from sshd import SSHD, Sshd, lives, make_key
 
 from applier.contracts import Machine
 from applier.errors import ActionFailed
@@ -73,14 +73,6 @@ def node(sshd: Sshd, open_machine: Open) -> Machine:
 @pytest.fixture
 def printed() -> list[str]:
     return []
-
-
-def lives(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
-    return stat[stat.rindex(")") + 2] not in "ZX"
 
 
 class Numbers:
