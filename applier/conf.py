@@ -15,6 +15,8 @@ from platformdirs import user_config_path, user_state_path
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
+from applier.machines import OpenMachines
+from applier.machines.settings import SimulationSettings, SshSettings
 from applier.scheduling.policy import TypePolicy
 from planner import options as planning_options
 from planner import registry
@@ -26,6 +28,8 @@ SITE_FILE = Path("/etc/watcher") / FILE
 
 ACTIONPLAN = cfg.OptGroup("actionplan", title="The record, and the cloud that actions work on")
 APPLIER = cfg.OptGroup("watcher_applier", title="How plans are applied")
+SSH = cfg.OptGroup("ssh", title="How nodes that have an address are reached")
+SIMULATED_NODES = cfg.OptGroup("simulated_nodes", title="What becomes of nodes without an address")
 ENGINE = cfg.OptGroup("watcher_workflow_engines.taskflow", title="The workflow engine")
 
 ACTIONPLAN_OPTIONS = (
@@ -57,6 +61,48 @@ ACTIONPLAN_OPTIONS = (
         default=1.0,
         min=0.001,
         help="How many simulated seconds pass in a second, also in pauses and sleeps of plans.",
+    ),
+)
+SSH_OPTIONS = (
+    cfg.StrOpt(
+        "known_hosts",
+        default="~/.ssh/known_hosts",
+        help="File of the host keys that are believed, as ssh writes it. A node whose key is not "
+        "in it is refused, always.",
+    ),
+    cfg.ListOpt(
+        "key_files",
+        default=[],
+        sample_default="/etc/actionplan/id_ed25519",
+        help="Private keys, without passphrase. Where none is named: those of the user's agent and "
+        "of ~/.ssh.",
+    ),
+    cfg.FloatOpt(
+        "connect_timeout_s",
+        default=10.0,
+        min=0.1,
+        help="Seconds that a node may take to let the applier in.",
+    ),
+)
+SIMULATED_NODES_OPTIONS = (
+    cfg.ListOpt(
+        "failures",
+        default=[],
+        sample_default="0.01,3/netconfig",
+        help="Which tasks of simulated nodes fail: a share of all of them, 0 to 1, or NODE/TASK, "
+        "where * stands for any part of a name.",
+    ),
+    cfg.IntOpt(
+        "seed",
+        default=0,
+        help="Settles which tasks a share hits: the same ones for the same number, in whatever "
+        "order they run.",
+    ),
+    cfg.StrOpt(
+        "log",
+        sample_default="/var/log/actionplan/simulated-nodes.log",
+        help="File with a line for each start and end of a task of a simulated node, whatever the "
+        "record says: time, start, changed, failed or stopped, node, task. None where left out.",
     ),
 )
 APPLIER_OPTIONS = (
@@ -141,6 +187,8 @@ def list_opts() -> list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
         (APPLIER, APPLIER_OPTIONS),
         (ENGINE, TaskFlowEngine.OPTIONS),
         (ACTIONPLAN, ACTIONPLAN_OPTIONS),
+        (SSH, SSH_OPTIONS),
+        (SIMULATED_NODES, SIMULATED_NODES_OPTIONS),
     ]
     # Types have the same options all, so that none of them need be loaded.
     listed += [(_action_group(name), ACTION_OPTIONS) for name in registry.names(registry.ACTIONS)]
@@ -241,3 +289,24 @@ def simulator_path(conf: cfg.ConfigOpts) -> Path:
     """Give the file of the simulated cloud."""
     given = conf.actionplan.simulator
     return Path(os.path.expanduser(given)) if given else state_path() / "simulator.json"
+
+
+def machines(conf: cfg.ConfigOpts) -> OpenMachines:
+    """Give the machines that tasks work on, none of them reached yet; raises ConfigurationError.
+
+    Whoever asks for them closes them.
+    """
+    ssh, simulated = conf.ssh, conf.simulated_nodes
+    return OpenMachines(
+        SshSettings(
+            known_hosts=ssh.known_hosts,
+            keys=tuple(ssh.key_files),
+            connect_timeout_s=ssh.connect_timeout_s,
+        ),
+        SimulationSettings(
+            speed=conf.actionplan.simulator_speed,
+            failures=tuple(simulated.failures),
+            seed=simulated.seed,
+            log=simulated.log,
+        ),
+    )

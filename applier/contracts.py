@@ -93,16 +93,93 @@ class Cloud(Protocol):
         """Move a volume to another pool, or give it another type."""
 
 
+class Ended(NamedTuple):
+    """How a program ended.
+
+    ``code`` is its exit code, or minus the signal that ended it, or None if it could not be ended
+    and goes on. ``why`` says why it was cut off: ``stop``, ``timeout`` or None. ``last_line`` is
+    the last line of its output that is not blank.
+    """
+
+    code: int | None
+    why: str | None
+    seconds: float
+    last_line: str
+
+
+class Content(NamedTuple):
+    """A file: what is in it, and its permissions, such as ``0o644``."""
+
+    data: bytes
+    mode: int
+
+
+class Machine(Protocol):
+    """A machine on which programs run and files lie: this one, or one that is reached over SSH.
+
+    It is opened for one attempt of an action, and knows its stop. All raise
+    :class:`applier.errors.ActionFailed` with a sentence when they are refused or stopped, and
+    ConnectionError when the way to the machine is broken.
+    """
+
+    def run(
+        self,
+        program: Sequence[str],
+        *,
+        output: Callable[[str], None],
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Ended:
+        """Run a program and follow it until it has ended; a stop or the time-out ends its group.
+
+        Both of its streams go to ``output`` in pieces, its input is empty, ``env`` is added to the
+        environment. Raises OSError or ValueError if it cannot be started, or ends with 126 or 127.
+        """
+
+    def read(self, path: str) -> Content | None:
+        """Give a file, or None if there is none."""
+
+    def write(self, path: str, data: bytes, mode: int) -> None:
+        """Put a file in its place as a whole, and make the folders above it where they lack."""
+
+    def files(self, folder: str) -> list[str]:
+        """List what is below a folder and is no folder itself, as paths relative to it."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+
+    def rsync(self, path: str) -> tuple[list[str], str]:
+        """Give options and destination of an rsync, run here, that writes to ``path`` there."""
+
+
+class Machines(Protocol):
+    """Where tasks do their work."""
+
+    def machine(self, address: str | None, stop: Stop) -> Machine:
+        """Open the machine at ``[user@]host[:port]``, or this one."""
+
+    def simulate(self, node: str, task: str, seconds: float, stop: Stop) -> Outcome:
+        """Do nothing for a while in place of a task of a node that is simulated."""
+
+    def close(self) -> None:
+        """End all connections; what still uses one breaks."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionContext:
     """What an action is given besides its parameters.
 
-    ``output`` keeps what a command prints; ``options`` are those of ``[watcher_actions.TYPE]``.
+    ``output`` keeps what a command prints; ``options`` are those of ``[watcher_actions.TYPE]``;
+    ``name`` is what the plan calls the action. Without ``machines`` it makes connections of its
+    own.
     """
 
     cloud: Callable[[], Cloud]
     output: Callable[[str], None]
     options: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+    machines: Machines | None = None
 
 
 class Action(ABC):
@@ -118,7 +195,7 @@ class Action(ABC):
     SCHEMA: ClassVar[Mapping[str, Any]]
     #: True if running it a second time does no harm, even when the first was cut off.
     RERUN_SAFE: ClassVar[bool] = False
-    #: False if waiting (:meth:`waits_s`) does not count against ``max_workers``.
+    #: False if it takes no place in ``max_workers``: it waits (:meth:`waits_s`), or ends at once.
     TAKES_WORKER: ClassVar[bool] = True
     #: True if :meth:`revert` undoes it; only such actions stand in a rollback.
     REVERTIBLE: ClassVar[bool] = False

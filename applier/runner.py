@@ -9,7 +9,7 @@ from typing import Any
 
 from applier import outcome
 from applier.contracts import Action as ActionPlugin
-from applier.contracts import Claimant, Cloud, Listener, Wish
+from applier.contracts import Claimant, Cloud, Listener, Machines, Wish
 from applier.engines import Engine, Events
 from applier.errors import StoreError, UnknownActionTypes
 from applier.heartbeat import Heartbeat
@@ -36,12 +36,12 @@ _HANDED_BACK = "which hands it back"
 class Runner:
     """Runs one plan once; an instance for each run.
 
-    ``plugins``, ``options`` and ``policies`` go by action type. ``on_failure`` holds for plans that
-    say nothing themselves. While the store is away nothing starts, and for up to
-    ``store_patience_s`` seconds it is asked again. ``verify_patience_s`` is how long plugins may
-    take to say whether what was cut off is done. ``pace`` is how many seconds of a pause or a sleep
-    pass in a second, as in a simulated cloud. :meth:`pause` and :meth:`cancel` may be called
-    before and while it runs, by any thread and by signal handlers.
+    ``plugins``, ``options`` and ``policies`` go by action type; ``machines`` are closed at the end.
+    ``on_failure`` holds for plans that say nothing themselves. While the store is away nothing
+    starts, and for up to ``store_patience_s`` seconds it is asked again. ``verify_patience_s`` is
+    how long plugins may take to say whether what was cut off is done. ``pace`` is how many seconds
+    of a pause or a sleep pass in a second, as in a simulated cloud. :meth:`pause` and
+    :meth:`cancel` may be called before and while it runs, by any thread and by signal handlers.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class Runner:
         cloud: Callable[[], Cloud],
         claimant: Claimant,
         options: Mapping[str, Mapping[str, Any]] | None = None,
+        machines: Machines | None = None,
         policies: Mapping[str, TypePolicy] | None = None,
         on_failure: str = OnFailure.SKIP_DESCENDANTS,
         listeners: Iterable[Listener] = (),
@@ -65,7 +66,7 @@ class Runner:
     ) -> None:
         self._store, self._engine, self._plugins = store, engine, plugins
         self._cloud, self._options, self._claimant = cloud, options, claimant
-        self._policies = policies or {}
+        self._policies, self._machines = policies or {}, machines
         self._on_failure = OnFailure(on_failure)
         self._listeners, self._clock = tuple(listeners), clock
         self._wish_interval_s, self._heartbeat_interval_s = wish_interval_s, heartbeat_interval_s
@@ -99,6 +100,13 @@ class Runner:
         StoreError when the record fails: the plan stays ONGOING then. Any other exception is a bug,
         and is raised after the plan was made FAILED.
         """
+        try:
+            return self._run(uuid)
+        finally:
+            if self._machines is not None:
+                self._machines.close()
+
+    def _run(self, uuid: str) -> PlanState:
         plan = self._store.load_plan(uuid)
         plugins = self._resolve(plan)
         validate(plan.actions)
@@ -145,6 +153,7 @@ class Runner:
                 cloud=self._cloud,
                 options=self._options,
                 policies=self._policies,
+                machines=self._machines,
                 cut_off=self._cut_off(plan),
                 pace=self._pace,
             ),
@@ -195,6 +204,7 @@ class Runner:
             plugins,
             cloud=self._cloud,
             options=self._options,
+            machines=self._machines,
             patience_s=self._verify_patience_s,
         )
         if not reports:

@@ -109,6 +109,7 @@ def serving_of(conf: cfg.ConfigOpts, store: Store, ending: threading.Event) -> S
             make_engine(max_workers=max_workers),
             types,
             cloud=cloud,
+            machines=configuration.machines(conf),
             claimant=Claimant(host=service.host, pid=service.pid, user=service.user),
             policies=policies,
             on_failure=conf.watcher_applier.on_failure,
@@ -132,6 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         conf = configuration.load(arguments=given, prepare=log.register_options)
         configuration.policies(conf, ActionTypes())
+        configuration.machines(conf)
         registry.load(registry.ENGINES, conf.watcher_applier.workflow_engine)
     except (ConfigurationError, PlannerError) as reason:
         sys.stderr.write(f"{NAME}: {reason}\n")

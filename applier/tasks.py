@@ -11,7 +11,7 @@ from typing import Any
 from taskflow import task
 
 from applier.contracts import Action as ActionPlugin
-from applier.contracts import ActionContext, Cloud, Report, Verified
+from applier.contracts import ActionContext, Cloud, Machines, Report, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from applier.scheduling.policy import TypePolicy, timeout_s
 from applier.scheduling.resumption import in_doubt
@@ -72,6 +72,7 @@ class ActionTask(task.Task):
     plugin: type[ActionPlugin]
     cloud: Callable[[], Cloud]
     options: Mapping[str, Any]
+    machines: Machines | None
     stop: threading.Event
     waits_s: float | None
     limit_s: float | None
@@ -125,7 +126,13 @@ class ActionTask(task.Task):
     def _perform(self, output: Output) -> _Ending:
         if self.stop.is_set():
             return self._stopped("before it began")
-        context = ActionContext(cloud=self.cloud, output=output.write, options=self.options)
+        context = ActionContext(
+            cloud=self.cloud,
+            output=output.write,
+            options=self.options,
+            name=self.action.label,
+            machines=self.machines,
+        )
         try:
             work = self.work = self.plugin(self.action.input_parameters, context)
             work.precheck()
@@ -201,13 +208,11 @@ def waits_s(action: Action, plugin: type[ActionPlugin]) -> float | None:
 
 
 def workerless(actions: Iterable[Action], plugins: Mapping[str, type[ActionPlugin]]) -> set[str]:
-    """Give the actions that only wait, and do not count against ``max_workers`` while they do."""
+    """Give the actions that do not count against ``max_workers``: they wait, or end at once."""
     return {
         action.uuid
         for action in actions
-        if (plugin := plugins.get(action.action_type)) is not None
-        and not plugin.TAKES_WORKER
-        and waits_s(action, plugin) is not None
+        if (plugin := plugins.get(action.action_type)) is not None and not plugin.TAKES_WORKER
     }
 
 
@@ -218,6 +223,7 @@ def task_maker(
     cloud: Callable[[], Cloud],
     options: Mapping[str, Mapping[str, Any]] | None = None,
     policies: Mapping[str, TypePolicy] | None = None,
+    machines: Machines | None = None,
     cut_off: Collection[str] = (),
     pace: float = 1.0,
 ) -> Callable[[str], task.Task]:
@@ -236,6 +242,7 @@ def task_maker(
         if action is not None:
             made.action, made.plugin, made.cloud = action, plugins[action.action_type], cloud
             made.options = (options or {}).get(action.action_type, {})
+            made.machines = machines
             made.stop = threading.Event()
             waits = waits_s(action, made.plugin)
             made.waits_s = None if waits is None else waits / pace

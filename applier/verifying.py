@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from applier.contracts import Action as ActionPlugin
-from applier.contracts import ActionContext, Cloud, Report, Verified
+from applier.contracts import ActionContext, Cloud, Machines, Report, Verified
 from applier.engines.workers import Workers
 from applier.scheduling.resumption import TO_VERIFY, decide
 from applier.tasks import verified
@@ -27,6 +27,7 @@ def verify_all(
     *,
     cloud: Callable[[], Cloud],
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    machines: Machines | None = None,
     patience_s: float = 30.0,
 ) -> list[Report]:
     """Say how the ONGOING and UNKNOWN of these actions go on; changes and writes nothing.
@@ -41,7 +42,9 @@ def verify_all(
         workers.grow(len(doubtful))
         for action in doubtful:
             given = (options or {}).get(action.action_type, {})
-            context = ActionContext(cloud=cloud, output=_ignore, options=given)
+            context = ActionContext(
+                cloud=cloud, output=_ignore, options=given, name=action.label, machines=machines
+            )
             workers.submit(partial(_ask, action, plugins[action.action_type], context))
         try:
             while len(found) < len(doubtful):

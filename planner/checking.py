@@ -142,6 +142,8 @@ def mistakes(error: ValidationError) -> Iterator[Mistake]:
         case "anyOf" | "oneOf" if error.context:
             reasons = dict.fromkeys(m.text for inner in error.context for m in mistakes(inner))
             yield Mistake(", and ".join(reasons), path)
+        case "not" if isinstance(rule, dict) and "title" in rule:
+            yield Mistake(str(rule["title"]), path)
         case "type":
             yield Mistake(f"{_short(error.instance)} is not {_kind(rule)}", path)
         case "enum":

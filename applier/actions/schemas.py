@@ -16,6 +16,13 @@ UUID: Schema = {
 TEXT: Schema = {"type": "string", "minLength": 1}
 TEXT_OR_NULL: Schema = {"type": ["string", "null"], "minLength": 1}
 
+FILE_MODE: Schema = {
+    "type": "string",
+    "title": "permissions as octal digits",
+    "pattern": "^0?[0-7]{3,4}$",
+    "examples": ["0644"],
+}
+
 INSTANCE_ID: Schema = {**UUID, "description": "UUID of the instance"}
 RESOURCE_NAME: Schema = {**TEXT, "description": "what people call the resource"}
 #: For action types that are about no resource of their own, and may still name one.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import re
 import shlex
-import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from applier.actions import process, schemas
+from applier.actions import commands, nodes, schemas
 from applier.actions.parameters import one_line, text
-from applier.contracts import Action, Stop
+from applier.contracts import Action, Ended, Machine, Stop, Verified
 from applier.errors import ActionFailed
+from planner.model import Touch
 from planner.states import Outcome
 
 _CODES = {
@@ -19,86 +19,111 @@ _CODES = {
     "items": {"type": "integer", "minimum": 0, "maximum": 255},
     "uniqueItems": True,
 }
-#: Longest part of a command that is shown.
-_COMMAND = 60
-#: Longest part of the last line of output that a status message repeats.
-_LAST_LINE = 200
+#: Outcomes that a line of output may tell, in the order in which they are looked for.
+_TOLD = (Outcome.CREATED, Outcome.CHANGED, Outcome.OK)
 
 
 class Shell(Action):
     """Run a program (``argv``) or a line for /bin/sh (``command``), and judge by the exit code.
 
     A code in ``changed_exit_codes`` (0 where nothing is said) is changed, one in ``ok_exit_codes``
-    is ok, any other fails with the last line of the output. ``env`` is added to the environment.
-    A stop, or ``timeout_s``, ends the whole process group. What it leaves running goes on.
+    is ok, any other fails with the last line of the output. After such a code a whole line of the
+    output that matches one of ``outcome_lines`` decides instead, looked for in the order created,
+    changed, ok. ``env`` is added to the environment. A stop, or ``timeout_s``, ends the whole
+    process group. What it leaves running goes on.
     """
 
     TYPE = "shell"
-    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
-        {},
-        optional={
-            "argv": {"type": "array", "items": {"type": "string"}, "minItems": 1},
-            "command": {**schemas.TEXT, "description": "run by /bin/sh -c"},
-            "env": {
-                "type": "object",
-                "propertyNames": {"pattern": "^[^=]+$"},
-                "additionalProperties": {"type": "string"},
+    SCHEMA: ClassVar[Mapping[str, Any]] = {
+        **schemas.parameters(
+            {},
+            optional={
+                "argv": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                "command": {**schemas.TEXT, "description": "run by /bin/sh -c"},
+                "env": {
+                    "type": "object",
+                    "propertyNames": {"pattern": "^[^=]+$"},
+                    "additionalProperties": {"type": "string"},
+                },
+                "cwd": schemas.TEXT,
+                "timeout_s": {"type": "number", "exclusiveMinimum": 0},
+                "ok_exit_codes": _CODES,
+                "changed_exit_codes": _CODES,
+                "outcome_lines": {
+                    "type": "object",
+                    "description": "regular expressions by outcome: created, changed, ok",
+                    "propertyNames": {"enum": [str(outcome) for outcome in _TOLD]},
+                    "additionalProperties": schemas.TEXT,
+                },
+                **nodes.WHERE,
             },
-            "cwd": schemas.TEXT,
-            "timeout_s": {"type": "number", "exclusiveMinimum": 0},
-            "ok_exit_codes": _CODES,
-            "changed_exit_codes": _CODES,
-            **schemas.ANY_RESOURCE,
-        },
-        oneOf=[{"required": ["argv"]}, {"required": ["command"]}],
-        examples=[
-            {"argv": ["systemctl", "restart", "haproxy"], "timeout_s": 60},
-            {
-                "command": "apt-get -y upgrade && reboot",
-                "env": {"DEBIAN_FRONTEND": "noninteractive"},
-            },
-        ],
-    )
+            examples=[
+                {"argv": ["systemctl", "restart", "haproxy"], "timeout_s": 60},
+                {
+                    "command": "apt-get -y upgrade && reboot",
+                    "env": {"DEBIAN_FRONTEND": "noninteractive"},
+                },
+                {"node": "3", "command": "ntpdate -u ntp", "duration_s": 0.5},
+            ],
+        ),
+        "anyOf": [{"required": ["argv"]}, {"required": ["command"]}, {"required": ["node"]}],
+        "not": {"required": ["argv", "command"], "title": "either argv or command, not both"},
+    }
+
+    _ended: Ended | None = None
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        """Give the node, where it runs on one."""
+        return nodes.touches(parameters)
+
+    @classmethod
+    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
+        """Give ``duration_s`` on a simulated node."""
+        return nodes.estimate(parameters)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
         """Say ``run: systemctl restart haproxy``; values of ``env`` are not shown."""
         line = _line(parameters)
-        return f"run: {one_line(line, _COMMAND)}" if line else "run a command"
+        what = f"run: {one_line(line, commands.SHOWN)}" if line else "run a command"
+        return nodes.described(what, parameters)
 
     def precheck(self) -> None:
-        """Refuse an exit code that would mean two things."""
+        """Refuse what lacks a command, an exit code that would mean two things, a bad line."""
+        if "argv" not in self.parameters:
+            nodes.check(self, "command")
         self._codes()
+        self._lines()
 
     def execute(self, stop: Stop) -> Outcome:
         """Run it to its end."""
+        self._codes()
+        return nodes.perform(self, self._run, stop)
+
+    def _run(self, machine: Machine) -> Outcome:
         ok, changed = self._codes()
-        if stop.is_set():
-            raise ActionFailed("stopped before it began")
-        name, timeout_s = (
-            one_line(_line(self.parameters), _COMMAND),
-            self.parameters.get("timeout_s"),
+        name = one_line(_line(self.parameters), commands.SHOWN)
+        timeout_s = self.parameters.get("timeout_s")
+        lines = commands.Lines(self._lines(), self.context.output)
+        self._ended = ended = commands.run(
+            machine,
+            self.parameters.get("argv") or ["/bin/sh", "-c", self.parameters["command"]],
+            name,
+            output=lines if self.parameters.get("outcome_lines") else self.context.output,
+            env=self.parameters.get("env"),
+            cwd=self.parameters.get("cwd"),
+            timeout_s=timeout_s,
         )
-        try:
-            ended = process.run(
-                self.parameters.get("argv") or ["/bin/sh", "-c", self.parameters["command"]],
-                stop=stop,
-                output=self.context.output,
-                env={**os.environ, **self.parameters.get("env", {})},
-                cwd=self.parameters.get("cwd"),
-                timeout_s=timeout_s,
-            )
-        except OSError as error:
-            raise ActionFailed(
-                f"{name}: cannot be started: {error.strerror}: {error.filename}"
-            ) from error
-        except ValueError as error:
-            raise ActionFailed(f"{name}: cannot be started: {error}") from error
-        if ended.why is None and ended.code in changed:
-            return Outcome.CHANGED
-        if ended.why is None and ended.code in ok:
-            return Outcome.OK
-        raise ActionFailed(f"{name}: {_ending(ended, timeout_s)}")
+        lines.close()
+        if ended.why is not None or ended.code not in (*ok, *changed):
+            raise commands.failure(name, ended, timeout_s)
+        told = [outcome for outcome in _TOLD if outcome in lines.found]
+        return told[0] if told else Outcome.CHANGED if ended.code in changed else Outcome.OK
+
+    def verify(self) -> Verified:
+        """Nobody can say what a command did that was cut off; one that was ended is not done."""
+        return commands.verified(self.parameters, self._ended)
 
     def _codes(self) -> tuple[list[int], list[int]]:
         ok = self.parameters.get("ok_exit_codes", [])
@@ -109,24 +134,19 @@ class Shell(Action):
             raise ActionFailed(f"exit code {codes} is in ok_exit_codes and in changed_exit_codes")
         return ok, changed
 
+    def _lines(self) -> dict[str, re.Pattern[str]]:
+        found = {}
+        for outcome, expression in self.parameters.get("outcome_lines", {}).items():
+            try:
+                found[outcome] = re.compile(expression)
+            except re.error as reason:
+                text = f"outcome_lines: {outcome}: {expression!r} is no regular expression"
+                raise ActionFailed(f"{text}: {reason}") from reason
+        return found
+
 
 def _line(parameters: Mapping[str, Any]) -> str:
     argv = parameters.get("argv")
     if isinstance(argv, list | tuple):
         return shlex.join(map(str, argv))
     return text(parameters, "command") or ""
-
-
-def _ending(ended: process.Ended, timeout_s: float | None) -> str:
-    if ended.why == "timeout":
-        text = f"had not ended after {timeout_s:g} s, and was stopped"
-    elif ended.why == "stop":
-        text = f"stopped after {ended.seconds:.1f} s"
-    elif ended.code is not None and ended.code < 0:
-        text = f"ended by signal {-ended.code} ({signal.strsignal(-ended.code)})"
-    else:
-        text = f"exit code {ended.code}"
-    if ended.code is None:
-        text += "; it could not be ended and goes on"
-    last = one_line(ended.last_line, _LAST_LINE)
-    return f"{text}: {last}" if last else text

@@ -9,7 +9,7 @@ from typing import Any
 from applier.cli import claim
 from applier.cli.arguments import add_format, positive, with_plan
 from applier.cli.files import rendered
-from applier.cli.reporters import plan_table
+from applier.cli.reporters import deployment_table, plan_table
 from applier.cli.session import now, user
 from applier.cli.verb import ListVerb, Verb
 from applier.errors import PlanConflict
@@ -88,6 +88,8 @@ class Show(Verb):
             return 0
         run_by = claim.under_way(self.session.store, plan, self.session.record, now())
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, run_by=run_by)
+        if deployment_table.is_shown(plan):
+            deployment_table.show(plan, self.app.stdout)
         return 0
 
 

@@ -57,6 +57,7 @@ def run(verb: Verb, plan: ActionPlan, settings: Settings, workers: int) -> int:
         session.engine(workers),
         session.plugins,
         cloud=session.cloud,
+        machines=session.machines(),
         claimant=session.claimant,
         on_failure=settings.on_failure or session.conf.watcher_applier.on_failure,
         listeners=[shown],

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from applier.clouds.simulated import SimulatedCloud
     from applier.contracts import Action, Claimant
     from applier.engines import Engine
+    from applier.machines import OpenMachines
     from applier.record import Store
     from planner.model import Action as PlannedAction
     from planner.model import ActionPlan
@@ -69,6 +70,12 @@ class Session:
         return SimulatedCloud(
             configuration.simulator_path(self.conf), speed=self.conf.actionplan.simulator_speed
         )
+
+    def machines(self) -> OpenMachines:
+        """Give the machines that the tasks of one run work on; raises ConfigurationError."""
+        from applier import conf as configuration
+
+        return configuration.machines(self.conf)
 
     def plan(self, reference: str) -> ActionPlan:
         """Load the plan that a person means; raises PlanNotFound."""

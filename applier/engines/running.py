@@ -29,6 +29,8 @@ class Running:
         self._tasks, self._workers, self._timers = tasks, workers, timers
         self._grace_s = grace_s
         self._in_threads: set[str] = set()
+        #: Those in threads that take no place in the maximum.
+        self._extra: set[str] = set()
         #: Those that only wait, and for how long.
         self._waiting: dict[str, float] = {}
 
@@ -39,7 +41,11 @@ class Running:
         """Begin an attempt."""
         task = self._tasks[uuid]
         if task.waits_s is None:
-            self._workers.grow(len(self._in_threads) + 1)
+            if task.plugin.TAKES_WORKER:
+                self._workers.grow(len(self._in_threads) + 1)
+            else:
+                self._workers.grow(len(self._in_threads) + 1, extra=len(self._extra) + 1)
+                self._extra.add(uuid)
             self._in_threads.add(uuid)
             self._workers.submit(task.execute)
         else:
@@ -54,6 +60,7 @@ class Running:
             LOG.warning("Action %s was given up; it ended after all: %s", report.uuid, report)
             return False
         self._in_threads.remove(report.uuid)
+        self._extra.discard(report.uuid)
         if self._tasks[report.uuid].limit_s is not None:
             self._timers.drop(Timer("limit", report.uuid))
         if self._tasks[report.uuid].stop.is_set():
@@ -85,6 +92,7 @@ class Running:
         if timer.kind == "limit":
             return self._time_out(uuid)
         self._in_threads.remove(uuid)
+        self._extra.discard(uuid)
         self._workers.replace()
         message = "hangs: its thread was given up"
         LOG.error("Action %s %s", uuid, message)

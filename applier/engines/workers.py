@@ -24,9 +24,12 @@ class Workers:
         self._threads: list[threading.Thread] = []
         self._given_up = 0
 
-    def grow(self, number: int) -> None:
-        """Have so many threads, or as many as may be; raises RuntimeError if one cannot start."""
-        while len(self._threads) < min(number, self.maximum) + self._given_up:
+    def grow(self, number: int, extra: int = 0) -> None:
+        """Have so many threads, or as many as may be; raises RuntimeError if one cannot start.
+
+        ``extra`` of them do what takes no place, and are there beside the maximum.
+        """
+        while len(self._threads) < min(number - extra, self.maximum) + extra + self._given_up:
             name = f"action-worker-{len(self._threads) + 1}"
             thread = threading.Thread(target=self._loop, name=name, daemon=True)
             thread.start()

@@ -58,6 +58,7 @@ def test_the_types_of_the_product_are_installed():
         *("change_nova_service_state", "change_node_power_state", "volume_migrate"),
         *("turn_host_to_acpi_s3_state", "revert"),
         *("create_instance", "delete_instance", "http_check"),
+        *("puppet", "sync", "upload_file", "copy_files", "reboot", "anchor", "skipped"),
     }
 
 

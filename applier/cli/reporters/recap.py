@@ -9,6 +9,7 @@ from typing import TextIO
 from rich.table import Table
 from rich.text import Text
 
+from applier.cli.reporters import deployment_table
 from applier.cli.reporters.plan_table import console, put, table_of
 from applier.cli.reporters.words import RESULTS, duration, one_line, resources, result, some
 from planner.model import JOIN, Action, ActionPlan
@@ -29,7 +30,9 @@ def show(plan: ActionPlan, took_s: float, stream: TextIO) -> None:
     out.print(Text(f"RECAP {name}{plan.uuid[:8]}  {plan.state}  took {duration(took_s)}", style))
     if plan.status_message:
         out.print(Text(one_line(plan.status_message)))
-    if actions:
+    if deployment_table.is_shown(plan):
+        deployment_table.show(plan, stream)
+    elif actions:
         put(out, _table(actions))
     for line in not_done(actions):
         out.print(Text(line), soft_wrap=not out.is_terminal)

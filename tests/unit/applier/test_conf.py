@@ -6,6 +6,7 @@ import pytest
 
 from applier import conf as configuration
 from applier.errors import ConfigurationError
+from applier.machines.settings import SimulationSettings, SshSettings
 from applier.scheduling.policy import TypePolicy
 from planner import registry
 from planner.errors import BrokenPlugin
@@ -73,3 +74,43 @@ def test_a_misspelt_option_of_our_own_section_is_refused(tmp_path):
     )
     path.write_text(path.read_text().replace("conection", "connection"))
     assert configuration.load([str(path)]).actionplan.connection == "sqlite:///x"
+
+
+MACHINES = """
+[ssh]
+known_hosts = /etc/actionplan/known_hosts
+key_files = /etc/actionplan/id, ~/.ssh/other
+connect_timeout_s = 2.5
+[actionplan]
+simulator_speed = 50
+[simulated_nodes]
+failures = 0.01, 3/net*
+seed = 7
+log = /var/log/nodes.log
+"""
+
+
+def test_machines_are_what_the_sections_say(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(configuration, "OpenMachines", lambda *given: made.append(given))
+    configuration.machines(read(tmp_path, MACHINES))
+    configuration.machines(read(tmp_path, ""))
+    assert made == [
+        (
+            SshSettings(
+                known_hosts="/etc/actionplan/known_hosts",
+                keys=("/etc/actionplan/id", "~/.ssh/other"),
+                connect_timeout_s=2.5,
+            ),
+            SimulationSettings(
+                speed=50, failures=("0.01", "3/net*"), seed=7, log="/var/log/nodes.log"
+            ),
+        ),
+        (SshSettings(), SimulationSettings()),
+    ]
+
+
+def test_a_failure_that_is_none_is_refused_before_anything_runs(tmp_path):
+    conf = read(tmp_path, "[simulated_nodes]\nfailures = many\n")
+    with pytest.raises(ConfigurationError, match=r"\[simulated_nodes\] failures: 'many'"):
+        configuration.machines(conf)

@@ -107,3 +107,10 @@ def test_entries_that_cannot_be_read_are_taken_out_and_the_others_keep_their_pla
 @pytest.mark.parametrize("value", [[], "x", {}, {"actions": "all"}])
 def test_where_nothing_can_be_read_nothing_is_left(value: object) -> None:
     assert readable(value) is None
+
+
+def test_what_must_not_be_together_is_told_in_the_words_of_its_title():
+    schema = {"not": {"required": ["a", "b"], "title": "either a or b, not both"}}
+    (mistake,) = checking.compiled(schema)({"a": 1, "b": 2})
+    assert mistake.text == "either a or b, not both"
+    assert list(checking.compiled(schema)({"a": 1})) == []

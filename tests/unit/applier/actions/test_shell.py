@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from applier.actions import process
 from applier.actions.shell import Shell
-from applier.contracts import ActionContext
+from applier.contracts import ActionContext, Verified
 from applier.errors import ActionFailed
+from applier.machines import process
 from planner.states import Outcome
 
 
@@ -146,3 +146,46 @@ def test_what_is_broken_outside_of_it_is_not_taken_for_its_failure(cloud, stop, 
     context = ActionContext(cloud=lambda: cloud, output=broken)
     with pytest.raises(RuntimeError, match="the record is gone"):
         run(context, stop, argv=[sys.executable, "-c", "print(1, flush=True); input()"])
+
+
+LINES = {"created": "created .*", "changed": "changed=[1-9].*", "ok": "nothing to do"}
+
+
+@pytest.mark.parametrize(
+    ("output", "lists", "outcome"),
+    [
+        ("nothing to do", {}, "ok"),
+        ("there is nothing to do", {}, "changed"),
+        ("changed=0", {"ok_exit_codes": [0]}, "ok"),
+        ("one\\nchanged=2\\nnothing to do\\n", {}, "changed"),
+        ("nothing to do\\ncreated a\\nchanged=2", {}, "created"),
+        ("nothing to do\\r\\n", {}, "ok"),
+        ("", {}, "changed"),
+    ],
+)
+def test_a_whole_line_of_the_output_may_tell_the_outcome(context, stop, output, lists, outcome):
+    command = f"printf '{output}'"
+    assert run(context, stop, command=command, outcome_lines=LINES, **lists) == outcome
+
+
+def test_a_line_does_not_make_good_what_failed(context, stop):
+    with pytest.raises(ActionFailed, match="exit code 1: created a"):
+        run(context, stop, command="echo created a; exit 1", outcome_lines=LINES)
+
+
+def test_a_line_that_comes_in_pieces_is_one(context, stop):
+    command = "printf 'nothing '; sleep 0.1; echo to do"
+    assert run(context, stop, command=command, outcome_lines=LINES) == "ok"
+
+
+def test_an_expression_that_is_none_is_refused_before_it_runs(context):
+    with pytest.raises(ActionFailed, match=r"outcome_lines: ok: '\(' is no regular expression"):
+        Shell({"command": "true", "outcome_lines": {"ok": "("}}, context).precheck()
+
+
+def test_one_that_was_ended_is_not_done(context, stop):
+    work = Shell({"command": "sleep 100", "timeout_s": 0.01}, context)
+    assert work.verify() is Verified.IN_DOUBT
+    with pytest.raises(ActionFailed, match="was stopped"):
+        work.execute(stop)
+    assert work.verify() is Verified.NOT_DONE

@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from applier.actions.anchor import Anchor
 from applier.actions.pause import Pause
+from applier.actions.skipped import Skipped
 from applier.actions.sleep import Sleep
 from applier.contracts import Action as ActionPlugin
 from applier.contracts import Verified, Wish
@@ -445,3 +447,48 @@ def test_a_failure_that_pauses_says_which_action_it_was():
     assert one.run() is PlanState.PAUSED
     message = "paused because a ended FAILED; 1 failed, 1 left to do"
     assert one.plan().status_message == message
+
+
+def test_what_ends_at_once_takes_no_worker():
+    """While the only worker is busy, it is skipped, and what comes after both is not held up."""
+    skipped = {"reason": "its condition is false"}
+    plan = plan_of(
+        nop("a"),
+        *(
+            nop(name, action_type="skipped", input_parameters=skipped, needs=needs)
+            for name, needs in (("b", ()), ("c", ("b",)), ("d", ("c",)))
+        ),
+        nop("e", needs=("d",)),
+    )
+    ended = threading.Event()
+
+    def work(parameters, context, stop):
+        if parameters["uuid"] == "a":
+            assert ended.wait(PATIENCE_S), "it waited for the worker"
+        return Outcome.CHANGED
+
+    one = trial(plan, work, max_workers=1, plugins={"skipped": Skipped})
+
+    def note(reports):
+        if any(r.uuid == "d" and r.state is ActionState.SKIPPED for r in reports):
+            ended.set()
+
+    one.store.before_commit = note
+    assert one.run() is PlanState.SUCCEEDED
+    states = one.states()
+    assert {name for name, state in states.items() if state == "SKIPPED"} == {"b", "c", "d"}
+    assert one.messages()["b"] == "its condition is false"
+
+
+def test_an_anchor_ends_well_whatever_became_of_what_is_before_it():
+    def work(parameters, context, stop):
+        if parameters["uuid"] == "a":
+            raise ActionFailed("no")
+        return Outcome.CHANGED
+
+    plan = plan_of(
+        nop("a"), nop("b", needs=("a",)), nop("sync/z", action_type="anchor", parents=("a", "b"))
+    )
+    one = trial(plan, work, plugins={"anchor": Anchor})
+    assert one.run() is PlanState.FAILED
+    assert one.states() == {"a": "FAILED", "b": "FAILED_DEPENDENCIES", "sync/z": "SUCCEEDED"}

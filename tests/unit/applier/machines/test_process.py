@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from applier.actions import process
-from applier.actions.process import run
+from applier.machines import process
+from applier.machines.process import run
 
 
 class Printed:

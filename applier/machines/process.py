@@ -11,9 +11,8 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
-from applier.contracts import Stop
+from applier.contracts import Ended, Stop
 
 #: Seconds that a process group has between SIGTERM and SIGKILL.
 GRACE_S = 2.0
@@ -24,18 +23,37 @@ _PIECE = 65536
 _TAIL = 2000
 
 
-class Ended(NamedTuple):
-    """How a process ended.
+class Tail:
+    """Passes the output of a program on as text, and remembers its last line.
 
-    ``code`` is its exit code, or minus the signal that ended it, or None if it could not be ended
-    and goes on. ``why`` says why it was cut off: ``stop``, ``timeout`` or None. ``last_line`` is
-    the last line of its output that is not blank.
+    >>> tail = Tail(lambda text: None)
+    >>> tail.write(b"one\\ntw"); tail.write(b"o\\n\\n"); tail.close()
+    >>> tail.last_line()
+    'two'
     """
 
-    code: int | None
-    why: str | None
-    seconds: float
-    last_line: str
+    def __init__(self, output: Callable[[str], None]) -> None:
+        self._output = output
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._end = ""
+
+    def write(self, piece: bytes) -> None:
+        """Take in a piece; a character may be cut in two."""
+        self._print(self._decoder.decode(piece))
+
+    def close(self) -> None:
+        """Tell of a character that was never completed."""
+        self._print(self._decoder.decode(b"", final=True))
+
+    def last_line(self) -> str:
+        """Give the last line that is not blank, or nothing."""
+        lines = [line.strip() for line in self._end.splitlines()]
+        return next((line for line in reversed(lines) if line), "")
+
+    def _print(self, text: str) -> None:
+        if text:
+            self._end = (self._end + text[-_TAIL:])[-_TAIL:]
+            self._output(text)
 
 
 def run(
@@ -89,9 +107,7 @@ class _Follower:
     def __init__(
         self, process: subprocess.Popen[bytes], pipe: int, output: Callable[[str], None]
     ) -> None:
-        self._process, self._pipe, self._output = process, pipe, output
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._tail = ""
+        self._process, self._pipe, self._tail = process, pipe, Tail(output)
         self._ended = False
 
     def __enter__(self) -> _Follower:
@@ -130,12 +146,11 @@ class _Follower:
         left = fcntl.fcntl(self._pipe, fcntl.F_GETPIPE_SZ)
         while left > 0 and (size := self._pass_on()):
             left -= size
-        self._print(self._decoder.decode(b"", final=True))
+        self._tail.close()
 
     def last_line(self) -> str:
         """Give the last line that is not blank, or nothing."""
-        lines = [line.strip() for line in self._tail.splitlines()]
-        return next((line for line in reversed(lines) if line), "")
+        return self._tail.last_line()
 
     def _turn(self) -> bool:
         """Wait a moment for output or the end; True once the main process has ended."""
@@ -153,13 +168,8 @@ class _Follower:
             piece = os.read(self._pipe, _PIECE)
         except BlockingIOError:
             return None
-        self._print(self._decoder.decode(piece))
+        self._tail.write(piece)
         return len(piece)
-
-    def _print(self, text: str) -> None:
-        if text:
-            self._tail = (self._tail + text[-_TAIL:])[-_TAIL:]
-            self._output(text)
 
 
 def _group_lives(group: int) -> bool:

@@ -1,0 +1,44 @@
+"""Do nothing, at a place where others meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from applier.actions import schemas
+from applier.contracts import Action, Stop, Verified
+from planner.states import Outcome
+
+
+class Anchor(Action):
+    """Synchronise: what stands behind it waits for all before it; takes no worker and no time."""
+
+    TYPE = "anchor"
+    RERUN_SAFE = True
+    TAKES_WORKER = False
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {}, optional=schemas.ANY_RESOURCE, examples=[{}]
+    )
+
+    @classmethod
+    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
+        """Give no time at all."""
+        return 0.0
+
+    @classmethod
+    def waits_s(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
+        """Give no time at all: it does nothing else."""
+        return 0.0
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Say ``synchronise``."""
+        return "synchronise"
+
+    def execute(self, stop: Stop) -> Outcome:  # noqa: ARG002
+        """Do nothing, for whoever calls it instead of setting a timer."""
+        return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Nothing is lost by doing nothing again."""
+        return Verified.NOT_DONE

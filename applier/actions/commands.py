@@ -1,0 +1,105 @@
+"""One command on a machine: run, and how its end is told."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from applier.actions import nodes
+from applier.actions.parameters import one_line
+from applier.contracts import Ended, Machine, Verified
+from applier.errors import ActionFailed
+
+#: Longest part of a command that is shown.
+SHOWN = 60
+#: Longest part of the last line of output that a status message repeats.
+_LAST_LINE = 200
+#: Longest line of output that is compared with an expression.
+_LINE = 10_000
+
+
+def run(
+    machine: Machine,
+    program: Sequence[str],
+    name: str,
+    *,
+    output: Callable[[str], None],
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    timeout_s: float | None = None,
+) -> Ended:
+    """Run a program; raises ActionFailed if it cannot be started."""
+    try:
+        return machine.run(program, output=output, env=env, cwd=cwd, timeout_s=timeout_s)
+    except ConnectionError:
+        raise
+    except OSError as error:
+        text = f"{name}: cannot be started: {error.strerror}: {error.filename}"
+        raise ActionFailed(text) from error
+    except ValueError as error:
+        raise ActionFailed(f"{name}: cannot be started: {error}") from error
+
+
+def failure(name: str, ended: Ended, timeout_s: float | None = None) -> ActionFailed:
+    """Say how a program ended that did not end well."""
+    if ended.why == "timeout":
+        text = f"had not ended after {timeout_s or 0:g} s, and was stopped"
+    elif ended.why == "stop":
+        text = f"stopped after {ended.seconds:.1f} s"
+    elif ended.code is not None and ended.code < 0:
+        text = f"ended by signal {-ended.code} ({signal.strsignal(-ended.code)})"
+    else:
+        text = f"exit code {ended.code}"
+    if ended.code is None:
+        text += "; it could not be ended and goes on"
+    last = one_line(ended.last_line, _LAST_LINE)
+    return ActionFailed(f"{name}: {text}: {last}" if last else f"{name}: {text}")
+
+
+def verified(parameters: Mapping[str, Any], ended: Ended | None) -> Verified:
+    """Say whether a command is done: one that this attempt ran and that was ended is not.
+
+    Of one that an earlier attempt ran, or that could not be ended, nobody knows. Nothing is lost by
+    simulating again.
+    """
+    known = ended is not None and ended.code is not None
+    return Verified.NOT_DONE if known or nodes.is_simulated(parameters) else Verified.IN_DOUBT
+
+
+class Lines:
+    r"""Passes output on, and notes which expressions match a whole line of it.
+
+    >>> lines = Lines({"ok": re.compile("no changes?")}, lambda text: None)
+    >>> for piece in ("one\nno ch", "ange\ntwo"): lines(piece)
+    >>> lines.close(), lines.found
+    (None, {'ok'})
+    """
+
+    def __init__(
+        self, patterns: Mapping[str, re.Pattern[str]], output: Callable[[str], None]
+    ) -> None:
+        self._patterns, self._output = patterns, output
+        self._line = ""
+        #: Keys of the expressions that matched.
+        self.found: set[str] = set()
+
+    def __call__(self, text: str) -> None:
+        """Take in a piece of output."""
+        self._output(text)
+        *whole, last = text.split("\n")
+        for part in whole:
+            self._compare(self._line + part[: _LINE + 1])
+            self._line = ""
+        self._line = (self._line + last[: _LINE + 1])[: _LINE + 1]
+
+    def close(self) -> None:
+        """Compare the last line, if nothing ended it."""
+        if self._line:
+            self._compare(self._line)
+
+    def _compare(self, line: str) -> None:
+        if len(line) <= _LINE:
+            line = line.removesuffix("\r")
+            self.found.update(k for k, p in self._patterns.items() if p.fullmatch(line))

@@ -1,0 +1,100 @@
+"""Copy files from this machine."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from applier.actions import files, nodes, schemas
+from applier.contracts import Action, Content, Machine, Stop, Verified
+from applier.errors import ActionFailed
+from planner.model import Touch
+from planner.states import Outcome
+
+_FILE = {
+    "type": "object",
+    "required": ["src", "dst"],
+    "additionalProperties": False,
+    "properties": {
+        "src": {**schemas.TEXT, "description": "path on this machine"},
+        "dst": {**schemas.TEXT, "description": "path on the node"},
+    },
+}
+
+
+class CopyFiles(Action):
+    """Copy each ``src`` of this machine to ``dst`` on the node; ok if all are there already.
+
+    Each file is replaced as a whole, and folders above it are made. Without ``mode`` each gets that
+    of its source. A ``dst`` that ends with a slash is a folder.
+    """
+
+    TYPE = "copy_files"
+    RERUN_SAFE = True
+    SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
+        {"files": {"type": "array", "items": _FILE, "minItems": 1}},
+        {"mode": schemas.FILE_MODE},
+        examples=[
+            {
+                "files": [{"src": "/var/lib/keys/nova.pub", "dst": "/etc/nova/nova.pub"}],
+                "mode": "0600",
+            },
+            {"node": "3", "duration_s": 0.5},
+        ],
+    )
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        """Give the node, where it works on one."""
+        return nodes.touches(parameters)
+
+    @classmethod
+    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
+        """Give ``duration_s`` on a simulated node."""
+        return nodes.estimate(parameters)
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``copy 2 files on node 3``."""
+        given = parameters.get("files")
+        number = len(given) if isinstance(given, list | tuple) else 0
+        what = f"copy {number} file{'' if number == 1 else 's'}" if number else "copy files"
+        return nodes.described(what, parameters)
+
+    def precheck(self) -> None:
+        """Refuse what would run without files, or with one that cannot be read here."""
+        nodes.check(self, "files")
+        if not nodes.is_simulated(self.parameters):
+            for _ in self._sources():
+                pass
+
+    def execute(self, stop: Stop) -> Outcome:
+        """Copy what is not there yet."""
+        return nodes.perform(self, self._copy, stop)
+
+    def verify(self) -> Verified:
+        """Look whether each file is as it should be."""
+        return nodes.verified(self, self._look)
+
+    def _copy(self, machine: Machine) -> Outcome:
+        done = [files.put(machine, dst, data, mode) for dst, (data, mode) in self._sources()]
+        return Outcome.CHANGED if Outcome.CHANGED in done else Outcome.OK
+
+    def _look(self, machine: Machine) -> Verified:
+        sources = self._sources()
+        same = all(files.is_same(machine.read(dst), data, mode) for dst, (data, mode) in sources)
+        return Verified.DONE if same else Verified.NOT_DONE
+
+    def _sources(self) -> Iterator[tuple[str, Content]]:
+        """Give each file as it should be, one at a time; raises ActionFailed."""
+        machines = self.context.machines or nodes.OWN
+        here = machines.machine(None, threading.Event())
+        mode = files.mode_of(self.parameters)
+        for file in self.parameters["files"]:
+            found = here.read(file["src"])
+            if found is None:
+                raise ActionFailed(f"there is no file {file['src']} on this machine")
+            name = os.path.basename(file["src"]) if file["dst"].endswith("/") else ""
+            yield file["dst"] + name, Content(found.data, found.mode if mode is None else mode)

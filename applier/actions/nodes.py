@@ -1,0 +1,124 @@
+"""What the action types that work on a node have in common: where such an action runs.
+
+Without ``node`` and ``address`` it works on this machine, with an ``address`` over SSH. A ``node``
+without ``address`` is simulated: nothing is done, and it takes ``duration_s``.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from applier.actions import schemas
+from applier.actions.parameters import one_line, text, touch
+from applier.contracts import Action, Machine, Machines, Stop, Verified
+from applier.errors import ActionFailed
+from applier.machines import OpenMachines
+from applier.machines.address import PATTERN, host_of
+from planner.model import Touch
+from planner.states import Outcome
+
+#: The parameters that say where.
+WHERE: Mapping[str, schemas.Schema] = {
+    "node": {**schemas.TEXT, "description": "uid of the node it is for"},
+    "address": {
+        "type": "string",
+        "title": "an address, [user@]host[:port]",
+        "pattern": PATTERN,
+        "description": "where the node is reached over SSH; without it a node is simulated",
+        "examples": ["root@10.0.0.3:22"],
+    },
+    "duration_s": {
+        "type": "number",
+        "minimum": 0,
+        "default": 0,
+        "description": "seconds that it takes on a simulated node",
+    },
+    **schemas.ANY_RESOURCE,
+}
+#: The machines of an action that was given none.
+OWN: Machines = OpenMachines()
+
+
+def parameters(
+    required: Mapping[str, schemas.Schema], optional: Mapping[str, schemas.Schema], **more: Any
+) -> dict[str, Any]:
+    """Give the schema of a type whose ``required`` parameters a node's task may lack.
+
+    Real sets of tasks do lack them; what is missing is refused where the task would really run.
+    """
+    made = schemas.parameters({}, optional={**required, **optional, **WHERE}, **more)
+    if required:
+        made["anyOf"] = [{"required": list(required)}, {"required": ["node"]}]
+    return made
+
+
+def node_of(given: Mapping[str, Any]) -> str | None:
+    """Name the node that parameters mean, or None for this machine.
+
+    >>> node_of({"node": "3"}), node_of({"address": "root@10.0.0.3:22"}), node_of({})
+    ('3', '10.0.0.3', None)
+    """
+    return text(given, "node") or host_of(given.get("address"))
+
+
+def is_simulated(given: Mapping[str, Any]) -> bool:
+    """Say whether parameters name a node that is not to be reached."""
+    return text(given, "node") is not None and text(given, "address") is None
+
+
+def touches(given: Mapping[str, Any]) -> tuple[Touch, ...]:
+    """Give the touch of the node, so that no two plans work on it at once."""
+    return touch("node", node_of(given))
+
+
+def estimate(given: Mapping[str, Any]) -> float | None:
+    """Give the seconds that it takes on a simulated node; of others nothing is known."""
+    seconds = given.get("duration_s", 0) if is_simulated(given) else None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    return float(seconds) if 0 <= seconds < math.inf else None
+
+
+def described(what: str, given: Mapping[str, Any]) -> str:
+    """Add to a few words on which node it is.
+
+    >>> described("reboot", {"node": "3"})
+    'reboot on node 3'
+    """
+    node = node_of(given)
+    return f"{what} on node {one_line(node, 40)}" if node else what
+
+
+def check(action: Action, *required: str) -> None:
+    """Refuse what would really run and lacks one of these parameters."""
+    lacking = [name for name in required if action.parameters.get(name) is None]
+    if lacking and not is_simulated(action.parameters):
+        names = " and ".join(map(repr, lacking))
+        raise ActionFailed(f"this {action.TYPE} cannot run: it has no {names}")
+
+
+def perform(action: Action, work: Callable[[Machine], Outcome], stop: Stop) -> Outcome:
+    """Do the work on the machine that it is for, or wait for as long as it would take."""
+    given = action.parameters
+    if stop.is_set():
+        raise ActionFailed("stopped before it began")
+    machines = action.context.machines or OWN
+    if not is_simulated(given):
+        return work(machines.machine(given.get("address"), stop))
+    node = given["node"]
+    task = (action.context.name or action.TYPE).removeprefix(f"{node}/")
+    return machines.simulate(node, task, given.get("duration_s", 0), stop)
+
+
+def verified(action: Action, look: Callable[[Machine], Verified]) -> Verified:
+    """Look at the machine; nothing is lost by simulating again."""
+    if is_simulated(action.parameters):
+        return Verified.NOT_DONE
+    machines = action.context.machines or OWN
+    try:
+        return look(machines.machine(action.parameters.get("address"), threading.Event()))
+    except (ActionFailed, OSError):
+        return Verified.IN_DOUBT

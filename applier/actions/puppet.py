@@ -1,0 +1,92 @@
+"""Apply a puppet manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from applier.actions import commands, nodes, schemas
+from applier.actions.parameters import one_line, text
+from applier.contracts import Action, Ended, Machine, Stop, Verified
+from planner.model import Touch
+from planner.states import Outcome
+
+#: What ``puppet apply --detailed-exitcodes`` ends with.
+_OUTCOMES = {0: Outcome.OK, 2: Outcome.CHANGED}
+
+
+class Puppet(Action):
+    """Run ``puppet apply`` with a manifest, and with the paths in ``modules``.
+
+    Puppet tells by its exit code what it did: 0 is ok (nothing had to change), 2 changed, any other
+    a failure. Manifest and modules lie on the node.
+    """
+
+    TYPE = "puppet"
+    #: A manifest says how things are to be, not what is to be done.
+    RERUN_SAFE = True
+    SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
+        {"manifest": {**schemas.TEXT, "description": "path of the manifest on the node"}},
+        {
+            "modules": {
+                "type": "array",
+                "items": schemas.TEXT,
+                "description": "where modules are looked for, in this order",
+            },
+            "cwd": schemas.TEXT,
+        },
+        examples=[
+            {
+                "manifest": "/etc/puppet/manifests/ntp.pp",
+                "modules": ["/etc/puppet/modules"],
+            },
+            {"node": "3", "duration_s": 0.5},
+        ],
+    )
+
+    _ended: Ended | None = None
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        """Give the node, where it works on one."""
+        return nodes.touches(parameters)
+
+    @classmethod
+    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
+        """Give ``duration_s`` on a simulated node."""
+        return nodes.estimate(parameters)
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``puppet apply ntp.pp on node 3``."""
+        name = one_line((text(parameters, "manifest") or "").rpartition("/")[2], 40)
+        what = f"puppet apply {name}" if name else "puppet apply"
+        return nodes.described(what, parameters)
+
+    def precheck(self) -> None:
+        """Refuse what would run without a manifest."""
+        nodes.check(self, "manifest")
+
+    def execute(self, stop: Stop) -> Outcome:
+        """Run it to its end."""
+        return nodes.perform(self, self._apply, stop)
+
+    def _apply(self, machine: Machine) -> Outcome:
+        manifest, modules = self.parameters["manifest"], self.parameters.get("modules")
+        program = ["puppet", "apply", "--detailed-exitcodes"]
+        program += ["--modulepath", ":".join(modules)] if modules else []
+        name = one_line(f"puppet apply {manifest}", commands.SHOWN)
+        self._ended = ended = commands.run(
+            machine,
+            [*program, manifest],
+            name,
+            output=self.context.output,
+            cwd=self.parameters.get("cwd"),
+        )
+        if ended.why is not None or ended.code not in _OUTCOMES:
+            raise commands.failure(name, ended)
+        return _OUTCOMES[ended.code]
+
+    def verify(self) -> Verified:
+        """Nobody can say what puppet did that was cut off; one that was ended is not done."""
+        return commands.verified(self.parameters, self._ended)

@@ -1,0 +1,48 @@
+"""Stand for a task that is not to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from applier.actions import schemas
+from applier.actions.parameters import one_line, text
+from applier.contracts import Action, Stop, Verified
+from applier.errors import AlreadyDone
+from planner.states import Outcome
+
+
+class Skipped(Action):
+    """Be SKIPPED, with a ``reason``: the place of a task that others stand before and behind."""
+
+    TYPE = "skipped"
+    RERUN_SAFE = True
+    TAKES_WORKER = False
+    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
+        {"reason": schemas.TEXT},
+        optional=schemas.ANY_RESOURCE,
+        examples=[{"reason": "its condition is false: settings:ceph.enabled == true"}],
+    )
+
+    @classmethod
+    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
+        """Give no time at all."""
+        return 0.0
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``skipped: REASON``."""
+        reason = text(parameters, "reason")
+        return f"skipped: {one_line(reason)}" if reason else "skipped"
+
+    def precheck(self) -> None:
+        """Find that there is nothing to do."""
+        raise AlreadyDone(self.parameters.get("reason") or "it is not to be done")
+
+    def execute(self, stop: Stop) -> Outcome:  # noqa: ARG002
+        """Do nothing."""
+        return Outcome.OK
+
+    def verify(self) -> Verified:
+        """Nothing is lost by skipping it again."""
+        return Verified.NOT_DONE

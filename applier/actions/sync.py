@@ -1,0 +1,143 @@
+"""Make a folder of the node equal to one of this machine."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from applier.actions import commands, files, nodes, schemas
+from applier.actions.parameters import one_line, text
+from applier.contracts import Action, Ended, Machine, Stop, Verified
+from applier.errors import ActionFailed
+from planner.model import Touch
+from planner.states import Outcome
+
+#: Content and permissions count, times do not; a line of output for each change.
+_RSYNC = ["rsync", "-rlpc", "--delete", "--itemize-changes", "--protect-args"]
+_ITEM = re.compile(r"(\*deleting|[<>ch.][fdLDS]\S+) .+")
+_CHANGED = str(Outcome.CHANGED)
+
+
+class Sync(Action):
+    """Make ``dst`` on the node equal to ``src``; ok if it is already.
+
+    ``src`` is a folder or file of this machine, or ``rsync://HOST/...``, which the node fetches
+    itself. What lies below the folder ``dst`` and not below ``src`` is removed. Done by rsync where
+    both sides have it, else file by file over SFTP.
+    """
+
+    TYPE = "sync"
+    RERUN_SAFE = True
+    SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
+        {
+            "src": {**schemas.TEXT, "description": "on this machine, or rsync://"},
+            "dst": {**schemas.TEXT, "description": "path on the node"},
+        },
+        {},
+        examples=[
+            {
+                "src": "/var/lib/puppet/modules",
+                "dst": "/etc/puppet/modules",
+            },
+            {"node": "3", "duration_s": 0.5},
+        ],
+    )
+
+    _ended: Ended | None = None
+
+    @classmethod
+    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+        """Give the node, where it works on one."""
+        return nodes.touches(parameters)
+
+    @classmethod
+    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
+        """Give ``duration_s`` on a simulated node."""
+        return nodes.estimate(parameters)
+
+    @classmethod
+    def describe(cls, parameters: Mapping[str, Any]) -> str:
+        """Say ``sync /etc/puppet/modules on node 3``."""
+        path = one_line(text(parameters, "dst") or "", 40)
+        return nodes.described(f"sync {path}".rstrip(), parameters)
+
+    def precheck(self) -> None:
+        """Refuse what would run without a source that is there."""
+        nodes.check(self, "src", "dst")
+        if nodes.is_simulated(self.parameters) or self._is_fetched():
+            return
+        if not os.path.exists(self.parameters["src"]):
+            raise ActionFailed(f"there is no {self.parameters['src']} on this machine")
+
+    def execute(self, stop: Stop) -> Outcome:
+        """Copy and remove what differs."""
+        return nodes.perform(self, lambda machine: self._sync(machine, stop), stop)
+
+    def verify(self) -> Verified:
+        """Nobody can say how far one came that was cut off; one that was ended is not done."""
+        return commands.verified(self.parameters, self._ended)
+
+    def _is_fetched(self) -> bool:
+        return bool(self.parameters["src"].startswith("rsync://"))
+
+    def _sync(self, machine: Machine, stop: Stop) -> Outcome:
+        src, dst = self.parameters["src"], self.parameters["dst"]
+        if self._is_fetched():
+            return self._rsync(machine, [], src, dst)
+        if os.path.isdir(src):
+            src, dst = src.rstrip("/") + "/", dst.rstrip("/") + "/"
+        elif dst.endswith("/"):
+            dst += os.path.basename(src)
+        machines = self.context.machines or nodes.OWN
+        here = machines.machine(None, stop)
+        if all(map(shutil.which, ("rsync", "ssh"))) and self._has_rsync(machine):
+            folder = posixpath.dirname(dst) or "."
+            self._must(machine, ["mkdir", "-p", "--", folder])
+            options, destination = machine.rsync(dst)
+            return self._rsync(here, options, src, destination)
+        return _copy(here, machine, src, dst)
+
+    def _has_rsync(self, machine: Machine) -> bool:
+        look = ["/bin/sh", "-c", "command -v rsync"]
+        return commands.run(machine, look, "rsync", output=lambda _: None).code == 0
+
+    def _must(self, machine: Machine, program: Sequence[str]) -> None:
+        name = shlex.join(program)
+        ended = commands.run(machine, program, name, output=self.context.output)
+        if ended.code != 0:
+            raise commands.failure(name, ended)
+
+    def _rsync(self, machine: Machine, options: Sequence[str], src: str, dst: str) -> Outcome:
+        lines = commands.Lines({_CHANGED: _ITEM}, self.context.output)
+        program = [*_RSYNC, *options, "--", src, dst]
+        name = one_line(shlex.join(["rsync", src, dst]), commands.SHOWN)
+        self._ended = ended = commands.run(machine, program, name, output=lines)
+        lines.close()
+        if ended.code != 0 or ended.why is not None:
+            raise commands.failure(name, ended)
+        return Outcome.CHANGED if lines.found else Outcome.OK
+
+
+def _copy(here: Machine, there: Machine, src: str, dst: str) -> Outcome:
+    """Do file by file what rsync would do; folders that hold nothing are left alone."""
+    if not src.endswith("/"):
+        found = here.read(src)
+        if found is None:
+            raise ActionFailed(f"there is no {src} on this machine")
+        return files.put(there, dst, *found)
+    wanted, done = here.files(src), Outcome.OK
+    for path in wanted:
+        if os.path.islink(src + path):
+            raise ActionFailed(f"{src}{path} is a link: without rsync only files are copied")
+        found = here.read(src + path)
+        if found is not None and files.put(there, dst + path, *found) is Outcome.CHANGED:
+            done = Outcome.CHANGED
+    for path in sorted(set(there.files(dst)) - set(wanted)):
+        there.remove(dst + path)
+        done = Outcome.CHANGED
+    return done

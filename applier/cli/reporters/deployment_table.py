@@ -1,0 +1,83 @@
+"""A deployment as people read it: what became of each node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+from rich.table import Table
+from rich.text import Text
+
+from applier import deployment
+from applier.cli.reporters.plan_table import WIDTH, console, put, table_of
+from applier.cli.reporters.words import count, one_line, some
+from applier.deployment import Node, Status, Word
+from planner.model import ActionPlan
+
+STYLES = {
+    Status.ERROR: "bold red",
+    Status.STOPPED: "yellow",
+    Status.IN_PROGRESS: "bold",
+    Status.WAITING: "",
+    Status.READY: "green",
+}
+#: Of more nodes than this those that are alike share a line.
+MOST_NODES = 20
+#: More lines than this are not shown.
+_MOST_LINES = 40
+#: Blanks between two columns.
+_BETWEEN = 2
+#: So many nodes that are alike are named.
+_NAMED = 4
+
+
+def is_shown(plan: ActionPlan) -> bool:
+    """Say whether there is anything to tell: of a deployment that has begun."""
+    return plan.planner == deployment.PLANNER and deployment.has_begun(plan)
+
+
+def show(plan: ActionPlan, stream: TextIO) -> None:
+    """Write what became of a deployment."""
+    out = console(stream)
+    found = deployment.report(plan)
+    numbers = Counter(node.status for node in found.nodes)
+    told = ", ".join(f"{numbers[status]} {status}" for status in Status if numbers[status])
+    nodes = f"{count(len(found.nodes), 'node')}{f': {told}' if told else ''}"
+    out.print(Text(f"Deployment {found.status}; {nodes}", STYLES[found.status]))
+    if found.nodes:
+        together = len(found.nodes) > MOST_NODES
+        lines = _alike(found.nodes) if together else [[node] for node in found.nodes]
+        put(out, _table(lines[:_MOST_LINES]))
+        left = sum(map(len, lines[_MOST_LINES:]))
+        if left:
+            out.print(f"and {left} more nodes")
+
+
+def _table(lines: Sequence[Sequence[Node]]) -> Table:
+    """Make the table of nodes; those in a line are alike."""
+    words = [w for w in Word if any(nodes[0].counts.get(w) for nodes in lines)]
+    made = table_of("nodes", "status", *words, numbers=words)
+    # Each as wide as the longest word of its head; names have what is left.
+    widths = [max(len("status"), *(len(nodes[0].status) for nodes in lines))]
+    widths += [max(map(len, word.split())) for word in words]
+    for column, width in zip(made.columns[1:], widths, strict=True):
+        column.min_width = column.max_width = width
+    made.columns[0].max_width = WIDTH - sum(width + _BETWEEN for width in widths) - 1
+    made.columns[0].overflow, made.columns[0].no_wrap = "ellipsis", True
+    for nodes in lines:
+        uids = Text(one_line(some([node.uid for node in nodes], _NAMED)))
+        status, counts = nodes[0].status, nodes[0].counts
+        made.add_row(
+            uids, Text(status, STYLES[status]), *(str(counts.get(word, 0)) for word in words)
+        )
+    return made
+
+
+def _alike(nodes: Iterable[Node]) -> list[list[Node]]:
+    """Put together those of equal status and counts, what asks for attention first."""
+    found: dict[object, list[Node]] = {}
+    for node in nodes:
+        found.setdefault((node.status, frozenset(node.counts.items())), []).append(node)
+    order = list(Status)
+    return sorted(found.values(), key=lambda alike: order.index(alike[0].status))

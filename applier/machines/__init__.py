@@ -1,0 +1,70 @@
+"""Where tasks do their work: on this machine, over SSH, or not at all (simulated)."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from applier.contracts import Machine, Stop
+from applier.errors import ActionFailed
+from applier.machines import address as addresses
+from applier.machines.local import Local
+from applier.machines.settings import SimulationSettings, SshSettings
+from applier.machines.simulated import Simulation
+from planner.states import Outcome
+
+if TYPE_CHECKING:
+    from applier.machines.connections import Connections
+
+
+class OpenMachines:
+    """The machines that the tasks of one run work on; connections are made when first needed.
+
+    Raises ConfigurationError for settings that cannot be used. :meth:`close` ends the connections.
+    """
+
+    def __init__(
+        self, ssh: SshSettings | None = None, simulation: SimulationSettings | None = None
+    ) -> None:
+        self._ssh = ssh or SshSettings()
+        self._simulation = Simulation(simulation or SimulationSettings())
+        self._lock = threading.Lock()
+        self._connections: Connections | None = None
+
+    def machine(self, address: str | None, stop: Stop) -> Machine:
+        """Open the machine at an address, or this one; raises ActionFailed."""
+        if address is None:
+            return Local(stop)
+        try:
+            known = addresses.parse(address)
+        except ValueError as reason:
+            raise ActionFailed(str(reason)) from reason
+        connections = self._opened()
+        from applier.machines.remote import Remote
+
+        return Remote(connections, self._ssh, known, stop)
+
+    def simulate(self, node: str, task: str, seconds: float, stop: Stop) -> Outcome:
+        """Do nothing for a while; raises ActionFailed if the task is to fail, or is stopped."""
+        return self._simulation.run(node, task, seconds, stop)
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            if self._connections is not None:
+                self._connections.close()
+                self._connections = None
+
+    def _opened(self) -> Connections:
+        with self._lock:
+            if self._connections is None:
+                try:
+                    # It takes as long to load as all the rest.
+                    from applier.machines.connections import Connections
+                except ImportError as reason:
+                    raise ActionFailed(
+                        "nodes are reached over SSH with the extra 'ssh': "
+                        f"pip install 'actionplan[ssh]' ({reason})"
+                    ) from reason
+                self._connections = Connections(self._ssh)
+            return self._connections

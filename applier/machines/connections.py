@@ -1,0 +1,157 @@
+"""SSH connections that the tasks of a run share: one to each address, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import asyncssh
+
+from applier.errors import ActionFailed
+from applier.machines import host_keys
+from applier.machines.address import Address
+from applier.machines.settings import SshSettings
+
+LOG = logging.getLogger(__name__)
+# At INFO it tells of each command and channel.
+asyncssh.set_log_level(logging.WARNING)
+
+#: A connection that is silent so long is asked whether it lives; this often, then it is given up.
+KEEPALIVE_S, KEEPALIVES = 15, 3
+#: Seconds in which connections may end in an orderly way.
+_CLOSE_S = 2.0
+
+T = TypeVar("T")
+Work = Callable[[asyncssh.SSHClientConnection], Awaitable[T]]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The place of a connection; the lock lets one task make it while others wait for it."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    connection: asyncssh.SSHClientConnection | None = None
+
+
+class Connections:
+    """Makes a connection when it is first needed, keeps it, and makes it anew once it has died.
+
+    Any thread may call. Host keys are always checked.
+    """
+
+    def __init__(self, settings: SshSettings) -> None:
+        self._settings = settings
+        self._kept: dict[Address, _Kept] = {}
+        #: Also those that are used no more: others may still have something running there.
+        self._made: list[asyncssh.SSHClientConnection] = []
+        self._lock = threading.Lock()
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="ssh", daemon=True)
+        self._thread.start()
+
+    def submit(self, address: Address, work: Work[T]) -> Future[T]:
+        """Begin work on the connection to an address.
+
+        The future raises what ``work`` raises; ActionFailed where the node or its key is refused,
+        ConnectionError where there is no way to it or the connection is lost. When one that was
+        kept has died, and ``work`` raises what asyncssh raised, it begins once more on a new one:
+        work that must not begin twice raises ConnectionError itself once it has begun.
+        """
+        return asyncio.run_coroutine_threadsafe(self._work(address, work), self.loop)
+
+    def close(self) -> None:
+        """Close all connections; what still uses one breaks."""
+        with self._lock:
+            if self.loop.is_closed():
+                return
+            with suppress(TimeoutError):
+                asyncio.run_coroutine_threadsafe(self._close(), self.loop).result(2 * _CLOSE_S)
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self._thread.join(_CLOSE_S)
+            if not self._thread.is_alive():
+                self.loop.close()
+
+    async def _work(self, address: Address, work: Work[T]) -> T:
+        kept = self._kept.setdefault(address, _Kept())
+        while True:
+            connection, is_new = await self._connection(address, kept)
+            try:
+                return await work(connection)
+            except asyncssh.Error as reason:
+                if kept.connection is connection:
+                    kept.connection = None
+                if is_new:
+                    raise ConnectionError(f"{address}: {sentence(reason)}") from reason
+                LOG.info("The connection to %s has died, and is made anew: %s", address, reason)
+
+    async def _connection(
+        self, address: Address, kept: _Kept
+    ) -> tuple[asyncssh.SSHClientConnection, bool]:
+        async with kept.lock:
+            if kept.connection is not None and not kept.connection.is_closed():
+                return kept.connection, False
+            kept.connection = await self._connect(address)
+            self._made.append(kept.connection)
+            return kept.connection, True
+
+    async def _connect(self, address: Address) -> asyncssh.SSHClientConnection:
+        settings = self._settings
+        expected = host_keys.readable(address, settings.known_hosts_path)
+        given: dict[str, Any] = {"known_hosts": expected}
+        given |= {"port": address.port} if address.port else {}
+        given |= {"username": address.user} if address.user else {}
+        if settings.keys:
+            given |= {"client_keys": list(settings.key_paths), "agent_path": None}
+        try:
+            return await asyncssh.connect(
+                address.host,
+                connect_timeout=settings.connect_timeout_s,
+                login_timeout=settings.connect_timeout_s,
+                keepalive_interval=KEEPALIVE_S,
+                keepalive_count_max=KEEPALIVES,
+                **given,
+            )
+        except (asyncssh.HostKeyNotVerifiable, asyncssh.KeyExchangeFailed) as reason:
+            raise host_keys.refusal(address, expected, reason) from reason
+        except asyncssh.PermissionDenied as reason:
+            text = f"{address} accepts none of the keys: {reason.reason}"
+            raise ActionFailed(text) from reason
+        except TimeoutError as reason:
+            text = f"{address} does not answer within {settings.connect_timeout_s:g} s"
+            raise ConnectionError(text) from reason
+        except ValueError as reason:
+            # A key that cannot be read, or a configuration of ssh that is none.
+            raise ActionFailed(f"no connection to {address}: {reason}") from reason
+        except (asyncssh.Error, OSError) as reason:
+            text = f"no connection to {address}: {sentence(reason)}"
+            if isinstance(reason, OSError) and reason.filename:
+                raise ActionFailed(f"{text}: {reason.filename}") from reason
+            raise ConnectionError(text) from reason
+
+    async def _close(self) -> None:
+        made = list(self._made)
+        for connection in made:
+            connection.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                for connection in made:
+                    await connection.wait_closed()
+        for connection in made:
+            connection.abort()
+        for task in asyncio.all_tasks(self.loop) - {asyncio.current_task()}:
+            task.cancel()
+        await asyncio.sleep(0)
+
+
+def sentence(reason: Exception) -> str:
+    """Say in a few words what broke."""
+    if isinstance(reason, OSError) and reason.errno and reason.errno > 0:
+        return os.strerror(reason.errno)
+    return str(reason) or type(reason).__name__

@@ -1,0 +1,95 @@
+"""This machine."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+from applier.contracts import Content, Ended, Stop
+from applier.errors import ActionFailed
+from applier.machines import process
+
+
+class Local:
+    """The machine on which the applier runs, for one attempt of an action."""
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+
+    def run(
+        self,
+        program: Sequence[str],
+        *,
+        output: Callable[[str], None],
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Ended:
+        """Run a child process in the applier's own environment, and ``env``."""
+        return process.run(
+            program,
+            stop=self._stop,
+            output=output,
+            env={**os.environ, **(env or {})},
+            cwd=cwd,
+            timeout_s=timeout_s,
+        )
+
+    def read(self, path: str) -> Content | None:
+        """Give a file."""
+        try:
+            with open(path, "rb") as file:
+                return Content(file.read(), stat.S_IMODE(os.fstat(file.fileno()).st_mode))
+        except FileNotFoundError:
+            return None
+        except OSError as reason:
+            raise _refused(path, reason) from reason
+
+    def write(self, path: str, data: bytes, mode: int) -> None:
+        """Write beside it, then rename: whoever reads has the old one or the new."""
+        place = Path(path)
+        fresh = place.with_name(f".{place.name}.{uuid4().hex}")
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(data)
+                os.fchmod(file.fileno(), mode)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(fresh, place)
+        except OSError as reason:
+            with suppress(OSError):
+                os.unlink(fresh)
+            raise _refused(path, reason) from reason
+
+    def files(self, folder: str) -> list[str]:
+        """List what is below a folder; links are not followed."""
+        found: list[str] = []
+        for inside, folders, names in os.walk(folder, onerror=_raise):
+            links = [name for name in folders if os.path.islink(os.path.join(inside, name))]
+            found += [os.path.relpath(os.path.join(inside, n), folder) for n in (*names, *links)]
+        return sorted(found)
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        try:
+            Path(path).unlink(missing_ok=True)
+        except OSError as reason:
+            raise _refused(path, reason) from reason
+
+    def rsync(self, path: str) -> tuple[list[str], str]:
+        """Give no options: it is here."""
+        return [], path
+
+
+def _raise(reason: OSError) -> None:
+    if not isinstance(reason, FileNotFoundError):
+        raise _refused(str(reason.filename), reason) from reason
+
+
+def _refused(path: str, reason: OSError) -> ActionFailed:
+    return ActionFailed(f"{path}: {reason.strerror or reason}")

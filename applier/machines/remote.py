@@ -1,0 +1,191 @@
+"""A node that is reached over SSH: programs through a shell, files over SFTP."""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import queue
+import shlex
+import stat
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
+from functools import partial
+from typing import TypeVar
+from uuid import uuid4
+
+import asyncssh
+
+from applier.contracts import Content, Ended, Stop
+from applier.errors import ActionFailed
+from applier.machines import process
+from applier.machines.address import Address
+from applier.machines.connections import Connections
+from applier.machines.remote_program import RemoteProgram, script
+from applier.machines.settings import SshSettings
+
+T = TypeVar("T")
+_LOST = (asyncssh.SFTPConnectionLost, asyncssh.SFTPNoConnection)
+
+
+class Remote:
+    """The machine at an address, for one attempt of an action."""
+
+    def __init__(
+        self, connections: Connections, settings: SshSettings, address: Address, stop: Stop
+    ) -> None:
+        self._connections, self._settings = connections, settings
+        self._address, self._stop = address, stop
+
+    def run(
+        self,
+        program: Sequence[str],
+        *,
+        output: Callable[[str], None],
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Ended:
+        """Run a program there; its environment is what sshd gives, and ``env``."""
+        remote = RemoteProgram(
+            partial(script, program=program, env=env, cwd=cwd),
+            str(self._address),
+            self._connections.loop,
+        )
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        future = self._connections.submit(self._address, remote.run)
+        future.add_done_callback(lambda _: remote.pieces.put(b""))
+        tail = process.Tail(output)
+        try:
+            self._follow(remote, future, tail, deadline)
+        except BaseException:
+            remote.cut("stop", future)
+            raise
+        tail.close()
+        if future.cancelled() and not self._stop.is_set():
+            raise ConnectionError(f"{self._address} was not reached within {timeout_s or 0:g} s")
+        if future.cancelled():
+            raise ActionFailed(f"{self._address}: stopped before it was reached")
+        return future.result()._replace(last_line=tail.last_line())
+
+    def _follow(
+        self,
+        remote: RemoteProgram,
+        future: Future[Ended],
+        tail: process.Tail,
+        deadline: float | None,
+    ) -> None:
+        """Pass its output on until it has ended, and ask for its end when it is time."""
+        cut = False
+        while not (future.done() and remote.pieces.empty()):
+            try:
+                tail.write(remote.pieces.get(timeout=process.TURN_S))
+                remote.taken()
+            except queue.Empty:
+                pass
+            late = deadline is not None and time.monotonic() >= deadline
+            if not cut and (late or self._stop.is_set()):
+                cut = True
+                remote.cut("stop" if self._stop.is_set() else "timeout", future)
+
+    def read(self, path: str) -> Content | None:
+        """Give a file."""
+        return self._files(partial(_read, path), path)
+
+    def write(self, path: str, data: bytes, mode: int) -> None:
+        """Write beside it, then rename: whoever reads has the old one or the new."""
+        self._files(partial(_write, path, data, mode), path)
+
+    def files(self, folder: str) -> list[str]:
+        """List what is below a folder."""
+        return self._files(partial(_list, folder), folder)
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        self._files(partial(_remove, path), path)
+
+    def rsync(self, path: str) -> tuple[list[str], str]:
+        """Have rsync call ssh with the same keys and host keys."""
+        settings, address = self._settings, self._address
+        ssh = ["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"]
+        ssh += ["-o", f"UserKnownHostsFile={settings.known_hosts_path}"]
+        ssh += ["-o", f"ConnectTimeout={max(1, round(settings.connect_timeout_s))}"]
+        ssh += ["-p", str(address.port)] if address.port else []
+        for key in settings.key_paths:
+            ssh += ["-o", "IdentitiesOnly=yes", "-i", key]
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        user = f"{address.user}@" if address.user else ""
+        return ["-e", shlex.join(ssh)], f"{user}{host}:{path}"
+
+    def _files(self, work: Callable[[asyncssh.SFTPClient], Awaitable[T]], path: str) -> T:
+        """Do work over SFTP, which may be done twice; a stop leaves it."""
+
+        async def run(connection: asyncssh.SSHClientConnection) -> T:
+            try:
+                async with connection.start_sftp_client() as client:
+                    return await work(client)
+            except _LOST:
+                raise
+            except asyncssh.SFTPError as reason:
+                raise ActionFailed(f"{self._address}: {path}: {reason.reason}") from reason
+
+        future = self._connections.submit(self._address, run)
+        while not wait_for([future], process.TURN_S).done:
+            if self._stop.is_set():
+                future.cancel()
+                raise ActionFailed(f"{path}: stopped")
+        return future.result()
+
+
+async def _read(path: str, client: asyncssh.SFTPClient) -> Content | None:
+    try:
+        async with client.open(path, "rb", encoding=None) as file:
+            attributes = await file.stat()
+            data = await file.read()
+    except asyncssh.SFTPNoSuchFile:
+        return None
+    assert isinstance(data, bytes)  # noqa: S101 - for the type checker: no encoding
+    return Content(data, stat.S_IMODE(attributes.permissions or 0))
+
+
+async def _write(path: str, data: bytes, mode: int, client: asyncssh.SFTPClient) -> None:
+    folder, name = posixpath.split(path)
+    if folder:
+        await client.makedirs(folder, exist_ok=True)
+    fresh = posixpath.join(folder, f".{name}.{uuid4().hex}")
+    try:
+        private = asyncssh.SFTPAttrs(permissions=0o600)
+        async with client.open(fresh, "xb", private, encoding=None) as file:
+            await file.write(data)
+        await client.chmod(fresh, mode)
+        await client.posix_rename(fresh, path)
+    except (asyncssh.SFTPError, asyncio.CancelledError):
+        await _remove(fresh, client)
+        raise
+
+
+async def _list(folder: str, client: asyncssh.SFTPClient) -> list[str]:
+    found: list[str] = []
+    left = [""]
+    while left:
+        inside = left.pop()
+        try:
+            entries = await client.readdir(posixpath.join(folder, inside))
+        except asyncssh.SFTPNoSuchFile:
+            continue
+        for entry in entries:
+            name = str(entry.filename)
+            path = posixpath.join(inside, name)
+            if name in (".", ".."):
+                continue
+            is_folder = entry.attrs.type == asyncssh.FILEXFER_TYPE_DIRECTORY
+            (left if is_folder else found).append(path)
+    return sorted(found)
+
+
+async def _remove(path: str, client: asyncssh.SFTPClient) -> None:
+    try:
+        await client.remove(path)
+    except asyncssh.SFTPNoSuchFile:
+        return

@@ -1,0 +1,149 @@
+"""A real sshd of our own on the loopback, as the user who runs the tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+#: sshd insists on being called by its whole path, and stands where not everybody looks.
+SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+#: sshd of root wants this folder, which is made when a machine starts.
+_PRIVILEGE_SEPARATION = Path("/run/sshd")
+_CONFIGURATION = """\
+ListenAddress {host}:{port}
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/authorized_keys
+PidFile none
+UsePAM no
+StrictModes no
+PasswordAuthentication no
+PermitRootLogin yes
+LogLevel VERBOSE
+Subsystem sftp internal-sftp
+{more}
+"""
+
+
+def make_key(path: Path) -> None:
+    """Make a key pair; one that is there gives way."""
+    path.unlink(missing_ok=True)
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(path)]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+
+
+def lives(pid: int) -> bool:
+    """Say whether a process runs; one that has ended may wait for somebody to take note of it."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat[stat.rindex(")") + 2] not in "ZX"
+
+
+class Sshd:
+    """One server; ``environment`` is what sessions find in theirs. A context manager.
+
+    ``more`` are further lines of its configuration.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        client_key: Path,
+        host: str = "127.0.0.1",
+        environment: Mapping[str, str] | None = None,
+        more: str = "",
+    ) -> None:
+        self.folder, self.host = folder, host
+        folder.mkdir()
+        with socket.socket() as found:
+            found.bind((host, 0))
+            self.port = int(found.getsockname()[1])
+        make_key(folder / "host_key")
+        shutil.copy(client_key.with_suffix(".pub"), folder / "authorized_keys")
+        # A home with nothing in it: a shell would read the start-up files of whoever runs this.
+        known = {"HOME": str(folder), **(environment or {})}
+        pairs = [f'{name}="{value}"' for name, value in known.items()]
+        text = _CONFIGURATION.format(
+            host=host,
+            port=self.port,
+            folder=folder,
+            more=f"SetEnv {' '.join(pairs)}\n{more}",
+        )
+        (folder / "sshd_config").write_text(text)
+        self.log: list[str] = []
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    @property
+    def accepted(self) -> int:
+        """How many connections it let in."""
+        return sum("Accepted publickey" in line for line in self.log)
+
+    def known(self) -> str:
+        """Give the line of its host key for known_hosts."""
+        kind, key, *_ = (self.folder / "host_key.pub").read_text().split()
+        return f"[{self.host}]:{self.port} {kind} {key}\n"
+
+    def start(self) -> None:
+        """Start it; it listens when this returns."""
+        if os.getuid() == 0:
+            _PRIVILEGE_SEPARATION.mkdir(mode=0o755, exist_ok=True)
+        assert SSHD is not None
+        self._process = subprocess.Popen(
+            [SSHD, "-D", "-e", "-f", str(self.folder / "sshd_config")],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        listens = threading.Event()
+        self._reader = threading.Thread(target=self._read, args=(listens,), daemon=True)
+        self._reader.start()
+        assert listens.wait(10), "".join(self.log)
+        assert self._process.poll() is None, "".join(self.log)
+
+    def _read(self, listens: threading.Event) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self.log.append(line)
+            if "Server listening" in line:
+                listens.set()
+        listens.set()
+
+    def end_sessions(self) -> None:
+        """Cut off all connections; what runs on the node goes on, and the server listens still."""
+        for pid in self._connections():
+            os.kill(pid, signal.SIGKILL)
+
+    def _connections(self) -> list[int]:
+        path = f"/proc/{self._process.pid}/task/{self._process.pid}/children"
+        return [int(pid) for pid in Path(path).read_text().split()]
+
+    def kill(self) -> None:
+        """Let the node be gone: the server and all its connections."""
+        # First that it makes no more, then those that there are: each has a group of its own.
+        os.kill(self._process.pid, signal.SIGSTOP)
+        self.end_sessions()
+        os.kill(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._reader.join(10)
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+
+    def __enter__(self) -> Sshd:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.returncode is None:
+            self.kill()

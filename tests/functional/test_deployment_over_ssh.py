@@ -1,0 +1,179 @@
+"""Ten nodes, each a server of its own: a plan deploys them, and one of them is lost midway."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sshd import SSHD, Sshd, lives, make_key
+
+from applier import resuming
+from applier.actions.anchor import Anchor
+from applier.actions.shell import Shell
+from applier.actions.skipped import Skipped
+from applier.actions.upload_file import UploadFile
+from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.machines import OpenMachines
+from applier.machines.settings import SshSettings
+from applier.storage.memory import MemoryStore
+from applier.testing.trials import Trial
+from planner.model import Action, ActionPlan
+from planner.states import PlanState
+
+pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
+pytestmark = pytest.mark.skipif(SSHD is None, reason="there is no sshd (openssh-server)")
+
+NODES = range(1, 11)
+PLUGINS = {"shell": Shell, "upload_file": UploadFile, "anchor": Anchor, "skipped": Skipped}
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, Sshd]]:
+    folder = tmp_path_factory.mktemp("ten")
+    make_key(folder / "id")
+    with ExitStack() as stack:
+        servers = {
+            n: stack.enter_context(Sshd(folder / str(n), folder / "id", host=f"127.0.0.{n}"))
+            for n in NODES
+        }
+        (folder / "known_hosts").write_text("".join(s.known() for s in servers.values()))
+        yield servers
+
+
+@pytest.fixture
+def settings(servers) -> SshSettings:
+    folder = servers[1].folder.parent
+    known, key = str(folder / "known_hosts"), str(folder / "id")
+    return SshSettings(known_hosts=known, keys=(key,), connect_timeout_s=5)
+
+
+def plan(servers: dict[int, Sshd], folder: Path) -> ActionPlan:
+    """On each node a file, a script that needs it, and after an anchor of all a last one."""
+    actions = []
+    for n, server in servers.items():
+        where = {"node": str(n), "address": server.address}
+        given = {**where, "path": str(folder / f"conf-{n}"), "data": f"node {n}\n", "mode": "0600"}
+        actions.append(action(f"{n}/config", "upload_file", given, n))
+        command = f"cat {folder}/conf-{n} >> {folder}/ran-{n}"
+        waits = f"test ! -e {folder}/gate-{n} || {{ echo $$ > {folder}/waits; exec sleep 30; }}"
+        given = {**where, "command": f"{command}; {waits}"}
+        actions.append(action(f"{n}/service", "shell", given, n, needs=(f"{n}/config",)))
+    before = tuple(f"{n}/service" for n in servers)
+    actions.append(action("sync/deployed", "anchor", {}, None, parents=before))
+    for n, server in servers.items():
+        where = {"node": str(n), "address": server.address}
+        needs = (f"{n}/service",)
+        more = {"needs": needs, "parents": ("sync/deployed",)}
+        given = {**where, "command": f"echo last >> {folder}/ran-{n}"}
+        actions.append(action(f"{n}/last", "shell", given, n, **more))
+    return ActionPlan(
+        uuid="deployment",
+        planner="deployment",
+        actions=tuple(actions),
+        limits={"node:*": 1},
+        state=PlanState.PENDING,
+    )
+
+
+def action(name: str, kind: str, given: dict, node: int | None, **links: tuple) -> Action:
+    tokens = (f"node:{node}",) if node else ()
+    return Action(
+        uuid=name, name=name, action_type=kind, input_parameters=given, tokens=tokens, **links
+    )
+
+
+def trial(made: ActionPlan, settings: SshSettings, store: MemoryStore) -> Trial:
+    return Trial(
+        made,
+        TaskFlowEngine(max_workers=10),
+        max_workers=10,
+        inner=store,
+        plugins=PLUGINS,
+        machines=OpenMachines(settings),
+    )
+
+
+def test_ten_nodes_are_deployed_each_over_one_connection(servers, settings, tmp_path):
+    before = {n: server.accepted for n, server in servers.items()}
+    made, store = plan(servers, tmp_path), MemoryStore()
+    store.save_plan(made)
+    one = trial(made, settings, store)
+    assert one.run() is PlanState.SUCCEEDED, one.messages()
+    for n, server in servers.items():
+        assert (tmp_path / f"ran-{n}").read_text() == f"node {n}\nlast\n"
+        assert server.accepted - before[n] == 1
+    assert "ssh" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_node_that_is_lost_midway_fails_and_the_others_go_on(servers, settings, tmp_path):
+    """It comes back, and the plan goes on with what is left: nothing else runs twice."""
+    waits = tmp_path / "waits"
+    (tmp_path / "gate-3").write_text("")
+    made, store, lost = plan(servers, tmp_path), MemoryStore(), servers[3]
+    store.save_plan(made)
+    one = trial(made, settings, store)
+
+    def lose() -> None:
+        while not (number := waits.read_text() if waits.exists() else ""):
+            threading.Event().wait(0.01)
+        lost.kill()
+        # Nobody else ends what runs on a node that cannot be reached.
+        os.kill(int(number), signal.SIGKILL)
+
+    killer = threading.Thread(target=lose)
+    killer.start()
+    state = one.run()
+    killer.join()
+    assert state is PlanState.FAILED
+    states = one.states()
+    assert (states["3/service"], states["3/last"]) == ("FAILED", "FAILED_DEPENDENCIES")
+    assert "the connection was lost" in one.messages()["3/service"]
+    ended_badly = {name for name, state in states.items() if state != "SUCCEEDED"} - {
+        "sync/deployed"
+    }
+    assert ended_badly == {"3/service", "3/last"}
+    (service,) = [a for a in one.plan().actions if a.name == "3/service"]
+    assert service.outcome == "error"
+
+    (tmp_path / "gate-3").unlink()
+    lost.start()
+    resuming.resume(store, made.uuid, now=datetime.now(UTC), who="tester", why=None)
+    assert trial(store.load_plan(made.uuid), settings, store).run() is PlanState.SUCCEEDED
+    for n in servers:
+        again = "node 3\n" if n == 3 else ""
+        assert (tmp_path / f"ran-{n}").read_text() == f"node {n}\n{again}last\n"
+
+
+def test_a_task_that_never_returns_is_ended_and_tried_again(servers, settings, tmp_path):
+    """Its time-out is the plan's; what it started on the node ends with it."""
+    where = {"node": "1", "address": servers[1].address}
+    first = f"test -e {tmp_path}/tried || {{ echo $$ > {tmp_path}/tried; exec sleep 1000; }}"
+    last = f"echo $$ > {tmp_path}/last; exec sleep 1000"
+    again, never = (
+        replace(
+            action(name, "shell", {**where, "command": line}, 1), timeout_s=1.5, retries=retries
+        )
+        for name, line, retries in (("1/again", first, 1), ("1/never", last, 0))
+    )
+    made = ActionPlan(
+        uuid="p",
+        planner="deployment",
+        actions=(again, never),
+        limits={"node:*": 1},
+        state=PlanState.PENDING,
+    )
+    store = MemoryStore()
+    store.save_plan(made)
+    one = trial(made, settings, store)
+    assert one.run() is PlanState.FAILED
+    assert one.states() == {"1/again": "SUCCEEDED", "1/never": "FAILED"}
+    assert one.messages()["1/never"].startswith("timed out after 1.5 s: ")
+    assert one.plan().actions[0].attempts == 2
+    assert not any(lives(int((tmp_path / name).read_text())) for name in ("tried", "last"))

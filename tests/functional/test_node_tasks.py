@@ -1,0 +1,335 @@
+"""The tasks of nodes on a real sshd: what they do there, and what they say of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sshd import SSHD, Sshd, make_key
+
+from applier.actions import reboot
+from applier.actions.copy_files import CopyFiles
+from applier.actions.puppet import Puppet
+from applier.actions.reboot import Reboot
+from applier.actions.shell import Shell
+from applier.actions.sync import Sync
+from applier.actions.upload_file import UploadFile
+from applier.contracts import Action, ActionContext, Verified
+from applier.errors import ActionFailed
+from applier.machines import OpenMachines
+from applier.machines.settings import SshSettings
+from planner.states import Outcome
+
+pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
+pytestmark = pytest.mark.skipif(SSHD is None, reason="there is no sshd (openssh-server)")
+
+#: Notes its arguments, and ends as it is told to.
+PUPPET = """#!/bin/sh
+cd "${0%/*}"
+pwd > cwd; for word; do echo "$word"; done > arguments
+echo "Notice: applied"; exit "$(cat code)"
+"""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the node in which programs are looked for first."""
+    return tmp_path_factory.mktemp("programs")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Iterator[Sshd]:
+    folder = tmp_path_factory.mktemp("node")
+    make_key(folder / "id")
+    environment = {"PATH": f"{programs}:{os.environ['PATH']}"}
+    with Sshd(folder / "sshd", folder / "id", environment=environment) as server:
+        (folder / "known_hosts").write_text(server.known())
+        yield server
+
+
+@pytest.fixture(scope="module")
+def machines(server: Sshd) -> Iterator[OpenMachines]:
+    folder = server.folder.parent
+    known, key = str(folder / "known_hosts"), str(folder / "id")
+    opened = OpenMachines(SshSettings(known_hosts=known, keys=(key,), connect_timeout_s=3))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def printed() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def stop() -> threading.Event:
+    return threading.Event()
+
+
+Make = Callable[..., Action]
+
+
+@pytest.fixture(params=["over SSH", "here"])
+def make(request, server, machines, programs, printed, monkeypatch) -> Make:
+    """Make an action that works on the node, or on this machine: what it does is the same."""
+    where = {"node": "3", "address": server.address} if request.param == "over SSH" else {}
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+
+    def made(action: type[Action], **parameters: object) -> Action:
+        context = ActionContext(cloud=pytest.fail, output=printed.append, machines=machines)
+        return action({**where, **parameters}, context)
+
+    return made
+
+
+def done(work: Action, stop: threading.Event) -> Outcome:
+    work.precheck()
+    return work.execute(stop)
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def puppet(programs: Path) -> Path:
+    program(programs, "puppet", PUPPET)
+    return programs
+
+
+@pytest.mark.parametrize(
+    ("code", "end"),
+    [(0, "ok"), (2, "changed"), (1, None), (4, None), (6, None), (3, None)],
+)
+def test_puppet_says_by_its_exit_code_what_it_did(make, puppet, stop, printed, code, end):
+    (puppet / "code").write_text(str(code))
+    work = make(Puppet, manifest="/etc/a b.pp", modules=["/one", "/two"])
+    if end is not None:
+        assert done(work, stop) == end
+    else:
+        with pytest.raises(ActionFailed, match=f"/etc/a b.pp: exit code {code}: Notice: applied"):
+            done(work, stop)
+    assert (puppet / "arguments").read_text().splitlines() == [
+        *("apply", "--detailed-exitcodes", "--modulepath", "/one:/two", "/etc/a b.pp")
+    ]
+    assert "".join(printed) == "Notice: applied\n"
+
+
+def test_a_node_without_puppet_fails_with_a_sentence(make, programs, stop):
+    (programs / "puppet").unlink(missing_ok=True)
+    with pytest.raises(ActionFailed, match=r"puppet apply /a.pp: .*(not found|No such file)"):
+        done(make(Puppet, manifest="/a.pp"), stop)
+
+
+def test_a_shell_is_judged_there_as_it_is_here(make, stop, tmp_path, printed):
+    lines = {"ok": "nothing to do"}
+    command = 'echo "$A"; pwd; echo nothing to do'
+    work = make(Shell, command=command, env={"A": "b"}, cwd=str(tmp_path), outcome_lines=lines)
+    assert done(work, stop) is Outcome.OK
+    assert "".join(printed) == f"b\n{tmp_path}\nnothing to do\n"
+    assert done(make(Shell, argv=["sh", "-c", "exit 3"], ok_exit_codes=[3]), stop) is Outcome.OK
+    with pytest.raises(ActionFailed, match="exit code 5: no space"):
+        done(make(Shell, command="echo no space; exit 5"), stop)
+
+
+def test_a_shell_that_never_returns_is_ended_there_as_it_is_here(make, stop):
+    work = make(Shell, command="echo begun; sleep 100", timeout_s=0.3)
+    with pytest.raises(ActionFailed, match=r"had not ended after 0\.3 s, and was stopped: begun"):
+        done(work, stop)
+    assert work.verify() is Verified.NOT_DONE
+
+
+def test_a_file_is_uploaded_once(make, stop, tmp_path):
+    path = tmp_path / "etc" / "motd"
+    work = make(UploadFile, path=str(path), data="Größe\n", mode="0640")
+    assert work.verify() is Verified.NOT_DONE
+    assert done(work, stop) is Outcome.CHANGED
+    assert work.verify() is Verified.DONE
+    before = path.stat()
+    assert done(work, stop) is Outcome.OK
+    assert path.stat() == before
+    assert (path.read_text(encoding="utf-8"), before.st_mode & 0o777) == ("Größe\n", 0o640)
+    path.chmod(0o600)
+    assert done(work, stop) is Outcome.CHANGED
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_without_a_mode_a_file_keeps_its_own(make, stop, tmp_path):
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_text("one")
+    old.chmod(0o600)
+    for path in (old, new):
+        assert done(make(UploadFile, path=str(path), data="two"), stop) is Outcome.CHANGED
+        assert path.read_text() == "two"
+    assert (old.stat().st_mode & 0o777, new.stat().st_mode & 0o777) == (0o600, 0o644)
+
+
+def test_a_file_that_cannot_be_written_fails_and_leaves_nothing(make, stop, tmp_path):
+    (tmp_path / "folder").mkdir()
+    work = make(UploadFile, path=str(tmp_path / "folder"), data="")
+    with pytest.raises(ActionFailed, match="folder"):
+        done(work, stop)
+    assert [p.name for p in tmp_path.iterdir()] == ["folder"]
+    assert work.verify() is Verified.IN_DOUBT
+
+
+def test_files_are_copied_once(make, stop, tmp_path):
+    (tmp_path / "a").write_bytes(b"\0\xff")
+    (tmp_path / "a").chmod(0o640)
+    (tmp_path / "b").write_text("b")
+    target = tmp_path / "there"
+    files = [
+        {"src": str(tmp_path / "a"), "dst": str(target / "renamed")},
+        {"src": str(tmp_path / "b"), "dst": f"{target}/"},
+    ]
+    work = make(CopyFiles, files=files)
+    assert work.verify() is Verified.NOT_DONE
+    assert done(work, stop) is Outcome.CHANGED
+    assert (work.verify(), done(work, stop)) == (Verified.DONE, Outcome.OK)
+    assert (target / "renamed").read_bytes() == b"\0\xff"
+    assert (target / "renamed").stat().st_mode & 0o777 == 0o640
+    assert (target / "b").read_text() == "b"
+    assert done(make(CopyFiles, files=files, mode="0600"), stop) is Outcome.CHANGED
+    assert {p.stat().st_mode & 0o777 for p in target.iterdir()} == {0o600}
+
+
+def test_a_source_that_is_not_there_is_refused_before_anything_is_copied(make, stop, tmp_path):
+    files = [{"src": "/no/such", "dst": str(tmp_path / "x")}]
+    for work in (make(CopyFiles, files=files), make(Sync, src="/no/such", dst=str(tmp_path / "x"))):
+        with pytest.raises(ActionFailed, match="/no/such on this machine"):
+            work.precheck()
+
+
+@pytest.fixture(params=["rsync", "SFTP"])
+def way(request, monkeypatch) -> str:
+    if request.param == "SFTP":
+        monkeypatch.setattr(shutil, "which", lambda _: None)
+    elif not (shutil.which("rsync") and shutil.which("ssh")):
+        pytest.skip("there is no rsync or no ssh")
+    return request.param
+
+
+def test_a_folder_is_made_equal_once(make, way, stop, tmp_path):
+    source, target = tmp_path / "source", tmp_path / "a target"
+    (source / "sub").mkdir(parents=True)
+    (source / "one").write_text("one")
+    (source / "sub" / "two").write_text("two")
+    (source / "sub" / "two").chmod(0o600)
+    work = make(Sync, src=str(source), dst=str(target))
+    assert done(work, stop) is Outcome.CHANGED
+    assert (target / "sub" / "two").read_text() == "two"
+    assert (target / "sub" / "two").stat().st_mode & 0o777 == 0o600
+    assert done(work, stop) is Outcome.OK
+    (target / "left over").write_text("")
+    assert done(work, stop) is Outcome.CHANGED
+    assert sorted(p.name for p in target.iterdir()) == ["one", "sub"]
+    (target / "one").write_text("eno")
+    os.utime(target / "one", (source / "one").stat()[7:9])
+    assert done(work, stop) is Outcome.CHANGED
+    assert (target / "one").read_text() == "one"
+    os.utime(target / "one", (1, 1))
+    assert done(work, stop) is Outcome.OK
+
+
+def test_a_single_file_is_made_equal(make, way, stop, tmp_path):
+    (tmp_path / "one").write_text("one")
+    for dst in (tmp_path / "copy", f"{tmp_path}/folder/"):
+        work = make(Sync, src=str(tmp_path / "one"), dst=str(dst))
+        assert (done(work, stop), done(work, stop)) == (Outcome.CHANGED, Outcome.OK)
+    assert (tmp_path / "copy").read_text() == (tmp_path / "folder" / "one").read_text() == "one"
+
+
+def test_without_rsync_a_link_is_refused(make, monkeypatch, stop, tmp_path):
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "link").symlink_to("/etc/passwd")
+    with pytest.raises(ActionFailed, match="link is a link: without rsync only files are copied"):
+        done(make(Sync, src=str(tmp_path / "source"), dst=str(tmp_path / "target")), stop)
+
+
+def test_what_the_node_fetches_itself_is_fetched_by_rsync(make, programs, stop, tmp_path):
+    program(programs, "rsync", f'#!/bin/sh\necho "$@" > {tmp_path}/arguments\n')
+    try:
+        work = make(Sync, src="rsync://10.0.0.1/modules", dst="/etc/puppet")
+        assert done(work, stop) is Outcome.OK
+    finally:
+        (programs / "rsync").unlink()
+    words = (tmp_path / "arguments").read_text().split()
+    assert words[-3:] == ["--", "rsync://10.0.0.1/modules", "/etc/puppet"]
+
+
+@pytest.fixture
+def node(server, machines, printed) -> Callable[..., Reboot]:
+    def made(**parameters: object) -> Reboot:
+        context = ActionContext(cloud=pytest.fail, output=printed.append, machines=machines)
+        return Reboot({"node": "3", "address": server.address, **parameters}, context)
+
+    return made
+
+
+@pytest.fixture
+def boots(programs, monkeypatch) -> Iterator[Path]:
+    """Programs of a node that starts anew, or not, when it is told to."""
+    monkeypatch.setattr(reboot, "LOOK_S", 0.01)
+    ours = f"case $1 in */boot_id) set -- {programs}/boot_id;; esac"
+    program(programs, "cat", f'#!/bin/sh\n{ours}\nexec {shutil.which("cat")} "$@"\n')
+    (programs / "boot_id").write_text("first\n")
+    yield programs
+    for name in ("cat", "reboot"):
+        (programs / name).unlink(missing_ok=True)
+
+
+def test_a_node_is_restarted_once_its_boot_id_is_another(boots, node, stop, server):
+    program(boots, "reboot", f"#!/bin/sh\n(sleep 0.3; echo second > {boots}/boot_id) &\n")
+    work = node()
+    assert work.verify() is Verified.IN_DOUBT
+    assert done(work, stop) is Outcome.CHANGED
+    assert work.verify() is Verified.DONE
+
+
+def test_a_restart_that_takes_the_connection_with_it_is_no_failure(boots, node, stop):
+    # The session's sshd is the parent of the shell that is told to start it anew.
+    text = f"#!/bin/sh\necho second > {boots}/boot_id; kill -9 $PPID; sleep 1\n"
+    program(boots, "reboot", text)
+    assert done(node(), stop) is Outcome.CHANGED
+
+
+def test_a_node_that_refuses_while_it_starts_is_waited_for(boots, node, stop):
+    """The programs that it lacks meanwhile are no failure, as little as logins that it refuses."""
+    (boots / "boot_id").write_text("first\n")
+    gone = f"mv {boots}/cat {boots}/tac; (sleep 0.5; echo second > {boots}/boot_id;"
+    program(boots, "cat-fails", "#!/bin/sh\nexit 1\n")
+    text = f"#!/bin/sh\n{gone} mv {boots}/tac {boots}/cat) &\ncp {boots}/cat-fails {boots}/cat\n"
+    program(boots, "reboot", text)
+    assert done(node(), stop) is Outcome.CHANGED
+
+
+def test_a_node_that_does_not_restart_fails(boots, node, stop, monkeypatch):
+    monkeypatch.setattr(reboot, "BACK_S", 0.2)
+    program(boots, "reboot", "#!/bin/sh\n")
+    work = node()
+    with pytest.raises(ActionFailed, match=r"not started anew within 0\.2 s: it is up as before"):
+        done(work, stop)
+    assert work.verify() is Verified.NOT_DONE
+    program(boots, "reboot", "#!/bin/sh\necho not root; exit 1\n")
+    with pytest.raises(ActionFailed, match="reboot: exit code 1: not root"):
+        done(node(), stop)
+
+
+class StopsOnceItIsWaitedFor(threading.Event):
+    """Set as soon as an action waits for it."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.set()
+        return True
+
+
+def test_a_stop_ends_the_wait_for_a_node(boots, node):
+    program(boots, "reboot", "#!/bin/sh\n")
+    with pytest.raises(ActionFailed, match="stopped before the node was back"):
+        done(node(), StopsOnceItIsWaitedFor())

@@ -1,0 +1,409 @@
+"""Programs and files on nodes that are reached over SSH: a real sshd, real connections."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sshd import SSHD, Sshd, lives, make_key
+
+from applier.contracts import Machine
+from applier.errors import ActionFailed
+from applier.machines import OpenMachines, process, remote_program
+from applier.machines.settings import SshSettings
+
+pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
+pytestmark = pytest.mark.skipif(SSHD is None, reason="there is no sshd (openssh-server)")
+
+
+@pytest.fixture(scope="module")
+def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("client") / "id"
+    make_key(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory, key: Path) -> Iterator[Sshd]:
+    with Sshd(tmp_path_factory.mktemp("node") / "sshd", key) as server:
+        yield server
+
+
+@pytest.fixture
+def own_sshd(tmp_path: Path, key: Path) -> Iterator[Sshd]:
+    """One that a test may break."""
+    with Sshd(tmp_path / "sshd", key) as server:
+        yield server
+
+
+Open = Callable[..., Machine]
+
+
+@pytest.fixture
+def stop() -> threading.Event:
+    return threading.Event()
+
+
+@pytest.fixture
+def open_machine(tmp_path: Path, key: Path, stop: threading.Event) -> Iterator[Open]:
+    """Open the node of a server, whose host key is known; in a pool of connections of the test."""
+    known = tmp_path / "known_hosts"
+    settings = SshSettings(known_hosts=str(known), keys=(str(key),), connect_timeout_s=3)
+    machines = OpenMachines(settings)
+
+    def opened(server: Sshd) -> Machine:
+        known.write_text(server.known())
+        return machines.machine(server.address, stop)
+
+    yield opened
+    machines.close()
+
+
+@pytest.fixture
+def node(sshd: Sshd, open_machine: Open) -> Machine:
+    return open_machine(sshd)
+
+
+@pytest.fixture
+def printed() -> list[str]:
+    return []
+
+
+class Numbers:
+    """Keeps the numbers of the processes that a command prints, and tells when there are two."""
+
+    def __init__(self) -> None:
+        self.text, self.there = "", threading.Event()
+
+    def __call__(self, text: str) -> None:
+        self.text += text
+        if len(self.pids) == 2:
+            self.there.set()
+
+    @property
+    def pids(self) -> list[int]:
+        return [int(line) for line in self.text.splitlines()]
+
+
+#: A group of two: it prints its numbers, and never returns.
+NEVER = ["/bin/sh", "-c", "sleep 1000 & echo $$; echo $!; wait; echo not reached"]
+
+
+def test_an_argument_is_never_read_by_a_shell_of_the_node(node, printed):
+    ended = node.run(
+        ["printf", "%s|", "$HOME; echo no", "a  b", "it's", "", "*"], output=printed.append
+    )
+    assert (ended.code, ended.why) == (0, None)
+    assert "".join(printed) == "$HOME; echo no|a  b|it's||*|"
+
+
+def test_it_runs_where_it_is_told_with_what_is_added_to_its_environment(node, printed, tmp_path):
+    program = ["/bin/sh", "-c", 'pwd; echo "$ADDED"; cat; echo end >&2']
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    node.run(program, output=printed.append, env={"ADDED": "it's $HOME"}, cwd=str(folder))
+    assert "".join(printed) == f"{folder}\nit's $HOME\nend\n"
+
+
+@pytest.fixture
+def noisy(tmp_path: Path, key: Path) -> Iterator[Sshd]:
+    """A node on which the start-up file of the user's shell prints something."""
+    script = tmp_path / "profile"
+    script.write_text("echo welcome; echo careful >&2; printf 'no end of line'\n")
+    # Takes the place of such a file: it runs first, in the shell that is given the command then.
+    force = f'ForceCommand . {script}; eval "$SSH_ORIGINAL_COMMAND"'
+    with Sshd(tmp_path / "sshd", key, more=force) as server:
+        yield server
+
+
+def test_what_start_up_files_print_is_no_output(noisy, open_machine, printed):
+    node = open_machine(noisy)
+    for _ in range(5):
+        assert node.run(["echo", "one"], output=printed.append).last_line == "one"
+    assert "".join(printed) == "one\n" * 5
+
+
+@pytest.fixture
+def closed(tmp_path: Path, key: Path) -> Iterator[Sshd]:
+    """A node that lets nobody run anything."""
+    force = "ForceCommand echo This account is not available. >&2; exit 1"
+    with Sshd(tmp_path / "sshd", key, more=force) as server:
+        yield server
+
+
+def test_a_node_that_runs_nothing_says_so(closed, open_machine, printed):
+    ended = open_machine(closed).run(["echo", "one"], output=printed.append)
+    assert (ended.code, ended.last_line) == (1, "This account is not available.")
+
+
+def test_sessions_of_these_tests_read_no_start_up_files_of_whoever_runs_them(sshd, node, printed):
+    node.run(["/bin/sh", "-c", "echo $HOME"], output=printed.append)
+    assert "".join(printed) == f"{sshd.folder}\n"
+
+
+def test_values_of_the_environment_stand_in_no_list_of_processes(node, printed):
+    program = ["/bin/sh", "-c", "ps -eo args | grep -c '[h]unter2'; echo $PASSWORD"]
+    node.run(program, output=printed.append, env={"PASSWORD": "hunter2"})
+    assert "".join(printed) == "0\nhunter2\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "last"),
+    [
+        ("exit 0", 0, ""),
+        ("echo one; echo two; exit 7", 7, "two"),
+        ("kill -KILL $$", -signal.SIGKILL, ""),
+        ("printf '\\303'; sleep 0.01; printf '\\244'", 0, "ä"),
+    ],
+)
+def test_its_end_is_told_as_that_of_a_child_process(node, printed, line, code, last):
+    ended = node.run(["/bin/sh", "-c", line], output=printed.append)
+    assert (ended.code, ended.why, ended.last_line) == (code, None, last)
+
+
+@pytest.mark.parametrize(
+    ("program", "more", "code", "last"),
+    [
+        (["/no/such"], {}, 127, "not found"),
+        (["true"], {"cwd": "/no/such"}, 126, "/no/such"),
+    ],
+)
+def test_what_cannot_be_started_says_why(node, printed, program, more, code, last):
+    ended = node.run(program, output=printed.append, **more)
+    assert ended.code == code
+    assert last in ended.last_line
+
+
+@pytest.mark.parametrize("env", [{"a-b": "1"}, {"A": "\0"}])
+def test_a_variable_that_no_shell_takes_is_refused_before_it_runs(node, printed, env):
+    with pytest.raises(ValueError, match=r"a-b|NUL"):
+        node.run(["true"], output=printed.append, env=env)
+
+
+def test_a_program_that_never_returns_is_ended_with_all_its_group(node):
+    numbers = Numbers()
+    ended = node.run(NEVER, output=numbers, timeout_s=0.5)
+    assert ended.why == "timeout"
+    assert ended.code in (-signal.SIGTERM, 128 + signal.SIGTERM)
+    assert len(numbers.pids) == 2
+    assert not any(map(lives, numbers.pids))
+
+
+def test_one_that_heeds_no_signal_is_killed(node, monkeypatch):
+    monkeypatch.setattr(process, "GRACE_S", 0.3)
+    numbers = Numbers()
+    deaf = ["/bin/sh", "-c", "trap '' TERM; sleep 1000 & echo $$; echo $!; wait; wait"]
+    ended = node.run(deaf, output=numbers, timeout_s=0.5)
+    assert (ended.code, ended.why) == (-signal.SIGKILL, "timeout")
+    assert not any(map(lives, numbers.pids))
+
+
+def test_a_stop_ends_it(node, stop):
+    numbers = Numbers()
+    threading.Thread(target=lambda: numbers.there.wait(10) and stop.set(), daemon=True).start()
+    ended = node.run(NEVER, output=numbers)
+    assert ended.why == "stop"
+    assert not any(map(lives, numbers.pids))
+
+
+def test_big_output_is_passed_on_whole(node):
+    size = 0
+
+    def count(text: str) -> None:
+        nonlocal size
+        size += len(text)
+
+    line = "head -c 20000000 /dev/zero | tr '\\0' x; echo; echo the last line"
+    ended = node.run(["/bin/sh", "-c", line], output=count)
+    assert (size, ended.last_line) == (20_000_000 + 1 + len("the last line\n"), "the last line")
+
+
+def test_output_that_is_taken_slowly_is_not_lost(node, monkeypatch):
+    monkeypatch.setattr(remote_program, "DRAIN_S", 0.05)
+    monkeypatch.setattr(remote_program, "_PIECES", 4)
+    size = 0
+
+    def count(text: str) -> None:
+        nonlocal size
+        size += len(text)
+        threading.Event().wait(0.02)
+
+    line = "head -c 1000000 /dev/zero | tr '\\0' x"
+    assert node.run(["/bin/sh", "-c", line], output=count).code == 0
+    assert size == 1_000_000
+
+
+def test_an_output_that_breaks_ends_the_program(node):
+    pids = []
+
+    def broken(text: str) -> None:
+        pids.extend(map(int, text.split()))
+        raise RuntimeError("the record is gone")
+
+    with pytest.raises(RuntimeError, match="the record is gone"):
+        node.run(["/bin/sh", "-c", "echo $$; exec sleep 1000"], output=broken)
+    ended = time.monotonic() + 10
+    while lives(pids[0]) and time.monotonic() < ended:
+        threading.Event().wait(0.01)
+    assert not lives(pids[0])
+
+
+def test_what_it_leaves_running_is_not_waited_for(node, printed):
+    node.run(["/bin/sh", "-c", "sleep 30 & echo $!"], output=printed.append)
+    left = int("".join(printed))
+    assert lives(left)
+    os.kill(left, signal.SIGKILL)
+
+
+def test_one_connection_serves_all_programs_and_files(own_sshd, open_machine, printed, tmp_path):
+    node = open_machine(own_sshd)
+    threads = [
+        threading.Thread(target=node.run, args=(["true"],), kwargs={"output": printed.append})
+        for _ in range(5)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    node.write(str(tmp_path / "file"), b"one", 0o600)
+    assert node.read(str(tmp_path / "file")).data == b"one"
+    assert own_sshd.accepted == 1
+
+
+def test_a_kept_connection_that_died_is_made_anew_once(own_sshd, open_machine, printed):
+    node = open_machine(own_sshd)
+    for _ in range(2):
+        assert node.run(["true"], output=printed.append).code == 0
+        own_sshd.end_sessions()
+    assert node.read("/no/such") is None
+    assert own_sshd.accepted == 3
+
+
+def test_a_connection_that_is_lost_midway_is_an_error_and_nothing_runs_twice(
+    own_sshd, open_machine, tmp_path
+):
+    node, runs = open_machine(own_sshd), tmp_path / "runs"
+
+    def lose(_: str) -> None:
+        own_sshd.end_sessions()
+
+    command = ["/bin/sh", "-c", f"echo once >> {runs}; echo begun; sleep 5"]
+    with pytest.raises(ConnectionError, match=r"127\.0\.0\.1 port \d+: the connection was lost"):
+        node.run(command, output=lose)
+    assert runs.read_text() == "once\n"
+
+
+def test_a_node_that_is_gone_is_an_error(own_sshd, open_machine, printed):
+    node = open_machine(own_sshd)
+    node.run(["true"], output=printed.append)
+    own_sshd.kill()
+    with pytest.raises(ConnectionError, match=r"no connection to 127\S+ port \d+: Connection ref"):
+        node.run(["true"], output=printed.append)
+
+
+def test_a_node_that_never_answers_is_an_error(key, stop, printed, tmp_path):
+    known = tmp_path / "known_hosts"
+    known.write_text("")
+    machines = OpenMachines(SshSettings(known_hosts=str(known), connect_timeout_s=0.2))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        node = machines.machine(f"127.0.0.1:{silent.getsockname()[1]}", stop)
+        with pytest.raises(ConnectionError, match=r"does not answer within 0\.2 s"):
+            node.run(["true"], output=printed.append)
+        with pytest.raises(ConnectionError, match=r"was not reached within 0\.1 s"):
+            node.run(["true"], output=printed.append, timeout_s=0.1)
+    machines.close()
+
+
+def test_a_stop_while_it_connects_ends_the_wait(key, stop, printed, tmp_path):
+    known = tmp_path / "known_hosts"
+    known.write_text("")
+    machines = OpenMachines(SshSettings(known_hosts=str(known), connect_timeout_s=60))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        node = machines.machine(f"127.0.0.1:{silent.getsockname()[1]}", stop)
+        accepted = []
+
+        def accept() -> None:
+            accepted.append(silent.accept()[0])
+            stop.set()
+
+        threading.Thread(target=accept, daemon=True).start()
+        with pytest.raises(ActionFailed, match="stopped before it was reached"):
+            node.run(["true"], output=printed.append)
+        accepted[0].close()
+    machines.close()
+
+
+def test_a_host_key_that_changed_is_refused_with_what_to_do(own_sshd, open_machine, printed):
+    node = open_machine(own_sshd)
+    own_sshd.kill()
+    make_key(own_sshd.folder / "host_key")
+    own_sshd.start()
+    with pytest.raises(ActionFailed) as refusal:
+        node.run(["true"], output=printed.append)
+    text = str(refusal.value)
+    assert f"host key of 127.0.0.1 port {own_sshd.port} is not the one that /" in text
+    assert f"ssh-keygen -R '[127.0.0.1]:{own_sshd.port}' -f /" in text
+    assert own_sshd.accepted == 0
+
+
+@pytest.mark.parametrize("content", ["", "[127.0.0.1]:1 ssh-ed25519 AAAA\n", None])
+def test_a_host_that_is_not_known_is_refused_with_what_to_do(
+    sshd, key, stop, printed, tmp_path, content
+):
+    known = tmp_path / "known_hosts"
+    if content is not None:
+        known.write_text(content)
+    machines = OpenMachines(SshSettings(known_hosts=str(known), keys=(str(key),)))
+    before = sshd.accepted
+    with pytest.raises(ActionFailed) as refusal:
+        machines.machine(sshd.address, stop).run(["true"], output=printed.append)
+    machines.close()
+    assert f"{known} has no host key of 127.0.0.1 port {sshd.port}" in str(refusal.value)
+    assert f"ssh-keyscan -p {sshd.port} 127.0.0.1 >> {known} adds it" in str(refusal.value)
+    assert sshd.accepted == before
+
+
+def test_keys_that_are_refused_and_keys_that_are_none_are_failures(sshd, stop, printed, tmp_path):
+    known, other = tmp_path / "known_hosts", tmp_path / "other"
+    known.write_text(sshd.known())
+    make_key(other)
+    for file, said in [
+        (other, "accepts none of the keys: Permission denied for user"),
+        (known, "no connection to 127"),
+        (tmp_path / "none", f"No such file or directory: {tmp_path}/none"),
+    ]:
+        machines = OpenMachines(SshSettings(known_hosts=str(known), keys=(str(file),)))
+        with pytest.raises(ActionFailed, match=said):
+            machines.machine(sshd.address, stop).run(["true"], output=printed.append)
+        machines.close()
+
+
+def test_a_file_is_replaced_as_a_whole_with_its_mode(node, tmp_path):
+    path = tmp_path / "a" / "b c" / "file"
+    node.write(str(path), b"one\n" * 100_000, 0o640)
+    before = path.stat()
+    node.write(str(path), b"two", 0o600)
+    after = path.stat()
+    assert (before.st_mode & 0o777, after.st_mode & 0o777) == (0o640, 0o600)
+    assert before.st_ino != after.st_ino
+    assert node.read(str(path)) == (b"two", 0o600)
+    assert node.files(str(tmp_path / "a")) == ["b c/file"]
+    node.remove(str(path))
+    node.remove(str(path))
+    assert node.read(str(path)) is None
+    assert list(path.parent.iterdir()) == []
+
+
+def test_files_that_cannot_be_are_failures_that_name_the_path(node, tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file" / "below", tmp_path):
+        with pytest.raises(ActionFailed, match=f"{tmp_path}"):
+            node.write(str(path), b"", 0o600)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "known_hosts"]
+    assert node.files(str(tmp_path / "none")) == []
