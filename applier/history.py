@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import quantiles
 from typing import NamedTuple
 
+from applier.scheduling.policy import TypePolicy
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN
 
@@ -15,6 +16,15 @@ from planner.states import OPEN
 OTHERWISE_S = 1.0
 #: Where a duration comes from.
 ESTIMATE, RECORD, NOTHING = "estimate", "record", "nothing"
+
+
+def estimates(policies: Mapping[str, TypePolicy]) -> dict[str, float]:
+    """Give by action type what its section of the configuration says that it takes."""
+    return {
+        name: policy.estimate_s
+        for name, policy in policies.items()
+        if policy.estimate_s is not None
+    }
 
 
 class Took(NamedTuple):
@@ -39,22 +49,20 @@ class Durations:
 class History:
     """Knows what earlier runs on the record took; asks for each action type once.
 
-    ``look_up`` is :meth:`applier.record.Store.durations`.
+    ``look_up`` is :meth:`applier.record.Store.durations`; ``otherwise`` has seconds by action type.
     """
 
-    def __init__(self, look_up: Callable[[Sequence[str]], Mapping[str, list[float]]]) -> None:
-        self._look_up = look_up
+    def __init__(
+        self,
+        look_up: Callable[[Sequence[str]], Mapping[str, list[float]]],
+        otherwise: Mapping[str, float],
+    ) -> None:
+        self._look_up, self._otherwise = look_up, otherwise
         self._took: dict[str, Took | None] = {}
 
-    def of(
-        self,
-        plan: ActionPlan,
-        *,
-        estimates: Mapping[str, float] | None = None,
-        recorded: bool = True,
-    ) -> Durations:
+    def of(self, plan: ActionPlan, *, recorded: bool = True) -> Durations:
         """Give how long each action takes: its own estimate, else what the record shows of its
-        type, else the type's of ``estimates``, else a second.
+        type, else what is known of the type ``otherwise``, else a second.
 
         The record is asked only if an estimate is missing, and not at all unless ``recorded``.
         """
@@ -64,18 +72,18 @@ class History:
         seconds: dict[str, float] = dict.fromkeys((a.uuid for a in plan.actions), 0.0)
         cautious, known_from = dict(seconds), Counter[str]()
         for action in left:
-            took, source = self._one(action, estimates or {})
+            took, source = self._one(action)
             seconds[action.uuid], cautious[action.uuid] = took
             known_from[source] += 1
         return Durations(seconds, cautious, known_from)
 
-    def _one(self, action: Action, estimates: Mapping[str, float]) -> tuple[Took, str]:
+    def _one(self, action: Action) -> tuple[Took, str]:
         if action.estimate_s is not None:
             return Took(action.estimate_s, action.estimate_s), ESTIMATE
         found = self._took.get(action.action_type)
         if found is not None:
             return found, RECORD
-        estimate = estimates.get(action.action_type)
+        estimate = self._otherwise.get(action.action_type)
         if estimate is not None:
             return Took(estimate, estimate), ESTIMATE
         return Took(OTHERWISE_S, OTHERWISE_S), NOTHING

@@ -13,7 +13,7 @@ from applier.contracts import Claimant, Cloud, Listener, Machines, Wish
 from applier.engines import Engine, Events
 from applier.errors import StoreError, UnknownActionTypes
 from applier.heartbeat import Heartbeat
-from applier.history import History
+from applier.history import History, estimates
 from applier.record import Reservation, Store
 from applier.recorder import Recorder
 from applier.scheduling.forecast import best_ranks
@@ -174,12 +174,7 @@ class Runner:
 
     def _ranks(self, plan: ActionPlan, without: Collection[str]) -> Mapping[str, int]:
         """Give the ranks of the forecast, so that what was predicted is what runs."""
-        estimates = {
-            name: policy.estimate_s
-            for name, policy in self._policies.items()
-            if policy.estimate_s is not None
-        }
-        durations = History(self._recorded).of(plan, estimates=estimates)
+        durations = History(self._recorded, estimates(self._policies)).of(plan)
         return best_ranks(
             plan.actions,
             durations.seconds,

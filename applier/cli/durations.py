@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from applier.cli.reporters.words import count
 from applier.cli.session import Session
-from applier.history import ESTIMATE, NOTHING, OTHERWISE_S, RECORD, Durations, History
+from applier.history import (
+    ESTIMATE,
+    NOTHING,
+    OTHERWISE_S,
+    RECORD,
+    Durations,
+    History,
+    estimates,
+)
 from applier.scheduling.forecast import Forecast, forecast
 from applier.tasks import workerless
 from planner.model import ActionPlan
@@ -24,7 +32,7 @@ class Prediction:
 
 def history(session: Session) -> History:
     """Give what the record shows; it is opened when it is asked."""
-    return History(lambda names: session.store.durations(names))
+    return History(lambda names: session.store.durations(names), estimates(session.policies))
 
 
 def predicted(
@@ -51,10 +59,10 @@ def sentence(durations: Durations) -> str:
     """Say where the durations come from.
 
     >>> sentence(Durations({}, {}, {"estimate": 2, "nothing": 1}))
-    'Durations: 2 actions from the plan, 1 action taken for 1 s each.'
+    'Durations: 2 actions estimated, 1 action taken for 1 s each.'
     """
     words = {
-        ESTIMATE: "from the plan",
+        ESTIMATE: "estimated",
         RECORD: "from earlier runs (median of the type)",
         NOTHING: f"taken for {OTHERWISE_S:g} s each",
     }

@@ -59,8 +59,10 @@ def run(verb: Verb, plan: ActionPlan, settings: Settings, workers: int) -> int:
         cloud=session.cloud,
         machines=session.machines(),
         claimant=session.claimant,
+        policies=session.policies,
         on_failure=settings.on_failure or session.conf.watcher_applier.on_failure,
         listeners=[shown],
+        heartbeat_interval_s=session.conf.watcher_applier.heartbeat_interval_s,
         pace=session.conf.actionplan.simulator_speed,
     )
     began = time.monotonic()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from applier.engines import Engine
     from applier.machines import OpenMachines
     from applier.record import Store
+    from applier.scheduling.policy import TypePolicy
     from planner.model import Action as PlannedAction
     from planner.model import ActionPlan
     from planner.registry import ActionTypes
@@ -85,6 +86,13 @@ class Session:
     def plugins(self) -> Mapping[str, type[Action]]:
         """The installed action plugins, as those that can be run."""
         return cast("Mapping[str, type[Action]]", self.action_types)
+
+    @cached_property
+    def policies(self) -> Mapping[str, TypePolicy]:
+        """What the sections of the action types say; raises ConfigurationError."""
+        from applier import conf as configuration
+
+        return configuration.policies(self.conf, self.action_types)
 
     @property
     def max_workers(self) -> int:

@@ -210,3 +210,15 @@ def test_an_option_of_the_wrong_kind_is_answered_with_its_file(actionplan: Comma
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(f"Refused: {actionplan.configuration}: option max_workers: ")
     assert "'many'" in ended.err
+
+
+def test_retries_and_estimates_of_a_type_hold_for_what_is_applied_here(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.configure(watcher_actions__shell={"retries": 1, "estimate_s": 20})
+    once = {"argv": ["/bin/sh", "-c", "[ -e there ] || { touch there; exit 1; }"]}
+    action = {"name": "once", "action_type": "shell", "input_parameters": once}
+    actionplan.document("plan.yaml", action)
+    assert "Expected 20s" in actionplan.good("simulate", "plan.yaml")
+    actionplan.good("apply", "plan.yaml", "--yes")
+    assert [a.attempts for a in actionplan.plan().actions] == [2]

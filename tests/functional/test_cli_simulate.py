@@ -60,12 +60,12 @@ def test_the_forecast_is_written_as_the_format_says(actionplan: CommandLine) -> 
 def test_durations_come_from_the_plan_then_from_the_record(actionplan: CommandLine) -> None:
     actionplan.document("new.yaml", nop("a", estimate_s=30), nop("b"))
     out = actionplan.good("simulate", "new.yaml")
-    line = "Durations: 1 action from the plan, 1 action taken for 1 s each."
+    line = "Durations: 1 action estimated, 1 action taken for 1 s each."
     assert out.splitlines()[-1] == line
     actionplan.document("old.yaml", nop("a"), nop("b"))
     actionplan.good("apply", "old.yaml", "--yes")
     out = actionplan.good("simulate", "new.yaml")
-    line = "Durations: 1 action from the plan, 1 action from earlier runs (median of the type)."
+    line = "Durations: 1 action estimated, 1 action from earlier runs (median of the type)."
     assert out.splitlines()[-1] == line
     assert out.splitlines()[-2] == "If each takes as long as 9 in 10 did: 30s."
     found = json.loads(actionplan.good("simulate", "new.yaml", "-f", "json"))

@@ -10,6 +10,7 @@ from applier.history import Durations, History, took
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
 
+OTHERWISE = {"resize": 20.0, "migrate": 99.0}
 RUNS = {"migrate": [50.0, 60.0, 55.0, 52.0, 58.0, 51.0, 57.0, 54.0, 70.0, 3600.0]}
 
 
@@ -18,9 +19,8 @@ def plan_of(*actions: Action) -> ActionPlan:
 
 
 def known(*actions: Action, **options) -> Durations:
-    return History(lambda names: {n: RUNS.get(n, []) for n in names}).of(
-        plan_of(*actions), **options
-    )
+    found = History(lambda names: {n: RUNS.get(n, []) for n in names}, OTHERWISE)
+    return found.of(plan_of(*actions), **options)
 
 
 def test_one_run_that_hung_moves_nothing():
@@ -39,7 +39,7 @@ def test_one_run_that_hung_moves_nothing():
     ],
 )
 def test_what_the_plan_says_comes_first_then_the_record_then_the_type(action, seconds, source):
-    found = known(action, estimates={"resize": 20.0, "migrate": 99.0})
+    found = known(action)
     assert (found.seconds["a"], dict(found.known_from)) == (seconds, {source: 1})
 
 
@@ -53,7 +53,7 @@ def test_what_has_ended_and_joins_take_no_time_and_are_not_counted():
 
 def test_the_record_is_asked_once_for_each_type_and_only_if_it_is_needed():
     asked = []
-    history = History(lambda names: asked.append(list(names)) or {})
+    history = History(lambda names: asked.append(list(names)) or {}, {})
     history.of(plan_of(Action(uuid="a", action_type="nop", estimate_s=1)))
     history.of(plan_of(Action(uuid="a", action_type="nop")), recorded=False)
     assert asked == []
