@@ -140,7 +140,8 @@ class _Ways:
 
     def spare(self, one: int, other: int) -> bool:
         """Take an edge away if all is reached without it; say whether it was."""
-        if (one, other) in self._only:
+        alone = len(self._into[other]) == 1 and self._tree.over[other] == one
+        if alone or (one, other) in self._only:
             return False
         self._after[one].discard(other)
         self._into[other].discard(one)

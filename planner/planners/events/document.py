@@ -76,8 +76,8 @@ def problem(document: Mapping[str, Any], surroundings: Surroundings) -> Problem:
     events = list(_events(document.get("events", ()), ends, mistakes))
     names = list(document.get("actions", ()))
     raw_actions = [{**document["actions"][name], "name": name} for name in names]
-    reader = ActionReader(surroundings, {"actions": [*raw_actions, {"action_type": "nop"}]})
-    *actions, nothing = (reader.action(i, raw) for i, raw in enumerate([*raw_actions, _NOTHING]))
+    reader = ActionReader(surroundings, {"actions": raw_actions})
+    actions = [reader.action(i, raw) for i, raw in enumerate(raw_actions)]
     mistakes += [_by_name(m, names) for m in reader.mistakes]
     if mistakes:
         raise InvalidInput(mistakes)
@@ -94,12 +94,12 @@ def problem(document: Mapping[str, Any], surroundings: Surroundings) -> Problem:
             until=_listed(document, "until"),
         ),
         actions=dict(zip(names, actions, strict=True)),
-        nothing=nothing,
-        warnings=list(reader.warnings) if raw_actions else [],
+        nothing=ActionReader(surroundings, {"actions": [_NOP]}).action(0, _NOP),
+        warnings=list(reader.warnings),
     )
 
 
-_NOTHING: Mapping[str, Any] = {"action_type": "nop"}
+_NOP: Mapping[str, Any] = {"action_type": "nop"}
 
 
 def _events(

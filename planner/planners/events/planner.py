@@ -123,7 +123,7 @@ def _idle(problem: Problem, runs: Sequence[Run]) -> list[str]:
     return [
         *(
             f"{name} is staged and does nothing: it is not among the actions"
-            for name in problem.staged
+            for name in sorted(problem.staged)
             if problem.actions and name not in problem.actions
         ),
         *(
