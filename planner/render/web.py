@@ -45,9 +45,12 @@ class Web:
             self._from[tail][head, key[1]] = None
 
     def into(self, node: str) -> Iterator[Line]:
-        """Give what comes in; an order that is an event, or one of several that is a need, once."""
+        """Give what comes in; a need that is an event, or one of several that is a need, once.
+
+        An order that is an event as well is both: the one is there without the other.
+        """
         kinds = {(tail, kind) for (tail, _), kind in self._into[node].items()}
-        stronger = {"order": "trigger", "any": "need"}
+        stronger = {"need": "trigger", "any": "need"}
         for (tail, label), kind in self._into[node].items():
             if (tail, stronger.get(kind)) not in kinds:
                 yield Line(tail, node, kind, "" if kind == "any" else label)
