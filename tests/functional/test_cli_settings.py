@@ -210,3 +210,15 @@ def test_an_option_of_the_wrong_kind_is_answered_with_its_file(actionplan: Comma
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith(f"Refused: {actionplan.configuration}: option max_workers: ")
     assert "'many'" in ended.err
+
+
+def test_a_plan_made_to_pause_stops_at_a_failure_and_says_so(actionplan: CommandLine) -> None:
+    bad = {"action_type": "shell", "input_parameters": {"argv": ["false"]}}
+    options = {"weights": {"shell": 90}, "parallelization": {"shell": 1}}
+    actions = ({"name": "bad", **bad}, {"name": "after", "action_type": "nop"})
+    actionplan.document("plan.yaml", *actions, options=options)
+    ended = actionplan.inside("apply", "plan.yaml", "--yes", "--set", "on_failure=pause")
+    assert ended.code == 5
+    plan = actionplan.plan()
+    assert [a.state for a in plan.actions] == [ActionState.FAILED, ActionState.PENDING]
+    assert plan.state is PlanState.PAUSED
