@@ -9,7 +9,7 @@ from pathlib import Path
 from applier.cli import files
 from applier.cli import settings as setting
 from applier.cli.arguments import add_format, add_planning
-from applier.cli.durations import history, predicted
+from applier.cli.durations import durations_of, history, predicted
 from applier.cli.reporters import plan_table
 from applier.cli.reporters.words import duration
 from applier.cli.verb import Verb
@@ -110,7 +110,7 @@ class Create(Verb):
             except PlannerError:
                 # The plan that was asked for is made; the other is only for comparison.
                 return None
-            durations = known.of(other, recorded=not args.dry_run)
+            durations = durations_of(self.session, known, other, recorded=not args.dry_run)
             if durations.known_from.get(NOTHING):
                 return None
             found = predicted(self.session, other, durations, workers)

@@ -27,6 +27,15 @@ def history(session: Session) -> History:
     return History(lambda names: session.store.durations(names))
 
 
+def durations_of(
+    session: Session, known: History, plan: ActionPlan, *, recorded: bool = True
+) -> Durations:
+    """Give how long each action of a plan takes, as the run would have it."""
+    policies = session.policies(plan).items()
+    estimates = {name: p.estimate_s for name, p in policies if p.estimate_s is not None}
+    return known.of(plan, estimates=estimates, recorded=recorded)
+
+
 def predicted(
     session: Session, plan: ActionPlan, durations: Durations, max_workers: int
 ) -> Prediction:

@@ -58,6 +58,7 @@ def run(verb: Verb, plan: ActionPlan, settings: Settings, workers: int) -> int:
         session.plugins,
         cloud=session.cloud,
         claimant=session.claimant,
+        policies=session.policies(plan),
         on_failure=settings.on_failure or session.conf.watcher_applier.on_failure,
         listeners=[shown],
     )

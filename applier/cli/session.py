@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from applier.contracts import Action, Claimant
     from applier.engines import Engine
     from applier.record import Store
+    from applier.scheduling.policy import TypePolicy
     from planner.model import Action as PlannedAction
     from planner.model import ActionPlan
     from planner.registry import ActionTypes
@@ -78,6 +79,13 @@ class Session:
     def plugins(self) -> Mapping[str, type[Action]]:
         """The installed action plugins, as those that can be run."""
         return cast("Mapping[str, type[Action]]", self.action_types)
+
+    def policies(self, plan: ActionPlan) -> dict[str, TypePolicy]:
+        """Give what is configured for the types of a plan; raises ConfigurationError."""
+        from applier import conf as configuration
+
+        names = {action.action_type for action in plan.actions} & set(self.action_types)
+        return configuration.policies(self.conf, sorted(names))
 
     @property
     def max_workers(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from applier.cli import files, ranges
 from applier.cli import settings as setting
 from applier.cli.arguments import PLAN_HELP, add_format, add_planning
-from applier.cli.durations import Prediction, history, predicted, sentence
+from applier.cli.durations import Prediction, durations_of, history, predicted, sentence
 from applier.cli.reporters import timeline
 from applier.cli.reporters.words import duration
 from applier.cli.verb import Verb
@@ -85,7 +85,7 @@ class Simulate(Verb):
                 check_types=args.check_types,
             )
         workers = settings.max_workers or self.session.max_workers
-        return plan, predicted(self.session, plan, known.of(plan), workers)
+        return plan, predicted(self.session, plan, durations_of(self.session, known, plan), workers)
 
     def _compare(self, keys: list[str], rows: list[tuple[list[str], Forecast]], form: str) -> None:
         best = min(found.timeline.makespan_s for _, found in rows)

@@ -7,7 +7,7 @@ import argparse
 from applier.cli import claim
 from applier.cli import settings as setting
 from applier.cli.arguments import with_action
-from applier.cli.durations import history, predicted, sentence
+from applier.cli.durations import durations_of, history, predicted, sentence
 from applier.cli.reporters.action_text import wrapped
 from applier.cli.reporters.reasons import foreseen, waiting
 from applier.cli.reporters.words import one_line
@@ -54,7 +54,7 @@ class Why(Verb):
             waits = waiting(plan, action, others, session.store.wishes(plan.uuid), workers)
             lines = [f"{one_line(action.label)} waits:", *(f"  {line}" for line in waits)]
         else:
-            durations = history(session).of(plan)
+            durations = durations_of(session, history(session), plan)
             found = predicted(session, plan, durations, workers).forecast
             lines = [*foreseen(plan, action, found, workers), sentence(durations)]
         for line in lines:

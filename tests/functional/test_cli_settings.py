@@ -222,3 +222,18 @@ def test_a_plan_made_to_pause_stops_at_a_failure_and_says_so(actionplan: Command
     plan = actionplan.plan()
     assert [a.state for a in plan.actions] == [ActionState.FAILED, ActionState.PENDING]
     assert plan.state is PlanState.PAUSED
+
+
+def test_what_watcher_conf_says_of_a_type_holds_for_apply_and_for_forecasts(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.configure(watcher_actions__shell={"retries": 1, "estimate_s": 42})
+    command = "test -e a || { touch a; exit 1; }"
+    shell = {"action_type": "shell", "input_parameters": {"command": command}}
+    actionplan.document("plan.yaml", {"name": "a", **shell})
+    forecast = json.loads(actionplan.good("simulate", "plan.yaml", "-f", "json"))
+    assert forecast["makespan_s"] == 42
+    assert actionplan.good("create", "plan.yaml").count("42s") == 2
+    actionplan.good("apply", "last", "--yes")
+    (action,) = actionplan.plan().actions
+    assert (action.state, action.attempts) == (ActionState.SUCCEEDED, 2)
