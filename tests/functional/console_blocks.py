@@ -137,8 +137,6 @@ class Reader:
     def __init__(self, folder: Path, speed: float) -> None:
         self.checkout, self.home = folder / "checkout", folder / "home"
         self._code = 0
-        #: Process groups of what was left running in the background.
-        self._started: list[int] = []
         for name in ("etc", "doc"):
             kept = shutil.ignore_patterns("_build", "__pycache__")
             shutil.copytree(ROOT / name, self.checkout / name, ignore=kept)
@@ -178,9 +176,12 @@ class Reader:
 
     def leave(self) -> None:
         """End what still runs in the background."""
-        for process in self._started:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process, signal.SIGKILL)
+        # By their home: a service makes itself a session of its own.
+        home = f"HOME={self.home}".encode()
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if home in (process / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(process.name), signal.SIGKILL)
 
     def _ended(self, text: str) -> subprocess.CompletedProcess[str]:
         with subprocess.Popen(
@@ -193,8 +194,6 @@ class Reader:
             text=True,
             start_new_session=True,
         ) as process:
-            if re.search("&( echo|$)", text):
-                self._started.append(process.pid)
             out, _ = process.communicate(timeout=60)
         return subprocess.CompletedProcess(text, process.returncode, out)
 
