@@ -176,11 +176,10 @@ class Reader:
 
     def leave(self) -> None:
         """End what still runs in the background."""
-        # By their home: a service makes itself a session of its own.
-        home = f"HOME={self.home}".encode()
+        # By their folder: a service makes itself a session of its own, and a name.
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if home in (process / "environ").read_bytes().split(b"\0"):
+                if (process / "cwd").readlink() == self.checkout:
                     os.kill(int(process.name), signal.SIGKILL)
 
     def _ended(self, text: str) -> subprocess.CompletedProcess[str]:
