@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from applier.scheduling.verdict import OnFailure
 from planner.errors import InvalidInput, Mistake, accepted
 
-POLICIES = ("skip_descendants", "continue")
+POLICIES = tuple(str(policy) for policy in OnFailure)
 
 
 @dataclass

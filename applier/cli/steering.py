@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from applier import resuming
 from applier.cli import claim
@@ -13,6 +13,7 @@ from applier.cli.session import now, user
 from applier.cli.verb import Verb
 from applier.contracts import Wish
 from applier.errors import PlanConflict
+from applier.record import Store
 from applier.scheduling.resumption import TO_VERIFY
 from planner.model import JOIN, ActionPlan
 from planner.states import ActionState, PlanState, Who, sources
@@ -49,19 +50,24 @@ class Start(Verb):
             instead = _INSTEAD.get(plan.state, "make a new one: actionplan create FILE")
             raise PlanConflict(plan.uuid, plan.state, f"{text}; {instead.format(short)}")
         store.move_plan(plan.uuid, PlanState.PENDING, now=now())
-        services = store.services()
-        if not services:
+        if not store.services():
             self.say(
                 f"{claim.named(plan)} is PENDING. No applier service has reported on this record:"
             )
             self.say(f"run it here with: actionplan apply {short}")
             return 0
-        last = services[0]
-        heard = ago((now() - last.heartbeat_at).total_seconds())
-        self.say(f"{claim.named(plan)} is PENDING, and waits for an applier service.")
-        self.say(f"Heard of {heard}: {last.user} on {last.host}, process {last.pid}.")
-        self.say(f"Follow it with: actionplan watch {short}")
+        for line in awaited(store, plan):
+            self.say(line)
         return 0
+
+
+def awaited(store: Store, plan: ActionPlan) -> Iterator[str]:
+    """Say of a PENDING plan which service was heard of last; there is one."""
+    last = store.services()[0]
+    heard = ago((now() - last.heartbeat_at).total_seconds())
+    yield f"{claim.named(plan)} is PENDING, and waits for an applier service."
+    yield f"Heard of {heard}: {last.user} on {last.host}, process {last.pid}."
+    yield f"Follow it with: actionplan watch {plan.uuid[:8]}"
 
 
 class Pause(Verb):
@@ -125,7 +131,11 @@ class Resume(Verb):
         plan = store.load_plan(plan.uuid)
         for line in foreseen(plan, ()):
             self.say(line)
-        self.say(f"{claim.named(plan)} is PENDING. Run it: actionplan apply {short}")
+        if store.services():
+            for line in awaited(store, plan):
+                self.say(line)
+        else:
+            self.say(f"{claim.named(plan)} is PENDING. Run it: actionplan apply {short}")
         return 0
 
     def _refuse(self, plan: ActionPlan) -> None:
@@ -149,7 +159,13 @@ def foreseen(plan: ActionPlan, reset: Collection[str]) -> list[str]:
     to_do = [a for a in real if a.state is ActionState.PENDING or a.uuid in again]
     done = len(real) - len(verify) - len(to_do)
     lines = [f"{count(done, 'action')} done, {len(verify)} to verify first, {len(to_do)} to do."]
-    lines += [f"  to verify  {a.label}: {a.status_message or a.state}" for a in verify[:20]]
+    for action in verify[:20]:
+        why = action.status_message
+        if action.state is ActionState.ONGOING:
+            why = "it was under way, and nobody recorded how it ended"
+        lines.append(f"  to verify  {action.label}: {why or 'it is in doubt'}")
+    if len(verify) > 20:
+        lines.append(f"  and {len(verify) - 20} more")
     return lines
 
 

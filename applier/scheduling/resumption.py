@@ -39,7 +39,7 @@ def in_doubt(action: Action) -> str:
     """Say what an operator can do about an action that nobody can verify."""
     return (
         "nobody can say whether its work is done: look, then say so with: actionplan action set "
-        f"{action.label} --state succeeded|failed --reason TEXT"
+        f"PLAN {action.label} --state succeeded|failed --reason TEXT"
     )
 
 

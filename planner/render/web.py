@@ -45,12 +45,9 @@ class Web:
             self._from[tail][head, key[1]] = None
 
     def into(self, node: str) -> Iterator[Line]:
-        """Give what comes in; a need that is an event, or one of several that is a need, once.
-
-        An order that is an event as well is both: the one is there without the other.
-        """
+        """Give what comes in; what is one of several, and needed anyway, once."""
         kinds = {(tail, kind) for (tail, _), kind in self._into[node].items()}
-        stronger = {"need": "trigger", "any": "need"}
+        stronger = {"any": "need"}
         for (tail, label), kind in self._into[node].items():
             if (tail, stronger.get(kind)) not in kinds:
                 yield Line(tail, node, kind, "" if kind == "any" else label)
@@ -60,8 +57,13 @@ class Web:
         return list(dict.fromkeys(head for head, _ in self._from[node]))
 
     def lines(self) -> list[Line]:
-        """List all lines, by what they lead to."""
-        return [line for node in self.nodes for line in self.into(node)]
+        """List all lines, by what they lead to; a need that is an event as well is the event.
+
+        An order that is an event as well is both: the one is there without the other.
+        """
+        lines = [line for node in self.nodes for line in self.into(node)]
+        events = {(line.tail, line.head) for line in lines if line.kind == "trigger"}
+        return [x for x in lines if x.kind != "need" or (x.tail, x.head) not in events]
 
     def remove(self, node: str) -> None:
         """Take a node out, with its lines."""

@@ -4,6 +4,9 @@ In a page, a ``.. code-block:: console`` holds commands (``$ ...``, with ``\\`` 
 that goes on) and below each what it prints. A ``.. code-block:: diff`` with a ``:caption:`` changes
 the file of that name. ``...`` on a line of its own stands for lines that are left out.
 
+A comment ``.. until: COMMAND`` waits, out of the reader's sight, until a command succeeds. What a
+command leaves running in the background is ended with the page.
+
 What differs from run to run is made equal on both sides: uuids, times, durations, blanks between
 columns, and the order in which actions that run side by side are reported.
 
@@ -12,12 +15,15 @@ columns, and the order in which actions that run side by side are reported.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -26,6 +32,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 #: First words of commands that a page may show and that are not run.
 NOT_RUN = frozenset({"./check", "./demo", "cd", "export", "git", ".venv/bin/python"})
+#: Begins a comment that waits, and how long it may take.
+UNTIL, PATIENCE_S = ".. until: ", 30.0
 #: What a reader's record, configuration and simulated cloud stand in.
 HOME = "/home/operator"
 CONFIGURATION = "[watcher_workflow_engines.taskflow]\nmax_workers = 4\n"
@@ -45,6 +53,13 @@ class Command(NamedTuple):
         return self.text.split()[0] not in NOT_RUN
 
 
+class Until(NamedTuple):
+    """A command that is tried until it succeeds; ``first`` is its line."""
+
+    first: int
+    text: str
+
+
 class Change(NamedTuple):
     """Lines of a file that a page replaces."""
 
@@ -54,9 +69,11 @@ class Change(NamedTuple):
     new: str
 
 
-def steps(page: Sequence[str]) -> list[Command | Change]:
-    """Find the commands and changes of a page, in order."""
-    found: list[Command | Change] = []
+def steps(page: Sequence[str]) -> list[Command | Change | Until]:
+    """Find the commands, changes and waits of a page, in order."""
+    found: list[Command | Change | Until] = [
+        Until(i, line.removeprefix(UNTIL)) for i, line in enumerate(page) if line.startswith(UNTIL)
+    ]
     for kind, options, lines in _blocks(page):
         if kind == "console":
             found += _commands(lines)
@@ -64,7 +81,7 @@ def steps(page: Sequence[str]) -> list[Command | Change]:
             old = [text[1:] for _, text in lines if text[:1] in ("-", " ")]
             new = [text[1:] for _, text in lines if text[:1] in ("+", " ")]
             found.append(Change(lines[0][0], options["caption"], _joined(old), _joined(new)))
-    return found
+    return sorted(found, key=lambda step: step.first)
 
 
 def _blocks(page: Sequence[str]) -> Iterator[tuple[str, dict[str, str], list[tuple[int, str]]]]:
@@ -141,23 +158,43 @@ class Reader:
         """Run a command; gives the lines that it prints."""
         if command.text == "echo $?":
             return [str(self._code)]
-        ended = subprocess.run(
-            ["/bin/sh", "-c", command.text],
+        ended = self._ended(command.text)
+        # As a shell has it, of a program that was killed by a signal.
+        self._code = ended.returncode if ended.returncode >= 0 else 128 - ended.returncode
+        text = ended.stdout.replace(str(self.home), HOME)
+        lines = [line.rstrip() for line in text.splitlines()]
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines
+
+    def wait(self, until: Until) -> None:
+        """Try a command until it succeeds."""
+        end = time.monotonic() + PATIENCE_S
+        while (ended := self._ended(until.text)).returncode:
+            if time.monotonic() > end:
+                raise AssertionError(f"line {until.first}: {until.text}: {ended.stdout}")
+
+    def leave(self) -> None:
+        """End what still runs in the background."""
+        # By their folder: a service makes itself a session of its own, and a name.
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if (process / "cwd").readlink() == self.checkout:
+                    os.kill(int(process.name), signal.SIGKILL)
+
+    def _ended(self, text: str) -> subprocess.CompletedProcess[str]:
+        with subprocess.Popen(
+            ["/bin/sh", "-c", text],
             cwd=self.checkout,
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
-            check=False,
-        )
-        self._code = ended.returncode
-        text = ended.stdout.replace(str(self.home), HOME)
-        lines = [line.rstrip() for line in text.splitlines()]
-        while lines and not lines[-1]:
-            lines.pop()
-        return lines
+            start_new_session=True,
+        ) as process:
+            out, _ = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(text, process.returncode, out)
 
     def change(self, change: Change) -> None:
         """Change a file as a page says."""
@@ -176,6 +213,10 @@ _EQUAL = (
     (r"^ *\d+:\d\d  ", "@ "),
     (r"\[\d+/(\d+)\]", r"[n/\1]"),
     (r"\b(\d+h\d\dm|\d+m\d\ds|\d+(\.\d)?s)(?=\W|$)", "DURATION"),
+    (r"after \d+\.\d s\b", "after DURATION"),
+    (r" on [\w.-]+, process \d+", " on HOST, process N"),
+    (r"the applier on [\w.-]+", "the applier on HOST"),
+    (r"^ID +[\w.-]+ +\d+ +operator ", "ID  HOST  N  operator  "),
     (r"─+", "─"),
     (r"  +", "  "),
 )
@@ -214,6 +255,8 @@ def differences(page: Path, reader: Reader) -> list[str]:
     for step in steps(page.read_text(encoding="utf-8").splitlines()):
         if isinstance(step, Change):
             reader.change(step)
+        elif isinstance(step, Until):
+            reader.wait(step)
         elif step.is_run:
             printed = reader.run(step)
             if not agrees(step.output, printed):
@@ -233,13 +276,15 @@ def write(page: Path, reader: Reader) -> int:
     for step in steps(lines):
         if isinstance(step, Change):
             reader.change(step)
+        elif isinstance(step, Until):
+            reader.wait(step)
         elif step.is_run:
             printed = reader.run(step)
             if not agrees(step.output, printed):
                 changed.append((step, _shortened(step.output, printed)))
     for step, printed in reversed(changed):
-        command = lines[step.first - 1]
-        indent = " " * (_indent(command) or 3)
+        begin = max(i for i in range(step.first) if lines[i].lstrip().startswith("$ "))
+        indent = " " * _indent(lines[begin])
         lines[step.first : step.last] = [f"{indent}{line}".rstrip() for line in printed]
     page.write_text(_joined(lines), encoding="utf-8")
     return len(changed)
@@ -248,9 +293,9 @@ def write(page: Path, reader: Reader) -> int:
 def _shortened(said: Sequence[str], printed: list[str]) -> list[str]:
     """Leave out what comes before the line with which a page goes on after its first ``...``."""
     if said[:1] == ("...",) and len(said) > 1:
-        begin = equalised(said[1:2])
+        (begin,) = equalised(said[1:2])
         for i, line in enumerate(printed):
-            if equalised([line]) == begin:
+            if equalised([line])[0].startswith(begin):
                 return ["...", *printed[i:]]
     return printed
 
@@ -259,7 +304,11 @@ def main(pages: Sequence[str]) -> None:
     """Write pages anew, in real time."""
     for name in pages:
         with tempfile.TemporaryDirectory() as folder:
-            number = write(Path(name), Reader(Path(folder), speed=1))
+            reader = Reader(Path(folder), speed=1)
+            try:
+                number = write(Path(name), reader)
+            finally:
+                reader.leave()
         print(f"{name}: {number} outputs changed")
 
 

@@ -212,13 +212,28 @@ def test_an_option_of_the_wrong_kind_is_answered_with_its_file(actionplan: Comma
     assert "'many'" in ended.err
 
 
-def test_retries_and_estimates_of_a_type_hold_for_what_is_applied_here(
+def test_a_plan_made_to_pause_stops_at_a_failure_and_says_so(actionplan: CommandLine) -> None:
+    bad = {"action_type": "shell", "input_parameters": {"argv": ["false"]}}
+    options = {"weights": {"shell": 90}, "parallelization": {"shell": 1}}
+    actions = ({"name": "bad", **bad}, {"name": "after", "action_type": "nop"})
+    actionplan.document("plan.yaml", *actions, options=options)
+    ended = actionplan.inside("apply", "plan.yaml", "--yes", "--set", "on_failure=pause")
+    assert ended.code == 5
+    plan = actionplan.plan()
+    assert [a.state for a in plan.actions] == [ActionState.FAILED, ActionState.PENDING]
+    assert plan.state is PlanState.PAUSED
+
+
+def test_what_watcher_conf_says_of_a_type_holds_for_apply_and_for_forecasts(
     actionplan: CommandLine,
 ) -> None:
-    actionplan.configure(watcher_actions__shell={"retries": 1, "estimate_s": 20})
-    once = {"argv": ["/bin/sh", "-c", "[ -e there ] || { touch there; exit 1; }"]}
-    action = {"name": "once", "action_type": "shell", "input_parameters": once}
-    actionplan.document("plan.yaml", action)
-    assert "Expected 20s" in actionplan.good("simulate", "plan.yaml")
-    actionplan.good("apply", "plan.yaml", "--yes")
-    assert [a.attempts for a in actionplan.plan().actions] == [2]
+    actionplan.configure(watcher_actions__shell={"retries": 1, "estimate_s": 42})
+    command = "test -e a || { touch a; exit 1; }"
+    shell = {"action_type": "shell", "input_parameters": {"command": command}}
+    actionplan.document("plan.yaml", {"name": "a", **shell})
+    forecast = json.loads(actionplan.good("simulate", "plan.yaml", "-f", "json"))
+    assert forecast["makespan_s"] == 42
+    assert actionplan.good("create", "plan.yaml").count("42s") == 2
+    actionplan.good("apply", "last", "--yes")
+    (action,) = actionplan.plan().actions
+    assert (action.state, action.attempts) == (ActionState.SUCCEEDED, 2)

@@ -148,7 +148,7 @@ def test_what_was_cut_off_is_resumed(actionplan: CommandLine, gate: Gate) -> Non
     # A shell command cannot be verified: it is in doubt, and the operator is asked.
     assert actionplan("apply", "last", "--yes").code == 5
     plan = actionplan.wait_for(PlanState.FAILED, first=ActionState.UNKNOWN)
-    assert "action set first" in str(plan.actions[0].status_message)
+    assert "action set PLAN first --state" in str(plan.actions[0].status_message)
     words = ("action", "set", "last", "first", "--state", "succeeded", "--reason", "looked")
     assert "first is SUCCEEDED." in actionplan.good(*words)
     actionplan.good("resume", "last")

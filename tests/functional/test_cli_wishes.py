@@ -131,7 +131,12 @@ def test_a_process_that_was_killed_is_told_from_one_that_runs(
     ended = actionplan("apply", "last", "--yes")
     assert ended.code == 1
     assert "that process is gone" in ended.err
-    assert "that process is gone" in actionplan.good("cancel", "last")
+    uuid = short(actionplan)
+    assert actionplan.good("cancel", "last").splitlines() == [
+        f"Plan {uuid} is CANCELLED: whoever ran it is gone.",
+        f"What it was at is in doubt: actionplan action list {uuid}",
+    ]
+    assert actionplan.plan().state is PlanState.CANCELLED
 
 
 def test_skip_names_what_needs_the_action_and_counts_the_rest(actionplan: CommandLine) -> None:

@@ -48,7 +48,11 @@ def has_commands(page: Path) -> bool:
 
 @pytest.mark.parametrize("page", list(filter(has_commands, PAGES)), ids=name_of)
 def test_every_command_prints_what_the_page_says(page, tmp_path):
-    wrong = differences(page, Reader(tmp_path, SPEED))
+    reader = Reader(tmp_path, SPEED)
+    try:
+        wrong = differences(page, reader)
+    finally:
+        reader.leave()
     assert not wrong, "\n".join([*wrong, "write anew: python tests/functional/console_blocks.py"])
 
 

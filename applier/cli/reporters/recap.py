@@ -19,6 +19,10 @@ _PLAN_STYLES = {PlanState.SUCCEEDED: "bold green", PlanState.FAILED: "bold red"}
 _MOST_NOT_DONE = 20
 #: More hosts than this are shown only where something did not end well.
 _MOST_HOSTS = 20
+#: Of many that are in doubt, a line to settle each of the first few.
+_MOST_IN_DOUBT = 3
+#: Which actions are looked at first when a plan did not end well.
+_WORST_FIRST = (ActionState.FAILED, ActionState.UNKNOWN, ActionState.CANCELLED)
 
 
 def show(plan: ActionPlan, took_s: float, stream: TextIO) -> None:
@@ -86,12 +90,19 @@ def not_done(actions: list[Action]) -> list[str]:
 
 
 def next_steps(plan: ActionPlan) -> Iterator[str]:
-    """Say how to go on from where a plan stopped."""
+    """Say how to go on from where a plan stopped: what is in doubt first."""
     short = plan.uuid[:8]
+    states = Counter(a.state for a in plan.actions)
+    for action in [a for a in plan.actions if a.state is ActionState.UNKNOWN][:_MOST_IN_DOUBT]:
+        settle = f"{one_line(action.label)} --state succeeded|failed --reason TEXT"
+        yield f"Look, then say how it ended: actionplan action set {short} {settle}"
     if plan.state is PlanState.PAUSED:
-        yield f"Go on with: actionplan apply {short}"
+        tried_again = states[ActionState.FAILED] + states[ActionState.UNKNOWN]
+        if tried_again:
+            yield f"Try again what did not end well, and go on: actionplan resume {short}"
+        yield f"Go on with{' the rest' if tried_again else ''}: actionplan apply {short}"
         yield f"Or give it up: actionplan cancel {short}"
     if plan.state in (PlanState.FAILED, PlanState.CANCELLED):
-        state = ActionState.FAILED if plan.state is PlanState.FAILED else ActionState.CANCELLED
-        yield f"Look closer: actionplan action list {short} --state {state}"
+        ended = [s for s in _WORST_FIRST if states[s]] or [ActionState.FAILED]
+        yield f"Look closer: actionplan action list {short} --state {ended[0]}"
         yield f"Go on with what did not end well: actionplan resume {short}"

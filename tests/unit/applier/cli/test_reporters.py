@@ -156,6 +156,29 @@ def test_the_end_says_how_to_go_on(state: PlanState, words: list[str]) -> None:
     assert bool(text) is bool(words)
 
 
+def test_a_plan_that_pauses_at_a_failure_says_how_to_try_it_again() -> None:
+    failed = action("a", state=ActionState.FAILED)
+    lines = list(recap.next_steps(plan(failed, action("b"), state=PlanState.PAUSED)))
+    assert lines == [
+        "Try again what did not end well, and go on: actionplan resume 12345678",
+        "Go on with the rest: actionplan apply 12345678",
+        "Or give it up: actionplan cancel 12345678",
+    ]
+
+
+def test_what_is_in_doubt_is_to_be_settled_first() -> None:
+    unsure = action("a", state=ActionState.UNKNOWN)
+    first, look, *_ = recap.next_steps(plan(unsure, state=PlanState.FAILED))
+    assert first.endswith("actionplan action set 12345678 a --state succeeded|failed --reason TEXT")
+    assert look.endswith("--state UNKNOWN")
+
+
+def test_the_list_to_look_at_is_not_empty() -> None:
+    aborted = action("a", state=ActionState.CANCELLED)
+    look, _ = recap.next_steps(plan(aborted, state=PlanState.FAILED))
+    assert look.endswith("--state CANCELLED")
+
+
 def clock(*seconds: float) -> Iterator[float]:
     """Give the times at which a reporter looks."""
     yield from seconds

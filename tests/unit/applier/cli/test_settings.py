@@ -41,7 +41,7 @@ WRONG = {
     "max_workers=0": "'0' is not a whole number from 1 up",
     "max_workers=many": "'many' is not a whole number from 1 up",
     f"max_workers={'9' * 5000}": "is not a whole number from 1 up",
-    "on_failure=continu": "did you mean 'continue'? Known: continue, skip_descendants",
+    "on_failure=continu": "did you mean 'continue'? Known: continue, pause, skip_descendants",
 }
 
 

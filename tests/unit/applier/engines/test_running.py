@@ -172,7 +172,7 @@ def test_a_pause_in_a_delay_leaves_it_pending_and_the_next_run_tries_it():
         (Verified.DONE, "SUCCEEDED", "changed", "timed out after 0.03 s; verified: its work is"),
         (Verified.NOT_DONE, "FAILED", "error", "timed out after 0.03 s: it was stopped"),
         (Verified.IN_DOUBT, "UNKNOWN", None, "nobody can say whether its work is done: look"),
-        (ValueError("no"), "UNKNOWN", None, "actionplan action set a --state"),
+        (ValueError("no"), "UNKNOWN", None, "actionplan action set PLAN a --state"),
     ],
 )
 def test_after_a_time_out_the_world_decides(scripted, answer, state, outcome, message, caplog):

@@ -47,7 +47,7 @@ def test_what_is_in_doubt_says_what_an_operator_can_do():
     report = decide(action, Verified.IN_DOUBT, rerun_safe=False)
     assert report.message == (
         "it was cut off; nobody can say whether its work is done: look, then say so with: "
-        "actionplan action set move-web-1 --state succeeded|failed --reason TEXT"
+        "actionplan action set PLAN move-web-1 --state succeeded|failed --reason TEXT"
     )
 
 
