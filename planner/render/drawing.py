@@ -127,7 +127,10 @@ def _name(plan: ActionPlan, actions: tuple[Action, ...], lanes: Mapping[str, str
 
 
 def _merged(web: Web, firsts: Mapping[str, str], boxes: Mapping[str, Box]) -> list[Line]:
-    """Draw each line between what is drawn once; pairs of equally many are marked."""
+    """Draw each line between what is drawn once; pairs of equally many are marked.
+
+    Between boxes a need that is an event as well is the event; an order that is one is both.
+    """
     single: dict[Line, list[tuple[str, str]]] = defaultdict(list)
     drawn = Web(dict.fromkeys(firsts.values()))
     for tail, head, kind, label in web.lines():
@@ -135,9 +138,14 @@ def _merged(web: Web, firsts: Mapping[str, str], boxes: Mapping[str, Box]) -> li
         drawn.line(*line)
         single[line].append((tail, head))
     drawn.contract(drawn.nodes.keys() - boxes.keys())
+    lines = drawn.lines()
+    events = {(x.tail, x.head) for x in lines if x.kind == "trigger"}
     return [
         line._replace(label=EACH) if _each(line, single.get(line, ()), boxes) else line
-        for line in drawn.lines()
+        for line in lines
+        if line.kind != "need"
+        or (line.tail, line.head) not in events
+        or not {line.tail, line.head} <= boxes.keys()
     ]
 
 

@@ -57,13 +57,8 @@ class Web:
         return list(dict.fromkeys(head for head, _ in self._from[node]))
 
     def lines(self) -> list[Line]:
-        """List all lines, by what they lead to; a need that is an event as well is the event.
-
-        An order that is an event as well is both: the one is there without the other.
-        """
-        lines = [line for node in self.nodes for line in self.into(node)]
-        events = {(line.tail, line.head) for line in lines if line.kind == "trigger"}
-        return [x for x in lines if x.kind != "need" or (x.tail, x.head) not in events]
+        """List all lines, by what they lead to."""
+        return [line for node in self.nodes for line in self.into(node)]
 
     def remove(self, node: str) -> None:
         """Take a node out, with its lines."""

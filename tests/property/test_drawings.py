@@ -36,16 +36,18 @@ def plans(draw_from: st.DrawFn) -> ActionPlan:
         some = st.lists(st.sampled_from(before), unique=True, max_size=4) if before else st.just([])
         sources = draw_from(some)
         lane = draw_from(st.sampled_from("abc"))
+        kind = draw_from(st.sampled_from(["nop", "sleep", "anchor", JOIN]))
         actions.append(
             Action(
                 uuid=f"u{i}",
                 name=pattern.format(lane=lane, i=i),
-                action_type=draw_from(st.sampled_from(["nop", "sleep", "anchor", JOIN])),
+                action_type=kind,
                 tokens=draw_from(st.sampled_from([(), (f"node:{lane}",), ("node:a", "node:b")])),
                 parents=tuple(draw_from(some)),
                 needs=tuple(draw_from(some)),
                 needs_any=tuple(g for g in [tuple(draw_from(some))] if g),
-                triggers=tuple(Trigger(u, draw_from(OUTCOMES)) for u in sources),
+                # A join passes needs on, and is set off by nothing.
+                triggers=tuple(Trigger(u, draw_from(OUTCOMES)) for u in sources if kind != JOIN),
                 state=draw_from(st.sampled_from(ActionState)),
             )
         )
