@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 from applier.contracts import ActionOf
+from applier.reopening import enabled_first
 from planner.errors import InvalidInput, Mistake
-from planner.graph import arrange
-from planner.model import JOIN, Action, ActionPlan
+from planner.graph import Loop, arrange
+from planner.model import JOIN, Action, ActionPlan, Touch
 from planner.states import ActionState, Outcome, PlanState
 
 #: The action type that undoes another, and the planner that such plans name.
@@ -25,6 +26,7 @@ _RUNNING = frozenset({PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING
 def rollback(
     plan: ActionPlan,
     revertible: Mapping[str, bool],
+    touches: Callable[[Action], Sequence[Touch]],
     *,
     now: datetime,
     new_id: Callable[[], str],
@@ -33,9 +35,10 @@ def rollback(
 
     What an earlier rollback undid is left alone; what it could not undo is tried again.
 
-    ``revertible`` says by action type whether it can be undone. An action is undone after all that
-    came after it, and only if what needed it was undone. What was done and cannot be undone stands
-    in the warnings. Raises InvalidInput if nothing can be undone, or the plan may still go on.
+    ``revertible`` says by action type whether it can be undone, ``touches`` what a revert touches.
+    An action is undone after all that came after it, and only if what needed it was undone; but a
+    host is enabled before moves go back onto it. What was done and cannot be undone stands in the
+    warnings. Raises InvalidInput if nothing can be undone, or the plan may still go on.
     """
     if plan.state in _RUNNING:
         text = f"plan {plan.uuid} is {plan.state}: pause or cancel it before it is rolled back"
@@ -46,12 +49,18 @@ def rollback(
     if not undone:
         text = f"nothing that plan {plan.uuid} did can be undone"
         raise InvalidInput([Mistake("; ".join([text, *warnings]))])
+    actions: Sequence[Action] = tuple(_Reversal(plan, undone, new_id).actions())
+    try:
+        touched = {a.uuid: touches(a) for a in actions if a.action_type == REVERT}
+        actions = enabled_first(actions, touched)
+    except Loop:
+        warnings += ("moves go back onto hosts that are disabled then: enable them by hand",)
     return ActionPlan(
         uuid=new_id(),
         planner=PLANNER,
         name=f"rollback of {plan.name or plan.uuid[:8]}",
         created_at=now,
-        actions=tuple(_Reversal(plan, undone, new_id).actions()),
+        actions=tuple(actions),
         limits=plan.limits,
         on_failure=plan.on_failure,
         warnings=warnings,

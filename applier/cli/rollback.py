@@ -10,7 +10,7 @@ from applier.cli.arguments import with_plan
 from applier.cli.reporters import plan_table
 from applier.cli.session import now
 from applier.cli.verb import Verb
-from applier.rollback import rollback
+from applier.rollback import REVERT, rollback
 from planner.model import JOIN
 
 
@@ -37,7 +37,14 @@ class Rollback(Verb):
             raise taken
         names = {a.action_type for a in plan.actions} - {JOIN}
         revertible = {n: session.plugins[n].REVERTIBLE for n in names & set(session.plugins)}
-        made = rollback(plan, revertible, now=now(), new_id=lambda: str(uuid4()))
+        revert = session.plugins[REVERT]
+        made = rollback(
+            plan,
+            revertible,
+            lambda action: revert.touches(action.input_parameters),
+            now=now(),
+            new_id=lambda: str(uuid4()),
+        )
         session.store.save_plan(made)
         plan_table.show(
             made, self.app.stdout, whole=parsed_args.all, max_workers=session.max_workers

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import pytest
-from command_line import CommandLine, Gate, wait_until
+from command_line import ROOT, CommandLine, Gate, wait_until
 
 from planner.states import ActionState, PlanState
 
@@ -217,6 +217,20 @@ def test_a_rollback_is_a_plan_to_read_first(actionplan: CommandLine) -> None:
     again = actionplan("rollback", undone.uuid)
     assert again.code == 1
     assert "nothing that plan" in again.err
+
+
+def test_a_maintenance_is_rolled_back_though_its_host_was_disabled(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.good("apply", str(ROOT / "etc/examples/host-maintenance.yaml"), "--yes")
+    done = actionplan.plan()
+    actionplan.good("rollback", "last")
+    out = actionplan.good("apply", "last", "--yes")
+    assert actionplan.plans()[0].state is PlanState.SUCCEEDED, out
+    states = {a.action_type: a.state for a in actionplan.plans()[1].actions}
+    assert actionplan.plans()[1].uuid == done.uuid
+    assert states["change_nova_service_state"] is ActionState.REVERTED
+    assert states["migrate"] is ActionState.REVERTED
 
 
 def test_services_are_listed(actionplan: CommandLine) -> None:

@@ -358,6 +358,7 @@ def test_a_rollback_keeps_the_floor_whenever_it_comes(
     back = rollback(
         stopped,
         {CREATE: True, DELETE: True},
+        lambda _: (),
         now=datetime(2026, 1, 1, tzinfo=UTC),
         new_id=lambda: f"r{next(numbers)}",
     )

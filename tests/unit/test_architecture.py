@@ -90,6 +90,7 @@ LAYERS = (
             "applier.scheduling.*",
             "applier.history",
             "applier.outcome",
+            "applier.reopening",
             "applier.rollback",
         ),
         above=("L0",),

@@ -12,7 +12,7 @@ import pytest
 from applier.rollback import rollback
 from planner.errors import InvalidInput
 from planner.graph import digraph, validate
-from planner.model import JOIN, Action, ActionPlan, Trigger
+from planner.model import JOIN, Action, ActionPlan, Effect, Touch, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -24,11 +24,17 @@ def done(name, action_type="migrate", **fields):
     return Action(uuid=name, name=name, action_type=action_type, **known)
 
 
+def touched(revert):
+    """What a revert touches stands in the parameters of these tests."""
+    given = revert.input_parameters["parameters"]
+    return [Touch(r, Effect(e)) for r, e in given.items() if r.startswith("node:")]
+
+
 def rolled_back(*actions, **fields):
     known = {"planner": "weight", "state": PlanState.FAILED, **fields}
     plan = ActionPlan(uuid="plan", actions=actions, **known)
     numbers = count()
-    made = rollback(plan, REVERTIBLE, now=NOW, new_id=lambda: f"new-{next(numbers)}")
+    made = rollback(plan, REVERTIBLE, touched, now=NOW, new_id=lambda: f"new-{next(numbers)}")
     validate(made.actions)
     return made
 
@@ -130,3 +136,52 @@ def test_waiting_leaves_nothing_to_undo():
     plan = rolled_back(done("a"), done("b", "pause", parents=("a",)), done("c", parents=("b",)))
     assert comes_after(plan) == {"revert-c": [], "revert-a": ["revert-c"]}
     assert plan.warnings == ()
+
+
+ENABLES = {"node:c1": "enables"}
+ENTERS = {"node:c1": "enters"}
+
+
+def test_a_host_is_enabled_before_moves_go_back_onto_it():
+    """Disabled, emptied, switched off; then something else."""
+    plan = rolled_back(
+        done("disable", input_parameters=ENABLES),
+        done("move-1", input_parameters=ENTERS, parents=("disable",), needs=("disable",)),
+        done("move-2", input_parameters=ENTERS, parents=("move-1",), needs=("disable",)),
+        done("off", parents=("move-2",), needs=("move-1", "move-2"), input_parameters={}),
+        done("other", parents=("off",), input_parameters={}),
+    )
+    assert comes_after(plan) == {
+        "revert-other": [],
+        "revert-off": ["revert-other"],
+        "revert-disable": ["revert-off"],
+        "revert-move-2": ["revert-disable", "revert-off"],
+        "revert-move-1": ["revert-disable", "revert-move-2", "revert-off"],
+    }
+    assert comes_after(plan, ("need",))["revert-move-1"] == ["revert-disable", "revert-off"]
+    assert [a.name for a in plan.actions][:3] == ["revert-other", "revert-off", "revert-disable"]
+
+
+def test_what_was_enabled_again_is_disabled_and_enabled_before_moves_go_back():
+    plan = rolled_back(
+        done("disable", input_parameters=ENABLES),
+        done("move", input_parameters=ENTERS, needs=("disable",)),
+        done("enable", input_parameters={"node:c1": "disables"}, needs=("move", "disable")),
+    )
+    assert [a.name for a in plan.actions] == ["revert-enable", "revert-disable", "revert-move"]
+
+
+def test_hosts_in_each_others_way_stay_last_first_and_that_is_told():
+    c1, c2 = {"node:c1": "enters"}, {"node:c2": "enters"}
+    plan = rolled_back(
+        done("disable-1", input_parameters={"node:c1": "enables"}),
+        done("disable-2", input_parameters={"node:c2": "enables"}),
+        done("a-1", input_parameters=c1, needs=("disable-1",)),
+        done("a-2", input_parameters=c2, needs=("a-1", "disable-2")),
+        done("b-2", input_parameters=c2, needs=("disable-2",)),
+        done("b-1", input_parameters=c1, needs=("b-2", "disable-1")),
+    )
+    assert plan.warnings == (
+        "moves go back onto hosts that are disabled then: enable them by hand",
+    )
+    assert {a.name for a in plan.actions[-2:]} == {"revert-disable-1", "revert-disable-2"}
