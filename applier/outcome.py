@@ -27,10 +27,14 @@ _BY_HALT = frozenset({PlanState.PAUSED, PlanState.CANCELLED})
 
 
 def fold(
-    states: Iterable[ActionState], stopped: Stopped | Halt | None = None
+    states: Iterable[ActionState],
+    stopped: Stopped | Halt | None = None,
+    *,
+    joins: Iterable[ActionState] = (),
 ) -> tuple[PlanState, str]:
     """Give the state that a plan ends in, and a message that says how many ended how.
 
+    ``joins`` are the states of joins, which do nothing, so that the message does not count them.
     ``stopped`` is why nothing new started, if something kept it; of a Halt the message says by
     what. A pause that came when nothing was left to do is none.
 
@@ -42,7 +46,7 @@ def fold(
     """
     counts = Counter(states)
     halt = stopped if isinstance(stopped, Halt) else None
-    state = _state(counts, halt.stopped if halt else stopped)
+    state = _state(counts + Counter(joins), halt.stopped if halt else stopped)
     told = summary(counts)
     if halt and (state in _BY_HALT or halt.stopped is Stopped.EXCEEDED):
         told = f"{halt.why}; {told}"

@@ -54,7 +54,10 @@ class Reservation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanSummary:
-    """A line of ``actionplan list``: the plan without its actions, and how many stand where."""
+    """A line of ``actionplan list``: the plan without its actions, and how many stand where.
+
+    Joins, which do nothing, are not counted.
+    """
 
     uuid: str
     name: str | None

@@ -128,7 +128,12 @@ class Runner:
             foreign = self._reserved(plan, recorder)
             with self._wish_reader(plan, earlier, foreign):
                 halt = self._run_engine(plan, plugins, recorder, earlier, foreign)
-            state, message = outcome.fold(recorder.states.values(), halt)
+            joins = {a.uuid for a in plan.actions if a.action_type == JOIN}
+            state, message = outcome.fold(
+                [state for uuid, state in recorder.states.items() if uuid not in joins],
+                halt,
+                joins=[recorder.states[uuid] for uuid in joins],
+            )
             if state is PlanState.PAUSED and self._is_handed_back(uuid, earlier, halt):
                 state = PlanState.PENDING
             recorder.move(state, message)

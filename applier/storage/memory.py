@@ -15,7 +15,7 @@ from applier.contracts import Claimant, Report, Wish
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.record import Attempt, PlanSummary, Reservation, Service
 from applier.storage import rules
-from planner.model import Action, ActionPlan
+from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
 
@@ -383,5 +383,5 @@ def _summary(kept: _Kept) -> PlanSummary:
         state=head.state,
         created_at=head.created_at,
         updated_at=head.updated_at,
-        actions=Counter(action.state for action in kept.actions.values()),
+        actions=Counter(a.state for a in kept.actions.values() if a.action_type != JOIN),
     )

@@ -22,6 +22,7 @@ from applier.storage.tables import (
     turn,
     wishes,
 )
+from planner.model import JOIN
 from planner.states import ActionState, Outcome, PlanState
 
 
@@ -264,7 +265,7 @@ def listed(state: PlanState | None, limit: int | None) -> sa.Select[Any]:
 
 
 def counted(state: PlanState | None, first: int) -> sa.Select[str, str, int]:
-    """How many actions stand in which state, of the plans that :func:`listed` gave.
+    """How many actions stand in which state, of the plans that :func:`listed` gave; no joins.
 
     ``first`` is the number of the oldest of them: a condition, where a list of uuids could become
     longer than a statement may be.
@@ -275,6 +276,6 @@ def counted(state: PlanState | None, first: int) -> sa.Select[str, str, int]:
     return (
         sa.select(actions.c.plan, actions.c.state, sa.func.count())
         .join_from(actions, plans)
-        .where(wanted, plans.c.number >= first)
+        .where(wanted, plans.c.number >= first, actions.c.action_type != JOIN)
         .group_by(actions.c.plan, actions.c.state)
     )

@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -46,7 +47,7 @@ from applier.testing.runs import (
     succeeds,
 )
 from planner.errors import InvalidPlan, InvalidTransition
-from planner.model import Action, ActionPlan, Trigger
+from planner.model import JOIN, Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
 SAME_STORE = settings(
@@ -197,9 +198,11 @@ class FindingContract:
         assert store.load_plan("abcd-1").state is PlanState.DELETED
 
     def test_plans_are_listed_saved_last_first_with_counts(self, store: Store) -> None:
-        """One line each; removed ones only when asked for."""
+        """One line each; removed ones only when asked for. Joins are not counted."""
         assert store.list_plans() == []
         plan = new_plan("a", "b", "c", name="web")
+        join = Action(uuid=str(uuid4()), action_type=JOIN)
+        plan = replace(plan, actions=(*plan.actions, join))
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
         self.save(store, ("empty", None), ("gone", None))

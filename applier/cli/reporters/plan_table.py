@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TextIO
 
 from rich import box
@@ -60,7 +61,10 @@ def show(
     if waves:
         rows = sum(map(len, waves))
         short = rows > MOST_ROWS and not whole
-        put(out, _by_wave(waves) if short else _by_action(plan, waves))
+        prefix = "" if short else shared_prefix([a.label for wave in waves for a in wave])
+        if prefix:
+            out.print(Text(f"Names of actions begin with {one_line(prefix)}"))
+        put(out, _by_wave(waves) if short else _by_action(plan, waves, prefix))
         if short:
             out.print(f"{rows} actions: a line for each wave; every action with --all")
     for line in footer(plan, waves, max_workers):
@@ -106,22 +110,36 @@ def _begun(actions: Iterable[Action]) -> bool:
     return any(a.state is not ActionState.PENDING for a in actions)
 
 
-def _by_action(plan: ActionPlan, waves: list[list[Action]]) -> Table:
-    names = {action.uuid: action.label for action in plan.actions}
+def shared_prefix(names: Sequence[str]) -> str:
+    """Give what all names begin with, up to a slash, if there are several.
+
+    >>> shared_prefix(["web/batch-1/create-1", "web/batch-1/pause"]), shared_prefix(["1/a", "2/b"])
+    ('web/batch-1/', '')
+    """
+    # The names that are furthest apart in the alphabet share what all share.
+    first, last = min(names, default=""), max(names, default="")
+    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    prefix = "".join(letter for letter, _ in alike) if len(names) > 1 else ""
+    return prefix[: prefix.rfind("/") + 1]
+
+
+def _by_action(plan: ActionPlan, waves: list[list[Action]], prefix: str) -> Table:
+    names = {action.uuid: action.label.removeprefix(prefix) for action in plan.actions}
     joins = {a.uuid: a.needs for a in plan.actions if a.action_type == JOIN}
     begun = _begun(plan.actions)
     timed = any(a.estimate_s is not None for a in plan.actions)
     columns = ["wave", "action", "what", *(["est"] if timed else []), "needs"]
     table = table_of(*columns, "state" if begun else "why here")
     # Names are what people type: they are folded last.
-    table.columns[1].min_width = min(_NAME, max(cell(a.label).cell_len for a in plan.actions))
+    rows = [action.uuid for wave in waves for action in wave]
+    table.columns[1].min_width = min(_NAME, max(cell(names[uuid]).cell_len for uuid in rows))
     for number, wave in enumerate(waves, 1):
         for k, action in enumerate(wave):
             needs = [u for uuid in action.needs for u in joins.get(uuid, (uuid,))]
             last = Text(str(action.state), STYLES.get(action.state, ""))
             table.add_row(
                 str(number) if k == 0 else "",
-                cell(action.label),
+                cell(names[action.uuid]),
                 cell(action.description or action.action_type),
                 *([duration(action.estimate_s)] if timed else []),
                 cell(some([names[uuid] for uuid in needs], 2)),

@@ -38,3 +38,9 @@ from planner.states import ActionState as State
 def test_fold(states, stopped, expected, message):
     state, told = fold(states, stopped)
     assert (str(state), told) == (expected, message)
+
+
+def test_joins_are_not_counted_but_a_plan_waits_for_them():
+    state, told = fold([State.SUCCEEDED], Stopped.PAUSED, joins=[State.PENDING])
+    assert (str(state), told) == ("PAUSED", "1 succeeded")
+    assert fold([State.SUCCEEDED], joins=[State.SUCCEEDED] * 3)[1] == "1 succeeded"
