@@ -9,7 +9,7 @@ from datetime import datetime
 
 from applier.contracts import Claimant
 from applier.errors import PlanConflict
-from applier.record import Store
+from applier.record import Service, Store
 from applier.scheduling.resumption import was_cut_off
 from applier.scheduling.verdict import NOT_TRIGGERED
 from planner.graph import arrange
@@ -37,7 +37,7 @@ _REFUSED = {
 }
 
 
-def is_gone(claimant: Claimant) -> bool:
+def is_gone(claimant: Claimant | Service) -> bool:
     """True if it ran on this host, and its process is there no more."""
     if claimant.host != socket.gethostname():
         return False

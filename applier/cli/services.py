@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from applier.cli.reporters.words import ago
 from applier.cli.session import now
 from applier.cli.verb import ListVerb
+from applier.record import Service
+from applier.resuming import is_gone
 
 
 class ServiceList(ListVerb):
-    """List the applier services that report on this record, last heard of first"""
+    """List the applier services that report on this record, last heard of first
+
+    One that was killed stays listed: if it ran on this host, it is told to be gone, elsewhere look
+    at when it was heard of.
+    """
 
     EXAMPLES = ("service list", "service list -f json")
     NOTHING = "No applier service has reported on this record. To run a plan here: actionplan apply"
@@ -29,7 +36,12 @@ class ServiceList(ListVerb):
                 s.user,
                 s.plans,
                 s.started_at.isoformat() if whole else f"{s.started_at:%Y-%m-%d %H:%M:%S}",
-                s.heartbeat_at.isoformat() if whole else ago((at - s.heartbeat_at).total_seconds()),
+                s.heartbeat_at.isoformat() if whole else heard_of(s, at),
             )
             for s in self.session.store.services()
         )
+
+
+def heard_of(service: Service, at: datetime) -> str:
+    """Say when a service was heard of last, and whether it is gone, as far as this host knows."""
+    return ago((at - service.heartbeat_at).total_seconds()) + ", gone" * is_gone(service)

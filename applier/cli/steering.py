@@ -13,7 +13,7 @@ from applier.cli.session import now, user
 from applier.cli.verb import Verb
 from applier.contracts import Wish
 from applier.errors import PlanConflict
-from applier.record import Store
+from applier.record import Service, Store
 from applier.scheduling.resumption import TO_VERIFY
 from planner.model import JOIN, ActionPlan
 from planner.states import ActionState, PlanState, Who, sources
@@ -50,10 +50,8 @@ class Start(Verb):
             instead = _INSTEAD.get(plan.state, "make a new one: actionplan create FILE")
             raise PlanConflict(plan.uuid, plan.state, f"{text}; {instead.format(short)}")
         store.move_plan(plan.uuid, PlanState.PENDING, now=now())
-        if not store.services():
-            self.say(
-                f"{claim.named(plan)} is PENDING. No applier service has reported on this record:"
-            )
+        if not present(store):
+            self.say(f"{claim.named(plan)} is PENDING. No applier service reports on this record:")
             self.say(f"run it here with: actionplan apply {short}")
             return 0
         for line in awaited(store, plan):
@@ -61,9 +59,14 @@ class Start(Verb):
         return 0
 
 
+def present(store: Store) -> list[Service]:
+    """List the services that reported, last heard of first, but for those that are gone."""
+    return [service for service in store.services() if not resuming.is_gone(service)]
+
+
 def awaited(store: Store, plan: ActionPlan) -> Iterator[str]:
     """Say of a PENDING plan which service was heard of last; there is one."""
-    last = store.services()[0]
+    last = present(store)[0]
     heard = ago((now() - last.heartbeat_at).total_seconds())
     yield f"{claim.named(plan)} is PENDING, and waits for an applier service."
     yield f"Heard of {heard}: {last.user} on {last.host}, process {last.pid}."
@@ -131,7 +134,7 @@ class Resume(Verb):
         plan = store.load_plan(plan.uuid)
         for line in foreseen(plan, ()):
             self.say(line)
-        if store.services():
+        if present(store):
             for line in awaited(store, plan):
                 self.say(line)
         else:

@@ -162,7 +162,7 @@ def test_start_leaves_the_plan_for_an_applier_and_apply_takes_it(actionplan: Com
     actionplan.good("create", "plan.yaml")
     uuid = short(actionplan)
     assert actionplan.good("start", "web").splitlines() == [
-        f"Plan {uuid} (web) is PENDING. No applier service has reported on this record:",
+        f"Plan {uuid} (web) is PENDING. No applier service reports on this record:",
         f"run it here with: actionplan apply {uuid}",
     ]
     actionplan.good("apply", uuid, "--yes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from datetime import UTC, datetime
 
 from applier.record import Service, Store
@@ -10,13 +11,13 @@ from applier.testing.plans import new_plan
 from .conftest import Run
 
 
-def reported(store: Store) -> None:
+def reported(store: Store, host: str = "control-1", pid: int = 4711) -> None:
     """Let a service report."""
     at = datetime.now(UTC)
     service = Service(
         uuid="12345678-service",
-        host="control-1",
-        pid=4711,
+        host=host,
+        pid=pid,
         user="watcher",
         started_at=at,
         heartbeat_at=at,
@@ -32,6 +33,16 @@ def test_a_service_is_listed_with_when_it_was_heard_of(run: Run, store: Store) -
     row = out.splitlines()[2].split()
     assert row[:5] == ["12345678", "control-1", "4711", "watcher", "2"]
     assert row[-1] == "ago"
+
+
+def test_a_service_of_this_host_whose_process_is_gone_runs_nothing(run: Run, store: Store) -> None:
+    reported(store, host=socket.gethostname(), pid=2**22 + 1)
+    _, out, _ = run("service", "list")
+    assert out.splitlines()[2].endswith("ago, gone")
+    plan = new_plan("a")
+    store.save_plan(plan)
+    _, out, _ = run("start", plan.uuid)
+    assert "No applier service reports on this record" in out
 
 
 def test_a_plan_is_left_to_the_service(run: Run, store: Store) -> None:
