@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from datetime import datetime
 
-from applier.contracts import Claimant
+from applier.contracts import Claimant, Wish
 from applier.errors import PlanConflict
 from applier.record import Service, Store
 from applier.scheduling.resumption import was_cut_off
@@ -27,6 +27,8 @@ _BACK = frozenset(
 )
 #: After so many attempts in a row that were cut off nobody takes a plan up unasked.
 DEATHS = 3
+#: What becomes of a plan of which somebody asked that.
+_ASKED = {"cancel": PlanState.CANCELLED, "pause": PlanState.PAUSED}
 #: Why a plan in one of these cannot be resumed.
 _REFUSED = {
     PlanState.RECOMMENDED: "it has not been started yet: start it",
@@ -121,16 +123,23 @@ def resume(
 def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who: str) -> PlanState:
     """Settle a plan whose ``claimant`` is known to be gone; gives the state that it has now.
 
-    A cancel that was under way is finished: what ran is UNKNOWN. Else it is PENDING again, unless
-    an action was cut off :data:`DEATHS` times in a row: whoever runs that may die of it, so the
-    plan is PAUSED, for an operator to look. Raises PlanConflict when somebody else was faster, or
-    the claimant was heard of.
+    A cancel that was under way is finished: what ran is UNKNOWN. A cancel or a pause that it was
+    asked for, and did not live to hear, is carried out. Else the plan is PENDING again, unless an
+    action was cut off :data:`DEATHS` times in a row: whoever runs that may die of it, so the plan
+    is PAUSED, for an operator to look. Raises PlanConflict when somebody else was faster, or the
+    claimant was heard of.
     """
     plan = store.load_plan(uuid)
     message = f"{gone(claimant)}; %s by {who}"
     if plan.state is PlanState.CANCELLING:
         new, message = PlanState.CANCELLED, message % "its cancel was finished"
         store.move_plan(uuid, new, now=now, message=message, seen=claimant)
+        return new
+    unheard = _unheard(store, plan, claimant)
+    if unheard is not None:
+        new = _ASKED[unheard.verb]
+        what = f"{unheard.verb}, which {unheard.who} had asked for, was carried out"
+        store.move_plan(uuid, new, now=now, message=message % what, seen=claimant)
         return new
     deadly = _deadly(store, plan)
     if deadly is not None:
@@ -139,6 +148,18 @@ def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who
         return PlanState.PAUSED
     store.resume_plan(uuid, [], now=now, message=message % "resumed", seen=claimant)
     return PlanState.PENDING
+
+
+def _unheard(store: Store, plan: ActionPlan, claimant: Claimant) -> Wish | None:
+    """Give the first cancel, else pause, that was asked for while what was cut off was running."""
+    times = [a.started_at for a in plan.actions if a.state is ActionState.ONGOING]
+    since = min((t for t in (*times, claimant.heartbeat_at) if t is not None), default=None)
+    asked = [
+        wish
+        for wish in store.wishes(plan.uuid)
+        if wish.verb in _ASKED and since and wish.created_at and wish.created_at >= since
+    ]
+    return min(asked, key=lambda wish: wish.verb, default=None)
 
 
 def gone(claimant: Claimant) -> str:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from applier import resuming
-from applier.contracts import Claimant, Verified
+from applier.contracts import Claimant, Verified, Wish
 from applier.errors import StoreError, UnknownActionTypes
 from applier.record import Service
 from applier.scheduling.resumption import decide
@@ -238,6 +238,41 @@ def test_the_cancel_of_an_applier_that_is_gone_is_finished():
     assert "which ran it, is gone; its cancel was finished by the applier on h" in (
         plan.status_message
     )
+
+
+@pytest.mark.parametrize(
+    ("verbs", "state"),
+    [
+        (["pause"], PlanState.PAUSED),
+        (["pause", "cancel"], PlanState.CANCELLED),
+        (["skip"], PlanState.PENDING),
+    ],
+)
+def test_what_a_dead_applier_was_asked_for_is_carried_out(verbs, state):
+    store, now = MemoryStore(), datetime.now(UTC)
+    plan = new_plan("a", "b", state=PlanState.PENDING)
+    store.save_plan(plan)
+    claim = store.claim_plan(plan.uuid, ME, now=now)
+    store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=now)
+    for verb in verbs:
+        wish = Wish(verb=verb, who="ann", action=plan.actions[1].uuid if verb == "skip" else None)
+        store.add_wish(plan.uuid, wish, now=now + timedelta(seconds=1))
+    taken = resuming.take_over(store, plan.uuid, store.claimant(plan.uuid), now=now, who="me")
+    assert taken is state
+    assert store.load_plan(plan.uuid).state is state
+
+
+def test_what_was_asked_for_in_an_earlier_run_is_not():
+    store, now = MemoryStore(), datetime.now(UTC)
+    plan = new_plan("a", state=PlanState.PENDING)
+    store.save_plan(plan)
+    store.claim_plan(plan.uuid, ME, now=now)
+    store.add_wish(plan.uuid, Wish(verb="cancel", who="ann"), now=now)
+    store.resume_plan(plan.uuid, [], now=now)
+    later = now + timedelta(minutes=1)
+    store.claim_plan(plan.uuid, ME, now=later)
+    claimant = store.claimant(plan.uuid)
+    assert resuming.take_over(store, plan.uuid, claimant, now=later, who="me") is PlanState.PENDING
 
 
 def test_a_plan_of_which_every_applier_dies_is_paused():
