@@ -304,6 +304,8 @@ def option_table(options: Sequence[cfg.Opt]) -> Iterator[str]:
         shown = code("" if default == {} else default)
         if isinstance(default, Mapping) and default:
             shown = "\n".join(f"| {code(f'{k}: {v}')}" for k, v in default.items())
+        if opt.default is None and default is not None:
+            shown = f"none; for example {shown}"
         rows.append([code(opt.name), text, shown])
     yield from table(["option", "meaning", "default"], rows)
 
