@@ -18,7 +18,7 @@ from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import ends
 from applier.storage.memory import MemoryStore
 from applier.tasks import task_maker
-from applier.testing.random_plans import expected_ends, random_fate, random_plan
+from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
 from applier.testing.trials import CLAIMANT, plugin
 from planner.model import Action, ActionPlan
 from planner.states import Outcome, PlanState
@@ -195,10 +195,7 @@ def test_joins_inside_the_flow_change_no_state(seed):
     plan = ActionPlan.from_dict({**plan.to_dict(), "actions": [a.to_dict() for a in actions]})
 
     def work(parameters, _context, _stop):
-        end = fate(parameters["uuid"])
-        if end.state != "SUCCEEDED":
-            raise ActionFailed("fate")
-        return end.outcome
+        return carry_out(fate(parameters["uuid"]))
 
     found = []
     for joins in (True, False):
