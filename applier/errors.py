@@ -37,6 +37,8 @@ class PlanNotFound(ApplierError):
         self.reference, self.candidates = reference, tuple(candidates)
         if self.candidates:
             text = f"{reference!r} fits {len(self.candidates)} plans: {', '.join(self.candidates)}"
+        elif reference == "last":
+            text = "there is no plan; to make one: actionplan create FILE"
         else:
             text = (
                 f"no plan {reference!r}; a plan is named by its uuid, a unique beginning of it, "
@@ -82,4 +84,11 @@ class StoreError(ApplierError):
 
 
 class ConfigurationError(ApplierError):
-    """An option cannot be used; the message names it and says what is accepted."""
+    """An option cannot be used; the message names it and says what is accepted.
+
+    ``mistakes`` are those of the file that it names, where they are many.
+    """
+
+    def __init__(self, text: str, mistakes: Iterable[object] = ()) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__(text)

@@ -52,15 +52,28 @@ def _items(
         and items.keys() <= _OF_TEXTS
         and "string" in items.get("type", ())
     ):
-        fits = re.compile(items.get("pattern", "")).search
+        fits = _expression(items.get("pattern", "")).search
     first = len(schema.get("prefixItems", ()))
     for i, entry in enumerate(instance[first:], first):
         if fits is None or not isinstance(entry, str) or not fits(entry):
             yield from validator.descend(entry, items, path=i)
 
 
+def _pattern(
+    _validator: Any, pattern: str, instance: Any, _schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    if isinstance(instance, str) and not _expression(pattern).search(instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern of JSON Schema: its ``$`` does not stand before a last line break."""
+    return re.compile(re.sub(r"(?<!\\)\$(?=$|[|)])", r"\\Z", pattern))
+
+
 _Validator = validators.extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator, {"items": _items}
+    Draft202012Validator, {"items": _items, "pattern": _pattern}
 )
 
 
@@ -123,6 +136,8 @@ def mistakes(error: ValidationError) -> Iterator[Mistake]:
     flavr: not a field here; did you mean 'flavor'? Known: flavor
     """
     path: Path = tuple(error.absolute_path)
+    if "propertyNames" in list(error.absolute_schema_path)[-2:-1]:
+        path = (*path, str(error.instance))
     rule: Any = error.validator_value
     schema: Any = error.schema
     value: Any = error.instance
@@ -137,6 +152,9 @@ def mistakes(error: ValidationError) -> Iterator[Mistake]:
             # The validator reports each missing field by itself, in its message only.
             name = error.message.rpartition(" is a required")[0].strip("'")
             yield Mistake(f"the field {name!r} is missing", path)
+        case "anyOf" if all(list(choice) == ["required"] for choice in rule):
+            choices = [" and ".join(map(repr, choice["required"])) for choice in rule]
+            yield Mistake(f"the field {', or '.join(choices)} is missing", path)
         case "anyOf" | "oneOf" if error.context and (best := best_match([error])) is not error:
             yield from mistakes(best)
         case "anyOf" | "oneOf" if error.context:
@@ -161,7 +179,8 @@ def _message(error: ValidationError) -> str:
         "maximum": f"{shown} is more than {value}",
         "exclusiveMinimum": f"{shown} is not more than {value}",
         "minLength": f"{shown} is too short: at least {value} characters",
-        "minItems": f"too short: at least {value} entries",
+        "minItems": f"too short: at least {value} {'entry' if value == 1 else 'entries'}",
+        "maxItems": f"too long: at most {value} {'entry' if value == 1 else 'entries'}",
         "pattern": f"{shown} is not {schema.get('title', f'of the form {value}')}",
     }
     return known.get(str(error.validator), error.message)

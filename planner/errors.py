@@ -19,6 +19,9 @@ from dataclasses import dataclass, replace
 
 Path = tuple[str | int, ...]
 
+#: More known names than this are counted in a message, not listed.
+_LISTED = 40
+
 
 class PlannerError(Exception):
     """Planning refused; the message says what, where and what is accepted."""
@@ -39,12 +42,19 @@ def path_text(path: Path) -> str:
 def accepted(name: object, known: Iterable[str]) -> str:
     """Say what would have been right: the nearest name, then all of them in alphabetical order.
 
+    Of very many, the three nearest and how many there are.
+
     >>> accepted("migrte", ["resize", "migrate"])
     "did you mean 'migrate'? Known: migrate, resize"
+    >>> accepted("web-7x", [f"web-{i}" for i in range(500)])
+    "did you mean 'web-7' or 'web-97' or 'web-87'? Known: 500 names, such as web-0, web-1, web-10"
     """
     names = sorted(known)
-    near = difflib.get_close_matches(str(name), names, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    many = len(names) > _LISTED
+    near = difflib.get_close_matches(str(name), names, n=3 if many else 1)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    if many:
+        return f"{hint}Known: {len(names)} names, such as {', '.join(names[:3])}"
     return f"{hint}Known: {', '.join(names) or 'none'}"
 
 
@@ -133,5 +143,5 @@ class InvalidTransition(PlannerError):
     ) -> None:
         self.what, self.uuid, self.old, self.new, self.who = what, uuid, old, new, who
         self.accepted = tuple(accepted)
-        frm = ", ".join(self.accepted) or "no state"
-        super().__init__(f"{what} {uuid} is {old}: only {frm} can become {new}")
+        frm = f"only {', '.join(self.accepted)}" if self.accepted else "nothing"
+        super().__init__(f"{what} {uuid[:8]} is {old}: {frm} can become {new}")

@@ -15,6 +15,11 @@ from planner.errors import Mistake, Path, accepted
 
 #: Section of the options that all planners share.
 GROUP = "watcher_planner"
+#: What options of a plain type are given as, how their text reads, and what they are called.
+_PLAIN: Mapping[type[types.ConfigType], tuple[type, str, str]] = {
+    types.Boolean: (bool, r"(?i)true|1|on|yes|false|0|off|no", "true or false"),
+    types.Integer: (int, r"\s*([-+]?\d+\s*)?", "a whole number"),
+}
 
 
 class Limits(types.ConfigType):
@@ -150,8 +155,7 @@ def resolve(
                 mistakes.append(Mistake(text + accepted(name, opts), path, place))
                 continue
             try:
-                value = layer.values[name]
-                read = None if value is opts[name].default is None else opts[name].type(value)
+                read = _read(opts[name], layer.values[name])
             except (ValueError, TypeError, cfg.Error) as reason:
                 said = path and any(m.path == path for m in mistakes)  # by the schema
                 if not said:
@@ -159,6 +163,18 @@ def resolve(
                 continue
             values[name] = {**values[name], **read} if isinstance(read, dict) else read
     return SimpleNamespace(**values)
+
+
+def _read(opt: cfg.Opt, value: Any) -> Any:
+    """Read a value of a document, of the command line or of a file; raises ValueError."""
+    if value is opt.default is None:
+        return None
+    if type(opt.type) in _PLAIN:
+        kind, text, words = _PLAIN[type(opt.type)]
+        of_kind = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+        if not of_kind and not (isinstance(value, str) and re.fullmatch(text, value)):
+            raise ValueError(f"{value!r} is not {words}")
+    return opt.type(value)
 
 
 def _why(reason: Exception) -> str:

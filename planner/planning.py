@@ -92,7 +92,7 @@ def plan_with(
         plan,
         name=plan.name or value.get("name"),
         limits={**limits, **plan.limits, **both, **own},
-        warnings=(*plan.warnings, *_idle_limits(own, plan)),
+        warnings=tuple(dict.fromkeys((*plan.warnings, *_idle_limits(own, plan)))),
     )
     graph.validate(plan.actions)
     return plan

@@ -30,7 +30,7 @@ def read(source: Mapping[str, Any] | str | PathLike[str] | None = None) -> World
         if wrong := mistakes(document.value, {**_REFERENCES, **_FAULT_REFERENCES}):
             raise InvalidInput(wrong).located(document.locate)
     except InvalidInput as refusal:
-        raise ConfigurationError(str(refusal)) from refusal
+        raise ConfigurationError(str(refusal), refusal.mistakes) from refusal
     return complete(document.value)
 
 

@@ -34,6 +34,13 @@ def said(schema: dict[str, Any], value: object) -> list[str]:
             "coold",
             "document: 'coold' is not accepted; did you mean 'cold'? Known: cold, live",
         ),
+        ({"pattern": "^(a$|b)"}, "a\n", "document: 'a\\n' is not of the form ^(a$|b)"),
+        ({"items": {"type": "string", "pattern": "^a$"}}, ["a\n"], "[0]: 'a\\n' is not of"),
+        (
+            {"anyOf": [{"required": ["argv"]}, {"required": ["host", "port"]}]},
+            {},
+            "document: the field 'argv', or 'host' and 'port' is missing",
+        ),
         ({"required": ["flavor"]}, {}, "document: the field 'flavor' is missing"),
         (
             {"properties": {"flavor": {}}, "additionalProperties": False},

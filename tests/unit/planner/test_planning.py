@@ -15,6 +15,7 @@ from oslo_config import cfg
 from planner import ActionPlan, PlannerError, make_plan
 from planner.errors import BrokenPlugin, InvalidInput, UnknownPlugin
 from planner.model import ProposedAction, Solution
+from planner.planners.deployment import message
 from planner.planners.weight import WeightPlanner
 from planner.testing import NOW, action_type, edges, plan
 
@@ -229,6 +230,19 @@ def test_a_limit_of_the_document_that_bounds_nothing_is_a_warning() -> None:
     document = {**TWO, "limits": {"type:nop": 1, "node:*": 2}}
     assert "limit 'node:*' bounds nothing in this plan" in unchecked(document).warnings
     assert not any("type:nop" in warning for warning in unchecked(document).warnings)
+
+
+def test_a_message_that_is_read_back_warns_as_its_plan_did() -> None:
+    task = {"id": "t", "type": "shell", "roles": ["a"], "parameters": {"cmd": "true"}}
+    document = {
+        "kind": "deployment",
+        "limits": {"type:nothing": 2},
+        "nodes": [{"uid": "1", "roles": ["a"]}],
+        "tasks": [task],
+    }
+    made = unchecked(document)
+    assert made.warnings[-1] == "limit 'type:nothing' bounds nothing in this plan"
+    assert unchecked(message.write(made)).warnings == made.warnings
 
 
 def test_limits_of_a_file_and_of_the_planner_hold_both_and_the_document_replaces_them(

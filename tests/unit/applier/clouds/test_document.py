@@ -76,7 +76,7 @@ def test_on_and_off_may_stand_without_quotes_in_yaml(tmp_path):
         (changed("hsts", {}), "hsts: not a field here; did you mean 'hosts'? Known: durations, "),
         (changed("hosts", "a", "vcpus", -1), "hosts.a.vcpus: -1 is less than 0"),
         (changed("hosts", "a", "vcpu", 1), "hosts.a.vcpu: not a field here; did you mean 'vcpus'?"),
-        (changed("instances", "web-1", {}), "instances: 'web-1' is not a UUID"),
+        (changed("instances", "web-1", {}), "instances.web-1: 'web-1' is not a UUID"),
         (changed("instances", UUID, "host", "b"), f"instances.{UUID}.host: no host 'b'; Known: a"),
         (changed("instances", UUID, "flavor", "m2"), "no flavor 'm2'; Known: m1"),
         (changed("instances", UUID, "status", "SHELVED"), "a SHELVED instance is on no host"),
