@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from applier import deployment
-from applier.cli.reporters.plan_table import WIDTH, console, put, table_of
+from applier.cli.reporters.plan_table import BETWEEN, NARROW, console, put, table_of
 from applier.cli.reporters.words import count, one_line, some
 from applier.deployment import Node, Status, Word
 from planner.model import ActionPlan
@@ -26,8 +26,6 @@ STYLES = {
 MOST_NODES = 20
 #: More lines than this are not shown.
 _MOST_LINES = 40
-#: Blanks between two columns.
-_BETWEEN = 2
 #: So many nodes that are alike are named.
 _NAMED = 4
 
@@ -48,13 +46,13 @@ def show(plan: ActionPlan, stream: TextIO) -> None:
     if found.nodes:
         together = len(found.nodes) > MOST_NODES
         lines = _alike(found.nodes) if together else [[node] for node in found.nodes]
-        put(out, _table(lines[:_MOST_LINES]))
+        put(out, _table(lines[:_MOST_LINES], out.width))
         left = sum(map(len, lines[_MOST_LINES:]))
         if left:
             out.print(f"and {left} more nodes")
 
 
-def _table(lines: Sequence[Sequence[Node]]) -> Table:
+def _table(lines: Sequence[Sequence[Node]], room: int) -> Table:
     """Make the table of nodes; those in a line are alike."""
     words = [w for w in Word if any(nodes[0].counts.get(w) for nodes in lines)]
     made = table_of("nodes", "status", *words, numbers=words)
@@ -63,7 +61,8 @@ def _table(lines: Sequence[Sequence[Node]]) -> Table:
     widths += [max(map(len, word.split())) for word in words]
     for column, width in zip(made.columns[1:], widths, strict=True):
         column.min_width = column.max_width = width
-    made.columns[0].max_width = WIDTH - sum(width + _BETWEEN for width in widths) - 1
+    left = room - sum(width + BETWEEN for width in widths) - 1
+    made.columns[0].max_width = max(left, NARROW)
     made.columns[0].overflow, made.columns[0].no_wrap = "ellipsis", True
     for nodes in lines:
         uids = Text(one_line(some([node.uid for node in nodes], _NAMED)))

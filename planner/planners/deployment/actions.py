@@ -32,6 +32,18 @@ class Step(NamedTuple):
     reason: str | None = None
 
 
+def groups_beside(
+    before: Iterable[int], groups: Iterable[tuple[int, ...]]
+) -> tuple[tuple[int, ...], ...]:
+    """Give the sets that ask for more than what is needed anyhow, each once.
+
+    >>> groups_beside([1, 2], [(3, 4), (2, 3), (3, 4)])
+    ((3, 4),)
+    """
+    needed = frozenset(before)
+    return tuple(dict.fromkeys(group for group in groups if needed.isdisjoint(group)))
+
+
 class Maker:
     """Makes the actions of one deployment."""
 

@@ -6,6 +6,7 @@ are told besides, so that the plan that is read back is the one that was written
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -20,13 +21,15 @@ from planner.states import PlanState
 
 #: What an action has of its own, as the message has it too.
 _OWN = ("description", "reason", "estimate_s", "timeout_s", "retries")
+#: How a stage is called, where it is the reason of a task or the name of a join.
+_STAGE = re.compile(r"(join/)?(pre-|post-)?deployment-\d+00(:|$)")
 #: The links of an action -> what the message calls them.
 _LINKS = {"needs": "requires", "parents": "after"}
 
 
 def is_message(document: Mapping[str, Any]) -> bool:
-    """True for a message; other documents of the kind call their nodes by ``uid``."""
-    return any("node" in node for node in document["nodes"])
+    """True for a message: others of the kind have tasks, or files of them, beside nodes."""
+    return "tasks" not in document and "tasks_files" not in document
 
 
 def write(plan: ActionPlan) -> dict[str, Any]:
@@ -60,9 +63,9 @@ def write(plan: ActionPlan) -> dict[str, Any]:
 
 
 def _engine(plan: ActionPlan) -> str:
-    """Say which engine made a plan: of the role-based, every need goes through stages."""
-    by_role = any((a.reason or "").startswith("deployment-") for a in plan.actions)
-    return "role" if by_role else "task"
+    """Say which engine made a plan: the role-based tells of its stages, or has their joins."""
+    said = (text or "" for action in plan.actions for text in (action.name, action.reason))
+    return "role" if any(map(_STAGE.match, said)) else "task"
 
 
 def _own(action: Action) -> dict[str, Any]:

@@ -16,11 +16,11 @@ class Patterns:
     """Reads patterns; one that is no regular expression raises ``re.error``.
 
     ``/x/`` is the released form: anchored at its start, open at its end. Without slashes the whole
-    name has to match, which for a plain name is equality; with ``exact`` it is equality always.
+    name has to match, or be the same; with ``exact`` it has to be the same always.
 
-    >>> names = ["db", "db-check", "primary-db"]
-    >>> [Patterns().among(names, p) for p in ("/db/", "db", ".*db", "/.*db$/")]
-    [['db', 'db-check'], ['db'], ['db', 'primary-db'], ['db', 'primary-db']]
+    >>> names = ["db", "db-check", "primary-db", "db+api"]
+    >>> [Patterns().among(names, p) for p in ("/db/", "db", ".*db", "/.*db$/", "db+api")]
+    [['db', 'db-check', 'db+api'], ['db'], ['db', 'primary-db'], ['db', 'primary-db'], ['db+api']]
     >>> Patterns(exact=True).among(names, ".*db")
     []
     """
@@ -37,7 +37,8 @@ class Patterns:
             elif len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
                 self._tests[pattern] = re.compile(pattern[1:-1]).match
             else:
-                self._tests[pattern] = re.compile(pattern).fullmatch
+                whole = re.compile(pattern).fullmatch
+                self._tests[pattern] = lambda name: name == pattern or whole(name)
         return self._tests[pattern]
 
     def is_plain(self, pattern: str) -> bool:

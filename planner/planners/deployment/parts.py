@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.model import Action, ActionPlan
-from planner.planners.deployment.actions import Maker, Step
+from planner.planners.deployment.actions import Maker, Step, groups_beside
 from planner.planners.deployment.names import Index, near
 from planner.planners.deployment.tasks import MASTER, SYNC, Deployment
 
@@ -163,10 +163,11 @@ class _Rest:
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = steps
         self.made: list[Step] = []
+        #: The old places of what is chosen, and of joins that stand for any of it.
+        self._kept: set[int] = set()
         #: For each old place what those behind it wait for now.
         self._instead: dict[int, tuple[int, ...]] = {}
         self._joins: dict[object, int] = {}
-        self._kept: set[int] = set()
 
     def keep(self, i: int, reason: str | None) -> None:
         """Take over a step; it waits for what is kept of what it waited for."""
@@ -180,6 +181,8 @@ class _Rest:
         """Leave out a step; those behind it wait for what it would have waited for."""
         step = self._steps[i]
         before, groups = self._links(step)
+        if step.task is None and not self._kept.isdisjoint(_before(step)):
+            self._kept.add(i)
         plain = not groups and not step.order_only
         if not (before or groups) or (plain and len(before) == 1):
             self._instead[i] = before
@@ -202,7 +205,7 @@ class _Rest:
             members = [self._instead.get(p, ()) for p in chosen or group]
             if all(members):
                 groups.append(tuple(sorted({now for found in members for now in found})))
-        return tuple(sorted(before)), tuple(dict.fromkeys(groups))
+        return tuple(sorted(before)), groups_beside(before, groups)
 
 
 def _before(step: Step) -> Iterable[int]:

@@ -15,7 +15,7 @@ from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan
 from planner.planners.deployment import alternatives, loops, message, roles
-from planner.planners.deployment.actions import Maker, Step
+from planner.planners.deployment.actions import Maker, Step, groups_beside
 from planner.planners.deployment.link import Linker
 from planner.planners.deployment.parts import Chosen
 from planner.planners.deployment.reading import Reader
@@ -141,7 +141,7 @@ def _task_based(deployment: Deployment, landing: Landing) -> Arranged:
 
     def step(position: int) -> Step:
         before = places(tuple(links.before[position]))
-        any_of = tuple(dict.fromkeys(places(group) for group in links.any_of[position]))
+        any_of = groups_beside(before, map(places, links.any_of[position]))
         name = links.name(position)
         if links.is_join(position):
             return Step(name, before=before, any_of=any_of, reason="stands for links of many")

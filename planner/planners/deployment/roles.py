@@ -15,7 +15,7 @@ from planner import graph
 from planner.errors import InvalidInput, Mistake
 from planner.planners.deployment.actions import Step
 from planner.planners.deployment.names import Index, near
-from planner.planners.deployment.select import Cluster, Landing
+from planner.planners.deployment.select import Landing, Places
 from planner.planners.deployment.tasks import MASTER, Deployment, Task
 
 #: Groups of which no node may fail where nothing is said.
@@ -121,6 +121,7 @@ class RoleBased:
 
     def __init__(self, deployment: Deployment, landing: Landing) -> None:
         self._deployment, self._cluster = deployment, landing.cluster
+        self._places = landing.places
         self._order = Order(deployment)
         tasks, order = deployment.tasks, self._order
         early, late = order.leading_to(START), order.following(END)
@@ -134,9 +135,9 @@ class RoleBased:
         """Give the stages in order; priorities count by hundreds in each of the three parts."""
         middle = [s._replace(name=f"deployment-{k}00") for k, s in enumerate(self._waves(), 1)]
         return [
-            *_hooks("pre-deployment", self._early, self._cluster, strict=True),
+            *_hooks("pre-deployment", self._early, self._places, strict=True),
             *middle,
-            *_hooks("post-deployment", self._late, self._cluster, strict=False),
+            *_hooks("post-deployment", self._late, self._places, strict=False),
         ]
 
     def _waves(self) -> Iterator[Stage]:
@@ -182,13 +183,12 @@ class RoleBased:
         yield from (Stage("", entries) for entries in together)
 
     def _entry(self, uid: str, group: Task | None) -> Entry:
-        """Give the tasks of a group on a node, with those bound to the node by its role."""
-        bound = self._bound
+        """Give the tasks of a group on a node, with those that none of its groups brings."""
         chosen = [
             task
             for task in self._tasks
-            if (group is not None and group.id in bound[task.id])
-            or (not bound[task.id] and uid in self._cluster.of(task.where))
+            if (group is not None and group.id in self._bound[task.id])
+            or (uid in self._places[task.id] and uid not in self._brought[task.id])
         ]
         return Entry(uid, group.id if group else "", tuple(chosen))
 
@@ -196,12 +196,21 @@ class RoleBased:
     def _bound(self) -> Mapping[str, Sequence[str]]:
         return {task.id: self._order.groups_of(task) for task in self._tasks}
 
+    @cached_property
+    def _brought(self) -> Mapping[str, frozenset[str]]:
+        """Give the nodes that each task comes to with a group that it is bound to."""
+        nodes = {task.id: self._cluster.of(task.where) for task in self._deployment.tasks}
+        return {
+            task_id: frozenset(uid for group in groups for uid in nodes[group])
+            for task_id, groups in self._bound.items()
+        }
 
-def _hooks(name: str, tasks: Sequence[Task], cluster: Cluster, *, strict: bool) -> Iterator[Stage]:
+
+def _hooks(name: str, tasks: Sequence[Task], places: Places, *, strict: bool) -> Iterator[Stage]:
     """One stage for each task that has nodes, on all of them."""
     number = 0
     for task in tasks:
-        uids = cluster.of(task.where)
+        uids = places[task.id]
         if uids:
             number += 1
             yield Stage(f"{name}-{number}00", [Entry(uid, "", (task,)) for uid in uids], strict)

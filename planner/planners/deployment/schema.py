@@ -191,13 +191,23 @@ SCHEMA: dict[str, Any] = {
     "description": "Tasks, and the nodes they land on by their roles; or a deployment message.",
     "type": "object",
     "if": {
-        "required": ["nodes"],
-        "properties": {
-            "nodes": {
-                "type": "array",
-                "contains": {"type": "object", "required": ["node"]},
-            }
-        },
+        "anyOf": [
+            {
+                "required": ["nodes"],
+                "properties": {
+                    "nodes": {
+                        "type": "array",
+                        "contains": {"type": "object", "required": ["node"]},
+                    }
+                },
+            },
+            {
+                "title": "the message of a plan without actions",
+                "required": ["nodes", "deployment_engine"],
+                "properties": {"nodes": {"type": "array", "maxItems": 0}},
+                "not": {"anyOf": DOCUMENT["anyOf"]},
+            },
+        ]
     },
     "then": MESSAGE,
     "else": DOCUMENT,

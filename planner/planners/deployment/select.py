@@ -39,7 +39,8 @@ class Cluster:
         if found is None:
             tags = {tag for pattern in where.patterns for tag in self._index(pattern)}
             uids = set(self._of_groups(where)) if where.kind == "groups" else set()
-            found = {
+            found = {MASTER: None} if MASTER in uids else {}
+            found |= {
                 node.uid: None
                 for node in self._nodes
                 if node.uid in uids or not tags.isdisjoint(node.tags)

@@ -266,6 +266,26 @@ def test_a_message_says_what_is_wrong_with_it() -> None:
     ]
 
 
+@pytest.mark.parametrize("engine", ["task", "role"])
+@pytest.mark.parametrize("hook", [{}, {"required_for": "deploy_start"}, {"requires": "deploy_end"}])
+def test_a_message_names_the_engine(engine: str, hook: Mapping[str, Any]) -> None:
+    stages = [{"id": name, "type": "stage"} for name in ("deploy_start", "deploy_end")]
+    value = document(*stages, {"id": "t", **hook}, deployment_engine=engine)
+    told = message.write(plan(DeploymentPlanner, value, check_types=False))
+    assert told["deployment_engine"] == engine
+
+
+def test_a_message_names_the_engine_of_what_changed() -> None:
+    stage = {"id": "deploy_start", "type": "stage"}
+    hook = {"id": "s", "required_for": "deploy_start"}
+    value = document(stage, hook, {"id": "t"}, nodes=2)
+    value["deployment_engine"] = "role"
+    before = plan(DeploymentPlanner, {**value, "nodes": []}, check_types=False)
+    value["changed_since"] = before.to_dict()
+    told = message.write(plan(DeploymentPlanner, value, check_types=False))
+    assert told["deployment_engine"] == "role"
+
+
 def test_a_message_that_somebody_else_wrote_is_put_in_order() -> None:
     requires = {"requires": [{"node": 1, "task": "a"}, {"node": "sync", "task": "s"}]}
     told = {
