@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,14 +14,45 @@ from planner import documents
 from planner.states import ActionState, PlanState
 
 EXAMPLE = str(ROOT / "etc" / "examples" / "rolling-update.yaml")
+#: A roll because a password changed, of one that only the new template hides.
+HIDDEN = """
+kind: rolling_update
+old_parameters: {Password: first-secret}
+parameters: {Password: second-secret}
+old:
+  Parameters: {Password: {Type: String}}
+  Resources: &resources
+    web:
+      Type: OS::Heat::InstanceGroup
+      UpdatePolicy: {Rolling: {}}
+      Properties: {Size: 1, LaunchConfigurationName: {Ref: config}}
+    config:
+      Type: AWS::AutoScaling::LaunchConfiguration
+      Properties: {InstanceType: m1.nano, UserData: {Fn::Sub: "password ${Password}"}}
+new:
+  Parameters: {Password: {Type: String, NoEcho: true}}
+  Resources: *resources
+groups: {web: {members: [{id: job-1}]}}
+"""
 OLD = {f"job-{i}" for i in range(1, 11)}
 FIRST = {f"job-{i}" for i in range(1, 6)}
 
 
+def servers(actionplan: CommandLine) -> dict[str, str]:
+    """Give the names of the job servers that there are, by id."""
+    instances: Mapping[str, Any] = SimulatedCloud(actionplan.simulator).snapshot()["instances"]
+    return {i: found["name"] for i, found in instances.items() if found["flavor"] == "m1.nano"}
+
+
 def jobs(actionplan: CommandLine) -> set[str]:
     """Give the names of the job servers that there are."""
-    instances: Mapping[str, Any] = SimulatedCloud(actionplan.simulator).snapshot()["instances"]
-    return {i["name"] for i in instances.values() if i["flavor"] == "m1.nano"}
+    return set(servers(actionplan).values())
+
+
+def example() -> dict[str, Any]:
+    """Give the example as a document."""
+    value: dict[str, Any] = documents.read(EXAMPLE).value
+    return value
 
 
 @pytest.fixture
@@ -92,6 +124,22 @@ def test_a_gate_that_does_not_hold_stops_the_roll_after_its_batch(actionplan: Co
     assert jobs(actionplan) & OLD == OLD - FIRST
 
 
+def test_a_hidden_parameter_is_told_nowhere(actionplan: CommandLine) -> None:
+    (actionplan.folder / "roll.yaml").write_text(HIDDEN, encoding="utf-8")
+    created = actionplan("create", "roll.yaml", "--out", "plan.json", "--debug")
+    assert "because UserData of config changed" in created.out, created
+    applied = actionplan("apply", "last", "--yes", "--debug")
+    assert applied.code == 0, applied
+    shown = actionplan.good("action", "show", "last", "web/batch-1/create-1", "-f", "json")
+    assert "password ${NoEcho Password " in shown
+    back = actionplan("rollback", "last")
+    assert "terminate-job-1" in back.out, back
+    kept = [file.read_bytes() for file in actionplan.record.parent.iterdir() if file.is_file()]
+    kept += [(actionplan.folder / "plan.json").read_bytes()]
+    kept += [f"{created}{applied}{back}{shown}".encode()]
+    assert not any(b"-secret" in content for content in kept)
+
+
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
@@ -108,3 +156,21 @@ def test_bounds_are_checked_before_anything_starts(
     assert ended.code == 1
     assert sentence in ended.err
     assert actionplan.plans() == []
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_group_that_was_rolled_grows_though_nobody_says_what_its_members_are_called(
+    actionplan: CommandLine, listed: bool
+) -> None:
+    assert actionplan.inside("apply", EXAMPLE, "--yes").code == 0
+    rolled = [{"id": i} for i in servers(actionplan)]
+    document = {**example(), "parameters": {"NumInstances": 12}}
+    document["old_parameters"] = {"NumInstances": 10, "ImageId": "jobs-2"}
+    document["groups"] = {"JobServerGroup": {"members": rolled}} if listed else {}
+    (actionplan.folder / "grow.yaml").write_text(json.dumps(document), encoding="utf-8")
+    ended = actionplan.inside("apply", "grow.yaml", "--yes")
+    assert ended.code == 0, ended
+    assert len(jobs(actionplan)) == 12
+    # The same document again finds itself done.
+    assert actionplan.inside("apply", "grow.yaml", "--yes").code == 0
+    assert len(jobs(actionplan)) == 12

@@ -184,17 +184,26 @@ STUCK = document(
 )
 
 
+#: One that is current and failed is one too many.
+SPARE = document(
+    {"g": [{"id": "m0", "failed": True, "current": True}, {"id": "m1", "failed": False}]},
+    minimum=1,
+    largest=1,
+    sizes={"g": 1},
+    mode="create_first",
+)
+
+
 @QUICK
 @given(documents())
 @example(STUCK)
+@example(SPARE)
 def test_the_minimum_holds_in_every_reachable_state(value: dict[str, Any]) -> None:
     made = plan(RollingUpdatePlanner, value)
     members = members_of(value)
     minimum = value["new"]["Resources"]["g"]["UpdatePolicy"]["Whatever"]["MinInstancesInService"]
     serving = sum(not m["failed"] for m in members)
-    gone = {a.resource_id for a in made.actions if deletes(a)}
-    stuck = sum(m["failed"] and m["id"] not in gone for m in members)
-    at_the_end = value["new"]["Resources"]["g"]["Properties"]["Size"] - stuck
+    at_the_end = value["new"]["Resources"]["g"]["Properties"]["Size"]
     floor, _ = searched(value, made)
     promised = serving if value["mode"] == "create_first" else min(minimum, serving)
     assert floor >= min(promised, at_the_end)
@@ -209,7 +218,10 @@ def test_every_outdated_member_goes_exactly_once_and_none_is_left(value: dict[st
     current = [m["id"] for m in members if m["current"]]
     assert len(gone) == len(set(gone))
     assert {m["id"] for m in members} - set(current) <= set(gone)
-    assert len(set(gone) & set(current)) == max(0, len(current) - size)
+    # Of too many members those go that are failed, also if they are current.
+    stuck = sum(m["current"] and m["failed"] for m in members)
+    spare = min(stuck, max(0, len(members) - size))
+    assert len(set(gone) & set(current)) == spare + max(0, len(current) - spare - size)
     new = [a.resource_id for a in made.actions if creates(a)]
     assert len(new) == len(set(new)) == size - (len(current) - len(set(gone) & set(current)))
 
@@ -231,6 +243,7 @@ def test_there_are_no_more_batches_than_there_must_be(value: dict[str, Any]) -> 
     members = members_of(value)
     target = min(len(members), value["new"]["Resources"]["g"]["Properties"]["Size"])
     stuck = sum(m["failed"] and m["current"] for m in members)
+    stuck = max(0, stuck - (len(members) - target))
     last = created - (full - 1) * largest
     assert len(batches) == full + (last + min(minimum + stuck, target) > target)
 
@@ -299,6 +312,26 @@ def test_whatever_a_template_holds_it_is_planned_or_refused_with_sentences(
     except InvalidInput as refused:
         said = [m.text for m in refused.mistakes]
     assert all(said)
+
+
+@QUICK
+@given(st.lists(st.booleans(), min_size=1, max_size=6), st.booleans(), st.integers(0, 3))
+def test_no_name_is_given_twice_though_members_are_known_by_id_alone(
+    done: list[bool], rolling: bool, more: int
+) -> None:
+    old = [{"id": f"m{i}"} for i in range(len(done))]
+    first = plan(RollingUpdatePlanner, document({"g": old}, minimum=0, largest=9))
+    names = [a.resource_id for a in first.actions if creates(a)]
+    there = [name for name, was in zip(names, done, strict=True) if was]
+    members = [{"id": f"u{i}", "current": rolling} for i, _ in enumerate(there)]
+    left = [m for m, was in zip(old, done, strict=True) if not was] if rolling else []
+    value = document(
+        {"g": members + left}, minimum=0, largest=9, sizes={"g": len(members + left) + more}
+    )
+    if not rolling:
+        value["old"] = value["new"]
+    again = plan(RollingUpdatePlanner, value)
+    assert not {a.resource_id for a in again.actions if creates(a)} & set(there)
 
 
 def without(made: ActionPlan, join: Action) -> ActionPlan:

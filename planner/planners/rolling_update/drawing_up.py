@@ -166,10 +166,14 @@ def _called(members: Sequence[Member]) -> dict[str, str]:
 def _new_names(roll: Roll) -> Iterator[str]:
     """Name the new members GROUP-DIGEST-NUMBER: other definitions, other names.
 
-    The numbers go on after the members that have this definition already.
+    The numbers go on after the members that have this definition already. Where nobody said what
+    one of those is called, its id is a part of the digest: so no name can be taken already.
     """
-    text = json.dumps(_definition(roll.group), sort_keys=True)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:6]
+    alike = [member for member in roll.members if member.current or roll.cause is None]
+    definition: Any = _definition(roll.group)
+    if unnamed := sorted(member.id for member in alike if not member.name):
+        definition = [definition, unnamed]
+    digest = hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()[:6]
     taken = {name for member in roll.members for name in (member.id, member.name)}
     current = sum(member.current for member in roll.members)
     for number in count(current + 1):

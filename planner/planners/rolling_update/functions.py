@@ -7,10 +7,11 @@ What only a cloud knows (the id of another resource, an attribute, the region) b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from planner.errors import Mistake, Path, accepted
+from planner.planners.rolling_update.hidden import stand_in
 
 #: Stands for a value that cannot be found out; why is among the mistakes.
 UNRESOLVED: Final = object()
@@ -30,17 +31,26 @@ _HEAT = frozenset(
 class Resolver:
     """Finds the values in one template; what is wrong with it is noted in ``mistakes``.
 
-    ``given`` are values of parameters, over their defaults; ``root`` is where the template stands.
+    ``given`` are values of parameters, over their defaults; ``root`` is where the template stands;
+    a text stands for each value of a parameter that is ``hidden``.
     """
 
-    def __init__(self, template: Mapping[str, Any], given: Mapping[str, Any], root: Path) -> None:
+    def __init__(
+        self,
+        template: Mapping[str, Any],
+        given: Mapping[str, Any],
+        root: Path,
+        hidden: Collection[str] = (),
+    ) -> None:
         self.mistakes: list[Mistake] = []
         self.root = root
         self._heat = "heat_template_version" in template
         self._resources = _section(template, "Resources")
         self._parameters = _section(template, "Parameters")
         self._mappings = _section(template, "Mappings")
-        self._given = given
+        self._given, self._hidden = given, hidden
+        #: Names of parameters that are declared, or that something refers to.
+        self.known_parameters: set[str] = set(self._parameters)
 
     def wrong(self, text: str, path: Path) -> Any:
         """Note a mistake; gives what stands for the value."""
@@ -89,6 +99,7 @@ class Resolver:
             name, *inside = name
         if not isinstance(name, str):
             return self.wrong("the name of a parameter is expected", path)
+        self.known_parameters.add(name)
         declared = self._parameters.get(name)
         declared = declared if isinstance(declared, Mapping) else {}
         found = self._given.get(name)
@@ -105,6 +116,8 @@ class Resolver:
         kind = str(declared.get("Type", declared.get("type", "")))
         if isinstance(found, str) and re.match(r"CommaDelimitedList|comma_delimited|List<", kind):
             found = [part.strip() for part in found.split(",")]
+        if name in self._hidden:
+            found = stand_in(name, found)
         return self._inside(found, inside, path)
 
     def _inside(self, value: Any, keys: list[Any], path: Path) -> Any:

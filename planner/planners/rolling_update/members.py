@@ -59,14 +59,18 @@ def moment(text: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def in_turn(members: Iterable[Member]) -> list[Member]:
+def in_turn(members: Iterable[Member], surplus: int = 0) -> list[Member]:
     """Order members as they are taken away: outdated ones first, of these failed ones, then oldest.
 
-    One whose age nobody said counts as old; equals stay as they stand.
+    ``surplus`` members are too many: so many that are current and failed go like outdated ones. One
+    whose age nobody said counts as old; equals stay as they stand.
 
-    >>> [m.id for m in in_turn([Member(id="a", current=True), Member(id="b"),
-    ...                         Member(id="c", failed=True)])]
-    ['c', 'b', 'a']
+    >>> three = [Member(id="a", current=True, failed=True), Member(id="b"),
+    ...          Member(id="c", failed=True)]
+    >>> [[m.id for m in in_turn(three, surplus)] for surplus in (0, 1)]
+    [['c', 'b', 'a'], ['a', 'c', 'b']]
     """
     first = datetime.min.replace(tzinfo=UTC)
-    return sorted(members, key=lambda m: (m.current, not m.failed, m.created_at or first))
+    oldest = sorted(members, key=lambda m: m.created_at or first)
+    spare = {m.id for m in [m for m in oldest if m.current and m.failed][:surplus]}
+    return sorted(oldest, key=lambda m: (m.current and m.id not in spare, not m.failed))

@@ -6,15 +6,15 @@ Source: Heat's blueprint as-update-policy, and what Heat does; ``batches`` holds
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from planner.contract import Options, Planner
-from planner.errors import InvalidInput, Mistake, accepted
+from planner.errors import InvalidInput, Mistake, UnknownPlugin, accepted
 from planner.model import ActionPlan, ProposedAction
-from planner.planners.rolling_update import members, template, turns, words
+from planner.planners.rolling_update import hidden, members, template, turns, words
 from planner.planners.rolling_update.drawing_up import DrawingUp
 from planner.planners.rolling_update.functions import Resolver
 from planner.planners.rolling_update.members import Member
@@ -57,10 +57,12 @@ class RollingUpdatePlanner(Planner[Problem]):
         """Read both templates, the members, the gates; raises InvalidInput, all at once."""
         given = document.get("parameters") or {}
         before = {**given, **(document.get("old_parameters") or {})}
-        old_reader = Resolver(document.get("old") or {}, before, ("old",))
-        new_reader = Resolver(document.get("new") or {}, given, ("new",))
-        old = template.groups(document.get("old") or {}, old_reader, with_policies=False)
-        new = template.groups(document.get("new") or {}, new_reader, with_policies=True)
+        old_template, new_template = document.get("old") or {}, document.get("new") or {}
+        secret = hidden.names(old_template, new_template)
+        old_reader = Resolver(old_template, before, ("old",), secret)
+        new_reader = Resolver(new_template, given, ("new",), secret)
+        old = template.groups(old_template, old_reader, with_policies=False)
+        new = template.groups(new_template, new_reader, with_policies=True)
         mistakes = [*old_reader.mistakes, *new_reader.mistakes]
         known: dict[str, Sequence[Member]] = {}
         for name, entry in (document.get("groups") or {}).items():
@@ -74,6 +76,13 @@ class RollingUpdatePlanner(Planner[Problem]):
         if mistakes:
             raise InvalidInput(dict.fromkeys(mistakes))
         quota = document.get("quota")
+        declared = old_reader.known_parameters | new_reader.known_parameters
+        doubts = [
+            f"{field}: no parameter {name!r} in the templates; {accepted(name, declared)}"
+            for field in ("parameters", "old_parameters")
+            for name in document.get(field) or {}
+            if name not in declared
+        ]
         return Problem(
             name=document.get("name"),
             old=old,
@@ -84,8 +93,16 @@ class RollingUpdatePlanner(Planner[Problem]):
             durations=document.get("durations") or {},
             deadline=deadline,
             quota=quota["instances"] if isinstance(quota, Mapping) else quota,
-            warnings=warnings,
+            warnings=(*warnings, *doubts, *self._unknown(document.get("durations") or {})),
         )
+
+    def _unknown(self, types: Iterable[str]) -> Iterator[str]:
+        """Say which action types there are none of, where durations are given."""
+        for name in types:
+            try:
+                self.surroundings.action_type(name)
+            except UnknownPlugin as unknown:
+                yield f"durations: {unknown}"
 
     def _gates(
         self, document: Mapping[str, Any], mistakes: list[Mistake]
@@ -135,17 +152,12 @@ class RollingUpdatePlanner(Planner[Problem]):
         if problem.quota is not None and peak > problem.quota:
             text = f"there are {peak} instances at the peak, and the quota is {problem.quota}"
             mistakes.append(Mistake(text, ("quota",)))
-        now, deadline = self.surroundings.now(), problem.deadline
-        if isinstance(deadline, datetime):
-            end = now + timedelta(seconds=total_s)
-            if end > deadline:
-                text = (
-                    f"started now it takes {total_s:g} s or more, until {end.isoformat()}: "
-                    f"that is after {deadline.isoformat()}"
-                )
-                mistakes.append(Mistake(text, ("deadline",)))
-        elif deadline is not None and total_s > deadline:
-            text = f"it takes {total_s:g} s or more, and has to end within {deadline:g} s"
+        within, by = problem.deadline, ""
+        if isinstance(within, datetime):
+            by = f", by {within.isoformat()}"
+            within = max(0.0, (within - self.surroundings.now()).total_seconds())
+        if within is not None and total_s > within:
+            text = f"it takes {total_s:g} s or more, and has to end within {within:g} s{by}"
             mistakes.append(Mistake(text, ("deadline",)))
         if mistakes:
             raise InvalidInput(mistakes)
@@ -191,6 +203,9 @@ def _rolls(problem: Problem) -> tuple[list[Roll], list[str]]:
     for name in problem.old:
         if name not in problem.new:
             warnings.append(f"{name} is not in the new template: its members are left alone")
+    if not problem.new:
+        types = ", ".join(template.TYPES)
+        warnings.append(f"there is no group in the new template: only {types} are groups")
     if problem.settings.max_unavailable_total is not None and problem.settings.mode != IN_PLACE:
         warnings.append("max_unavailable_total bounds nothing: new members come first here")
     return rolls, warnings

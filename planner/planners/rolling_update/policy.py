@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from sys import float_info
 from typing import Any, NamedTuple
 
 from planner.errors import Path, accepted
@@ -11,7 +12,9 @@ from planner.planners.rolling_update.functions import UNRESOLVED, Resolver
 
 #: The longest PauseTime in seconds.
 LONGEST_PAUSE_S = 3600
-_DURATION = re.compile(r"PT(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)S)?")
+#: What counts as no policy.
+_NONE: tuple[Any, ...] = (None, {})
+_DURATION = re.compile(r"PT(?:([0-9]{1,18})H)?(?:([0-9]{1,18})M)?(?:([0-9]{1,18})S)?")
 
 
 class Policy(NamedTuple):
@@ -65,6 +68,8 @@ def _plain_pause(value: Any) -> float:
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{value!r} is not a number of seconds")
+    if not abs(value) <= float_info.max:
+        raise ValueError("it is not a finite number of seconds")
     if value < 0:
         raise ValueError(f"{value:g} is less than 0")
     return value
@@ -85,7 +90,7 @@ _HEAT: _Readers = {
 
 def one_entry(resolver: Resolver, found: Any, path: Path) -> Policy | None:
     """Read an UpdatePolicy: one entry, whatever its name; ``{}`` is none."""
-    if not found:
+    if found in _NONE:
         return None
     if not isinstance(found, Mapping):
         resolver.wrong(f"{found!r} is not a mapping with one policy", path)
@@ -100,7 +105,7 @@ def one_entry(resolver: Resolver, found: Any, path: Path) -> Policy | None:
 
 def of_resource_group(resolver: Resolver, found: Any, path: Path) -> Policy | None:
     """Read ``update_policy`` of a resource group, in which ``rolling_update`` is meant."""
-    if not found:
+    if found in _NONE:
         return None
     if not isinstance(found, Mapping):
         resolver.wrong(f"{found!r} is not a mapping with 'rolling_update'", path)
@@ -114,7 +119,7 @@ def of_resource_group(resolver: Resolver, found: Any, path: Path) -> Policy | No
 
 def heat(resolver: Resolver, found: Any, path: Path) -> Policy | None:
     """Read a policy in Heat's words; none, and ``{}``, is no policy."""
-    return _read(resolver, found, path, _HEAT) if found or found is False else None
+    return None if found in _NONE else _read(resolver, found, path, _HEAT)
 
 
 def _read(resolver: Resolver, entry: Any, path: Path, readers: _Readers) -> Policy | None:

@@ -116,14 +116,16 @@ def rolled(new: Group, old: Group | None, members: Sequence[Member], settings: S
     if new.policy.min_in_service > size:
         text = f"a minimum of {new.policy.min_in_service} is more than its size: {size} is meant"
         warnings.append(f"{new.name}: {text}")
+    phases = list(_phases(new, new.policy, members, settings))
+    gone = {member.id for phase in phases for member in phase.terminate}
     for member in members:
-        if member.current and member.failed:
+        if member.current and member.failed and member.id not in gone:
             warnings.append(f"{new.name}: {member.id} is current and failed: it is left as it is")
     return Roll(
         group=new,
         old=old,
         members=members,
-        phases=list(_phases(new, new.policy, members, settings)),
+        phases=phases,
         cause=cause,
         warnings=tuple(warnings),
     )
@@ -134,7 +136,7 @@ def _phases(
 ) -> Iterator[Phase]:
     size = new.size(len(members))
     target = min(size, len(members))
-    turn, done = in_turn(members), 0
+    turn, done = in_turn(members, len(members) - target), 0
     found = _batches(target, policy, members, settings)
     for number, batch in enumerate(found, 1):
         between = policy.pause_s if number < len(found) else 0
@@ -154,7 +156,9 @@ def _phases(
 def _batches(
     target: int, policy: Policy, members: Sequence[Member], settings: Settings
 ) -> list[Batch]:
-    current = sum(member.current for member in members)
+    stuck = sum(member.current and member.failed for member in members)
+    spare = min(stuck, len(members) - target)
+    current = sum(member.current for member in members) - spare
     steps = [step.of(target) for step in settings.steps]
     largest = policy.max_batch_size
     if settings.mode == CREATE_FIRST:
@@ -162,8 +166,7 @@ def _batches(
     if settings.max_unavailable_total is not None:
         largest = min(largest, settings.max_unavailable_total)
     # One that stays and is failed is no member in service: it must not count towards the minimum.
-    stuck = sum(member.current and member.failed for member in members)
-    least = policy.min_in_service + stuck
+    least = policy.min_in_service + stuck - spare
     return batches.in_place(target, len(members), current, largest, least, steps)
 
 
@@ -173,5 +176,6 @@ def _resized(new: Group, members: Sequence[Member]) -> Iterator[Phase]:
         create = size - len(members)
         yield Phase(name=RESIZE, create=create, terminate=(), creates_first=True)
     elif size < len(members):
-        gone = tuple(in_turn(members)[: len(members) - size])
+        number = len(members) - size
+        gone = tuple(in_turn(members, number)[:number])
         yield Phase(name=RESIZE, create=0, terminate=gone, creates_first=True)

@@ -103,7 +103,8 @@ SCHEMA: dict[str, Any] = {
         },
         "max_unavailable_total": {
             **_COUNT,
-            "description": "How many members of all groups may be out of service at once.",
+            "description": "How many members of all groups may be out of service at once, beside "
+            "those that are failed.",
         },
         "durations": {
             "type": "object",

@@ -64,6 +64,8 @@ _KINDS = {
     "OS::Heat::AutoScalingGroup": _Kind("desired_capacity", ("min_size", "max_size"), "resource"),
     "OS::Heat::ResourceGroup": _Kind("count", None, "resource_def"),
 }
+#: The types of groups.
+TYPES = tuple(_KINDS)
 
 
 def groups(
@@ -155,13 +157,21 @@ class _Reader:
     ) -> tuple[int | None, int, int | None]:
         desired = self._number(properties, how.size, at)
         if how.bounds is None:
-            if desired is None and how.size == "Size" and "Size" not in properties:
+            if desired is None and how.size == "Size" and properties.get("Size") is None:
                 self._resolver.wrong("the field 'Size' is missing", at)
             return (1 if desired is None else desired), 0, None
+        lowest, highest = how.bounds
         least, most = (self._number(properties, name, at) for name in how.bounds)
-        if desired is None and how.size not in properties and how.bounds[0] not in properties:
-            text = f"the fields {how.size!r} and {how.bounds[0]!r} are missing: give one"
+        if properties.get(how.size) is None and properties.get(lowest) is None:
+            text = f"the fields {how.size!r} and {lowest!r} are missing: give one"
             self._resolver.wrong(text, at)
+        for low, few, high, many in (
+            (lowest, least, highest, most),
+            (lowest, least, how.size, desired),
+            (how.size, desired, highest, most),
+        ):
+            if few is not None and many is not None and few > many:
+                self._resolver.wrong(f"{many} is less than {low}, {few}", (*at, high))
         return desired, least or 0, most
 
     def _number(self, properties: Mapping[str, Any], name: str, at: Path) -> int | None:

@@ -109,7 +109,7 @@ def test_a_template_and_a_file_with_it_are_one_too_many(folder: Path) -> None:
 def test_a_missing_template_is_said(folder: Path) -> None:
     (folder / "roll.yaml").write_text("kind: rolling_update\nold_file: stacks/old.yaml\n")
     (line,) = refusal(folder / "roll.yaml")
-    assert line.startswith(f"{folder}/roll.yaml:1: the field 'new' is missing")
+    assert line.startswith(f"{folder}/roll.yaml:1: the field 'new', or 'new_file' is missing")
 
 
 @pytest.mark.parametrize("text", ["a: !Ref b", "- !Ref b", "kind: solution\nactions: [!Ref b]"])

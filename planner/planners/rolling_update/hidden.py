@@ -1,0 +1,53 @@
+"""Hidden parameters of templates: a text that tells two values apart stands for each.
+
+Decided in doc/decisions: what a plan holds of them, and what a reader of the plan can do with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+_SHOWN = frozenset({"false", "f", "no", "n", "off", "0", "none"})
+
+
+def names(*templates: Mapping[str, Any]) -> set[str]:
+    """Give the parameters that a template hides: ``NoEcho``, or in Heat's form ``hidden``.
+
+    >>> names({"Parameters": {"Password": {"NoEcho": "true"}, "Image": {"NoEcho": False}}})
+    {'Password'}
+    """
+    sections = [t.get(key) for t in templates for key in ("Parameters", "parameters")]
+    return {
+        name
+        for section in sections
+        if isinstance(section, Mapping)
+        for name, declared in section.items()
+        if isinstance(declared, Mapping)
+        and any(str(declared.get(k, False)).lower() not in _SHOWN for k in ("NoEcho", "hidden"))
+    }
+
+
+def stand_in(name: str, value: Any) -> Any:
+    """Give what stands for a value: a text, in lists and mappings one for each value inside.
+
+    Equal for equal values of one parameter, a number being equal to its text, as Heat reads it.
+
+    >>> stand_in("Password", "s3cret"), stand_in("Ports", [80, "80"])
+    ('${NoEcho Password f32e224b}', ['${NoEcho Ports 14fdf495}', '${NoEcho Ports 14fdf495}'])
+    """
+    if isinstance(value, Mapping):
+        return {key: stand_in(name, inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [stand_in(name, inner) for inner in value]
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"${{NoEcho {name} {_digest(name, text)}}}"
+
+
+@lru_cache(maxsize=1000)
+def _digest(name: str, text: str) -> str:
+    """Give eight digits, slowly: so guessing a password by them is slow as well."""
+    key = hashlib.scrypt(text.encode(), salt=name.encode(), n=2**14, r=8, p=1, dklen=4)
+    return key.hex()
