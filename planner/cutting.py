@@ -5,18 +5,20 @@ reached. Once an edge is off all loops, or is the only way to somewhere, it stay
 so one look at each edge, in order, is the same as beginning anew after each cut.
 
 What keeps that from being quadratic are trees of which a cut breaks at most a branch: one of what
-is reached, and for each loop two, of what its root leads to and of what leads to its root.
+is reached, and for each loop two, of what its root leads to and of what leads to its root. In the
+worst case it is quadratic all the same: on one long loop where each cut makes the next edge the
+only way to all the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
-import networkx as nx
-
+from planner.dominators import dominators
 from planner.graph import knots
-from planner.reach import ROOT, Edge, Tree, neighbours
+from planner.reach import Edge, Tree, neighbours
 
 #: Finding all only ways at once takes as long as so many steps, for each edge, of looking for one.
 _PATIENCE = 10
@@ -45,18 +47,22 @@ def cut(count: int, fixed: Iterable[Edge], loose: Collection[Edge], roots: Itera
     [frozenset({0, 1})]
     """
     held = set(fixed)
-    near = _near_loops(count, {*held, *loose})
+    near = _near_loops(count, [*held, *loose])
     if not near:
         return Cut([], [], [])
     loops = _Loops(count, near)
-    before = loops.now()
-    ways = _Ways(count, loose, roots)
-    edges = []
-    for edge in sorted(loose):
-        if edge not in held and edge in loops and ways.spare(*edge):
-            loops.cut(*edge)
-            edges.append(edge)
-    return Cut(edges, before, loops.now())
+    ways = _Ways(loops.after, loose, roots)
+    edges: list[Edge] = []
+    for one in range(count):
+        gone = [
+            other
+            for other in sorted(loops.after[one])
+            if (one, other) not in held and ways.spare(one, other)
+        ]
+        if gone:
+            loops.cut(one, gone)
+            edges += zip(repeat(one), gone)
+    return Cut(edges, loops.found, loops.left())
 
 
 def _near_loops(count: int, edges: Collection[Edge]) -> list[Edge]:
@@ -79,89 +85,94 @@ class _Loops:
     """The edges that stand on loops, while some are cut."""
 
     def __init__(self, count: int, edges: Iterable[Edge]) -> None:
-        self._after, self._into = neighbours(count, edges)
+        #: The nodes to which edges on loops lead from each node.
+        self.after, self._into = neighbours(count, edges)
         self._groups = [(nodes,) for nodes in self._into]
-        self._ahead = Tree(self._after, self._into)
-        self._back = Tree(self._into, self._after)
-        self._part({*range(count)})
+        self._ahead, self._back = Tree(self._into), Tree(self.after)
+        #: The loops of the beginning, each as the set of its nodes.
+        self.found = self._part(range(count))
 
-    def __contains__(self, edge: Edge) -> bool:
-        return edge[1] in self._after[edge[0]]
-
-    def now(self) -> list[frozenset[int]]:
-        """Give the loops, each as the set of its nodes."""
+    def left(self) -> list[frozenset[int]]:
+        """Give the loops that are left."""
         return knots(self._groups, [node for node, nodes in enumerate(self._into) if nodes])
 
-    def cut(self, one: int, other: int) -> None:
-        """Take an edge away, and with it all that stood on loops only because of it."""
-        self._drop(one, other)
-        lost = {*self._lost(self._ahead, one, other), *self._lost(self._back, other, one)}
-        if lost:
-            self._ahead.change({}, lost)
-            self._back.change({}, lost)
-            self._part(lost)
+    def cut(self, one: int, others: Collection[int]) -> None:
+        """Take edges of one node away, and with them all that stood on loops only because of it."""
+        self.after[one].difference_update(others)
+        for other in others:
+            self._into[other].discard(one)
+        if self._back.over[one] in others:
+            self._part(self._back.mend(self._into, one))
+        for other in others:
+            if self._ahead.over[other] == one:
+                self._part(self._ahead.mend(self.after, other))
 
-    @staticmethod
-    def _lost(tree: Tree, one: int, other: int) -> set[int]:
-        again, lost = tree.without(one, other)
-        tree.change(again, ())
-        return lost
-
-    def _part(self, nodes: set[int]) -> None:
+    def _part(self, nodes: Collection[int]) -> list[frozenset[int]]:
         """Find the loops among nodes that are on none with others, and plant their trees."""
+        if not nodes:
+            return []
         found = knots(self._groups, nodes)
-        part = {node: number for number, knot in enumerate(found) for node in knot}
+        loop = {node: knot for knot in found for node in knot}
         for one in nodes:
-            own = part.get(one)
-            for other in [n for n in self._after[one] if own is None or part.get(n) != own]:
-                self._drop(one, other)
-            for other in [n for n in self._into[one] if own is None or part.get(n) != own]:
-                self._drop(other, one)
-        for knot in found:
-            # The last: edges are cut in the order of where they begin, so it is there longest.
-            self._ahead.grow([max(knot)])
-            self._back.grow([max(knot)])
+            own = loop.get(one, _NOBODY)
+            for other in self.after[one] - own:
+                self._into[other].discard(one)
+            self.after[one] &= own
+            for other in self._into[one] - own:
+                self.after[other].discard(one)
+            self._into[one] &= own
+        # The last: edges are cut in the order of where they begin, so it is there longest.
+        roots = [max(knot) for knot in found]
+        for tree, after in ((self._ahead, self.after), (self._back, self._into)):
+            tree.forget(nodes)
+            tree.grow(after, roots)
+        return found
 
-    def _drop(self, one: int, other: int) -> None:
-        self._after[one].discard(other)
-        self._into[other].discard(one)
+
+_NOBODY: frozenset[int] = frozenset()
 
 
 class _Ways:
     """Over which edges the roots reach every node, and which of them can be spared."""
 
-    def __init__(self, count: int, edges: Collection[Edge], roots: Iterable[int]) -> None:
-        self._after, self._into = neighbours(count, edges)
+    def __init__(
+        self, loops: Sequence[Collection[int]], edges: Collection[Edge], roots: Iterable[int]
+    ) -> None:
+        after, self._into = neighbours(len(loops), edges)
         self._roots = tuple(roots)
-        self._tree = Tree(self._after, self._into)
-        self._tree.grow(self._roots)
-        self._only: set[Edge] = set()
+        self._tree = Tree(self._into)
+        self._tree.grow(after, self._roots)
+        #: Nodes that lead on loops to others; what is behind a loop leads to nothing on it.
+        self._loops = loops
+        #: The nodes to which the edge of the tree is the only way.
+        self._only: set[int] = set()
         self._effort, self._patience = 0, _PATIENCE * len(edges)
 
     def spare(self, one: int, other: int) -> bool:
-        """Take an edge away if all is reached without it; say whether it was."""
-        alone = len(self._into[other]) == 1 and self._tree.over[other] == one
-        if alone or (one, other) in self._only:
-            return False
-        self._after[one].discard(other)
-        self._into[other].discard(one)
-        again, lost = self._tree.without(one, other)
-        if not lost:
-            self._tree.change(again, ())
+        """Take an edge on a loop away if all is reached without it; say whether it was."""
+        into = self._into[other]
+        if self._tree.over[other] != one:
+            into.discard(one)
             return True
-        self._after[one].add(other)
-        self._into[other].add(one)
+        if len(into) == 1 or other in self._only:
+            return False
+        into.discard(one)
+        lost = self._tree.mend(self._loops, other)
+        if not lost:
+            return True
+        into.add(one)
         self._effort += len(lost)
         if self._effort > self._patience:
             self._only, self._effort = self._only_ways(), 0
         return False
 
-    def _only_ways(self) -> set[Edge]:
-        """Find all edges that are the only way to somewhere, at once: they dominate a node."""
-        graph: nx.DiGraph[int | Edge] = nx.DiGraph((ROOT, root) for root in self._roots)
-        for one, nodes in enumerate(self._after):
-            for other in nodes:
-                graph.add_edge(one, (one, other))
-                graph.add_edge((one, other), other)
-        found = nx.immediate_dominators(graph, ROOT)
-        return {edge for edge in found.values() if isinstance(edge, tuple)}
+    def _only_ways(self) -> set[int]:
+        """Find at once all nodes to which the edge of the tree is the only way."""
+        count = len(self._into)
+        # Each edge of the tree is a node of its own, behind those that are there, then the root.
+        after: list[list[int]] = [*([] for _ in range(count)), *([i] for i in range(count))]
+        for other, nodes in enumerate(self._into):
+            for one in nodes:
+                after[one].append(other + count if self._tree.over[other] == one else other)
+        found = dominators([*after, self._roots], len(after))
+        return {node for node in range(count) if found[node] == node + count}

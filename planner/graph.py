@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 import networkx as nx
 
@@ -37,12 +37,13 @@ def arrange(before: Sequence[Before]) -> list[int]:
     """
     if _arranged(before):
         return list(range(len(before)))
-    links = [{p for group in groups for p in group} for groups in before]
     after: list[list[int]] = [[] for _ in before]
-    for i, earlier in enumerate(links):
-        for p in earlier:
-            after[p].append(i)
-    left = [len(earlier) for earlier in links]
+    left = [0] * len(before)
+    for i, groups in enumerate(before):
+        for group in groups:
+            left[i] += len(group)
+            for p in group:
+                after[p].append(i)
     ready = [i for i, n in enumerate(left) if not n]
     order = []
     while ready:
@@ -73,19 +74,44 @@ def _arranged(before: Sequence[Before]) -> bool:
 
 
 def knots(before: Sequence[Iterable[Iterable[int]]], among: Iterable[int]) -> list[frozenset[int]]:
-    """List the sets of positions among which every one comes before every other: the loops."""
-    inside = set(among)
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_edges_from(
-        (p, i) for i in inside for group in before[i] for p in group if p in inside
-    )
-    found = (frozenset(c) for c in nx.strongly_connected_components(graph))
-    return sorted((c for c in found if _turns(graph, c)), key=min)
+    """List the sets of positions among which every one comes before every other: the loops.
+
+    Source: Gabow, "Path-based depth-first search for strong and biconnected components", 2000.
+
+    >>> knots([[(1,)], [(0, 2)], [(2, 3)], []], range(4))
+    [frozenset({0, 1}), frozenset({2})]
+    """
+    unseen, left = -1, len(before)
+    place = dict.fromkeys(among, unseen)
+    path: list[int] = []
+    begins: list[int] = []
+    found = []
+    for root in place:
+        ahead = [(root, iter((root,)))] if place[root] == unseen else []
+        while ahead:
+            node, earlier = ahead[-1]
+            for p in earlier:
+                if place[p] == unseen:
+                    place[p] = len(path)
+                    begins.append(len(path))
+                    path.append(p)
+                    ahead.append((p, _within(before[p], place)))
+                    break
+                while place[p] < begins[-1]:
+                    begins.pop()
+            else:
+                ahead.pop()
+                if ahead and begins[-1] == place[node]:
+                    knot = frozenset(path[begins.pop() :])
+                    del path[place[node] :]
+                    place.update(dict.fromkeys(knot, left))
+                    if len(knot) > 1 or any(node in group for group in before[node]):
+                        found.append(knot)
+    return sorted(found, key=min)
 
 
-def _turns(graph: nx.DiGraph[int], component: frozenset[int]) -> bool:
-    first = next(iter(component))
-    return len(component) > 1 or graph.has_edge(first, first)
+def _within(groups: Iterable[Iterable[int]], positions: Container[int]) -> Iterator[int]:
+    return (p for group in groups for p in group if p in positions)
 
 
 def edges(actions: Sequence[Action]) -> Iterator[tuple[str, str, str]]:
@@ -115,7 +141,7 @@ def validate(actions: Sequence[Action]) -> None:
     """Return if the links make an acyclic graph and names are unique.
 
     Raises InvalidPlan with every problem: a uuid, a name or a link twice, a link to an action that
-    is not in the plan, a loop with its whole path.
+    is not in the plan, a blocker that does not come before, a loop with its whole path.
     """
     position: dict[str, int] = {}
     names: set[str] = set()
@@ -129,6 +155,14 @@ def validate(actions: Sequence[Action]) -> None:
         if action.name is not None:
             names.add(action.name)
     before = _before(actions, position, problems)
+    for action in actions:
+        if action.blocked_by:
+            earlier = set(action.before())
+            problems += [
+                f"{action.label} is blocked by {uuid}, which does not come before it"
+                for uuid, _ in action.blocked_by
+                if uuid not in earlier
+            ]
     if not problems:
         try:
             arrange(before)
@@ -146,8 +180,9 @@ def _before(
     before: list[Before] = []
     for action in actions:
         groups = [action.parents, action.needs, *action.needs_any]
-        if action.triggers:
-            groups.append(tuple(dict.fromkeys(t.action for t in action.triggers)))
+        sources = tuple(dict.fromkeys([source for source, _ in action.triggers]))
+        if sources != action.needs:
+            groups.append(sources)
         before.append([_positions(group, position, known, action, problems) for group in groups])
     return before
 

@@ -99,13 +99,21 @@ class Trigger(NamedTuple):
     outcomes: tuple[Outcome, ...]
 
 
+class Blocker(NamedTuple):
+    """An action that holds another back when it fails in one of these ways."""
+
+    action: str
+    outcomes: tuple[Outcome, ...]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Action:
     """One action of a plan. Times are aware datetimes in UTC, durations are seconds.
 
     ``parents`` must have ended, ``needs`` must have ended well, of each group in ``needs_any`` one
-    must have; ``triggers``, where there are any, decide whether it runs at all. ``tokens`` are held
-    while it runs.
+    must have; ``triggers``, where there are any, decide whether it runs at all. ``blocked_by`` are
+    actions that come before it anyhow and must not fail in these ways. ``tokens`` are held while it
+    runs.
     """
 
     uuid: str
@@ -119,6 +127,7 @@ class Action:
     needs: tuple[str, ...] = ()
     needs_any: tuple[tuple[str, ...], ...] = ()
     triggers: tuple[Trigger, ...] = ()
+    blocked_by: tuple[Blocker, ...] = ()
     tokens: tuple[str, ...] = ()
     estimate_s: float | None = None
     timeout_s: float | None = None
@@ -163,10 +172,9 @@ class Action:
             "parents": list(self.parents),
             "needs": list(self.needs),
             "needs_any": [list(group) for group in self.needs_any],
-            "triggers": [
-                {"action": t.action, "outcomes": [str(o) for o in t.outcomes]}
-                for t in self.triggers
-            ],
+            "triggers": _events(self.triggers),
+            # Few plans have any: where there is none, the field is left out.
+            **({"blocked_by": _events(self.blocked_by)} if self.blocked_by else {}),
             "tokens": list(self.tokens),
             "estimate_s": self.estimate_s,
             "timeout_s": self.timeout_s,
@@ -189,15 +197,20 @@ class Action:
         for key in ("parents", "needs", "tokens"):
             known[key] = share(known.get(key) or ())
         known["needs_any"] = tuple(share(group) for group in known.get("needs_any") or ())
-        known["triggers"] = tuple(
-            Trigger(t["action"], tuple(Outcome(o) for o in t["outcomes"]))
-            for t in known.get("triggers") or ()
-        )
+        for key, kind in (("triggers", Trigger), ("blocked_by", Blocker)):
+            known[key] = tuple(
+                kind(e["action"], tuple(Outcome(o) for o in e["outcomes"]))
+                for e in known.get(key) or ()
+            )
         known["state"] = ActionState(known.get("state", "PENDING"))
         known["outcome"] = Outcome(known["outcome"]) if known.get("outcome") else None
         for key in ("started_at", "ended_at"):
             known[key] = _time(known.get(key))
         return cls(**known)
+
+
+def _events(pairs: Iterable[Trigger | Blocker]) -> list[dict[str, Any]]:
+    return [{"action": p.action, "outcomes": [str(o) for o in p.outcomes]} for p in pairs]
 
 
 _Share = Callable[[Iterable[str]], tuple[str, ...]]
@@ -249,6 +262,9 @@ class ActionPlan:
                 text = shared[id(uuids)] = ",".join(str(position.get(u, u)) for u in uuids)
             return text
 
+        def events(pairs: Iterable[Trigger | Blocker]) -> list[Any]:
+            return [[position.get(p.action, p.action), p.outcomes] for p in pairs]
+
         total = hashlib.sha256()
         head = {"planner": self.planner, "limits": self.limits}
         total.update(json.dumps(head, sort_keys=True, separators=(",", ":")).encode())
@@ -257,8 +273,10 @@ class ActionPlan:
             what: list[Any] = [a.name, a.action_type, a.resource_id, a.input_parameters]
             what += [a.tokens, a.estimate_s, a.timeout_s, a.retries]
             after = [links(a.parents), links(a.needs), [links(g) for g in a.needs_any]]
-            events = [[position.get(t.action, t.action), t.outcomes] for t in a.triggers]
-            total.update(f"\n{encode([what, after, events])}".encode())
+            said = [what, after, events(a.triggers)]
+            if a.blocked_by:
+                said.append(events(a.blocked_by))
+            total.update(f"\n{encode(said)}".encode())
         return f"sha256:{total.hexdigest()}"
 
     def to_dict(self) -> dict[str, Any]:

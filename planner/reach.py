@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+import heapq
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 Edge = tuple[int, int]
-#: Over which a root is reached.
-ROOT = -1
+#: Over which a root is reached, and what nobody reaches.
+ROOT, NOTHING = -1, -2
 #: So many sets of nodes are united at a time.
 _BITS = 4096
 
@@ -52,65 +53,65 @@ def behind(order: Sequence[int], edges: Iterable[Edge], pairs: Iterable[Edge]) -
 
 
 class Tree:
-    """How each node is reached, while edges are taken away from ``after`` and ``into``."""
+    """How each node is reached, while edges are taken away.
 
-    def __init__(self, after: Sequence[set[int]], into: Sequence[set[int]]) -> None:
-        self._after, self._into = after, into
-        #: Node -> the one over which it is reached; that of a root is ROOT.
-        self.over: dict[int, int] = {}
-        self._below: defaultdict[int, set[int]] = defaultdict(set)
+    ``into`` has for each node those from which an edge leads to it. Edges that go out from the
+    nodes with the highest numbers are taken: whoever takes edges away begins with the others.
+    """
 
-    def grow(self, roots: Iterable[int]) -> None:
-        """Reach whatever can be reached from the roots."""
-        ahead = deque(dict.fromkeys(roots))
-        self.over.update((root, ROOT) for root in ahead)
+    def __init__(self, into: Sequence[set[int]]) -> None:
+        self._into = into
+        #: For each node the one over which it is reached, ROOT or NOTHING.
+        self.over = [NOTHING] * len(into)
+
+    def grow(self, after: Sequence[Collection[int]], roots: Iterable[int]) -> None:
+        """Reach whatever is reached by nothing yet; ``after`` has what edges lead to."""
+        over = self.over
+        ahead = []
+        for root in roots:
+            over[root] = ROOT
+            ahead.append(-root)
+        heapq.heapify(ahead)
         while ahead:
-            one = ahead.popleft()
-            for other in self._after[one]:
-                if other not in self.over:
-                    self._hang(other, one)
+            one = -heapq.heappop(ahead)
+            for other in after[one]:
+                if over[other] == NOTHING:
+                    over[other] = one
+                    heapq.heappush(ahead, -other)
+
+    def mend(self, after: Sequence[Collection[int]], node: int) -> set[int]:
+        """Find other ways to what was reached over an edge to a node; give what has none.
+
+        ``after`` may lack edges to nodes that do not lead back to this one, and have more edges
+        than ``into``.
+        """
+        branch = self._branch(after, node)
+        ahead = []
+        for one in branch:
+            last = max(self._into[one].difference(branch), default=NOTHING)
+            if last != NOTHING:
+                self.over[one] = last
+                ahead.append(one)
+                if one == node:
+                    return set()
+        lost = branch.keys() - ahead
+        for one in ahead:  # it grows while it is read
+            for other in lost.intersection(after[one]):
+                if one in self._into[other]:
+                    lost.remove(other)
+                    self.over[other] = one
                     ahead.append(other)
+        return lost
 
-    def without(self, one: int, other: int) -> tuple[dict[int, int], set[int]]:
-        """Say what an edge that is gone from the sets changes: new ways, and what is lost."""
-        if self.over.get(other) != one:
-            return {}, set()
-        branch = self.branch(other)
-        # The last again: the edges from it are cut after all others.
-        last = max((way for way in self._into[other] if way not in branch), default=None)
-        if last is not None:
-            return {other: last}, set()
-        again: dict[int, int] = {}
-        for node in branch:
-            way = next((w for w in self._into[node] if w not in branch), None)
-            if way is not None:
-                again[node] = way
-        ahead = deque(again)
-        while ahead:
-            node = ahead.popleft()
-            for follower in self._after[node]:
-                if follower in branch and follower not in again:
-                    again[follower] = node
-                    ahead.append(follower)
-        return again, branch.difference(again)
+    def forget(self, nodes: Iterable[int]) -> None:
+        """Let nodes be reached by nothing."""
+        for node in nodes:
+            self.over[node] = NOTHING
 
-    def branch(self, node: int) -> set[int]:
+    def _branch(self, after: Sequence[Collection[int]], node: int) -> dict[int, None]:
         """Give the nodes that are reached over one, with itself."""
-        found = {node}
-        ahead = [node]
-        while ahead:
-            below = self._below[ahead.pop()]
-            found |= below
-            ahead += below
-        return found
-
-    def change(self, again: dict[int, int], lost: Iterable[int]) -> None:
-        """Take over what :meth:`without` found."""
-        for node in (*again, *lost):
-            self._below[self.over.pop(node, ROOT)].discard(node)
-        for node, way in again.items():
-            self._hang(node, way)
-
-    def _hang(self, node: int, way: int) -> None:
-        self.over[node] = way
-        self._below[way].add(node)
+        over = self.over
+        found = [node]
+        for one in found:  # it grows while it is read
+            found += [other for other in after[one] if over[other] == one]
+        return dict.fromkeys(found)

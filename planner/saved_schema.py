@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from planner.states import ActionState, Outcome, PlanState
@@ -15,6 +16,21 @@ _TIME = {
 }
 _SECONDS = {"type": ["number", "null"], "minimum": 0}
 _NUMBER = {"type": "integer", "minimum": 0}
+
+
+def _ends(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+    """Describe a list of actions, each with some of these outcomes."""
+    words = {"type": "array", "minItems": 1, "items": {"enum": [str(o) for o in outcomes]}}
+    return {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["action", "outcomes"],
+            "additionalProperties": False,
+            "properties": {"action": _UUID, "outcomes": words},
+        },
+    }
+
 
 ACTION: dict[str, Any] = {
     "type": "object",
@@ -36,21 +52,12 @@ ACTION: dict[str, Any] = {
             "description": "Of each group one must have ended well.",
         },
         "triggers": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["action", "outcomes"],
-                "additionalProperties": False,
-                "properties": {
-                    "action": _UUID,
-                    "outcomes": {
-                        "type": "array",
-                        "minItems": 1,
-                        "items": {"enum": [str(o) for o in Outcome]},
-                    },
-                },
-            },
+            **_ends(Outcome),
             "description": "One must have ended with one of its outcomes, else it is not run.",
+        },
+        "blocked_by": {
+            **_ends((Outcome.FAILED, Outcome.ERROR)),
+            "description": "Comes before it anyhow, and must not fail in one of these ways.",
         },
         "tokens": {"type": "array", "items": {"type": "string", "minLength": 1}},
         "estimate_s": _SECONDS,

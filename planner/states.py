@@ -133,6 +133,7 @@ PLAN_TRANSITIONS = (
     Transition(_P.PAUSED, _P.PENDING, _OPERATOR, "resumed"),
     Transition(_P.FAILED, _P.PENDING, _OPERATOR, "resumed"),
     Transition(_P.CANCELLED, _P.PENDING, _OPERATOR, "resumed"),
+    Transition(_P.SUCCEEDED, _P.PENDING, _OPERATOR, "resumed, a rollback had undone some of it"),
     Transition(_P.RECOMMENDED, _P.CANCELLED, _OPERATOR, "cancelled before it started"),
     Transition(_P.PENDING, _P.CANCELLED, _OPERATOR, "cancelled before an applier claimed it"),
     Transition(_P.PAUSED, _P.CANCELLED, _OPERATOR, "cancelled while it was paused"),

@@ -8,11 +8,11 @@ A case is a document with what is expected of it, as YAML or a mapping::
     parents: {resize-1: [sleep-1], resize-2: [resize-1]}         # who is not named has none
 
 Instead of ``parents``, ``error`` says what the refusal has to contain. ``needs``, ``needs_any``,
-``triggers`` (each ``NAME OUTCOME|OUTCOME``), ``warnings``, ``order``, ``state``, ``plan_limits``,
-``plan_tolerances`` (name: how many nodes may fail), ``says`` (texts in the descriptions of the
-efficacy indicators, one by one) and, of the actions that they name, ``types`` and ``reasons`` are
-compared where a case has them. Check it with :func:`check_case`, and any documents with
-:func:`check_planner`.
+``triggers`` and ``blocked_by`` (each ``NAME OUTCOME|OUTCOME``), ``warnings``, ``order``, ``state``,
+``plan_limits``, ``plan_tolerances`` (name: how many nodes may fail), ``says`` (texts in the
+descriptions of the efficacy indicators, one by one) and, of the actions that they name, ``types``
+and ``reasons`` are compared where a case has them. Check it with :func:`check_case`, and any
+documents with :func:`check_planner`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from planner.registry import ActionTypes
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 #: Fields of a case that are no part of its document.
 EXPECTED = (
-    *("parents", "needs", "needs_any", "triggers", "types", "reasons"),
+    *("parents", "needs", "needs_any", "triggers", "blocked_by", "types", "reasons"),
     *("warnings", "state", "plan_limits", "plan_tolerances", "order", "says", "error"),
 )
 
@@ -166,10 +166,13 @@ def _differences(case: Mapping[str, Any], plan: ActionPlan) -> Iterator[str]:
             for a in plan.actions
             if a.needs_any
         },
-        "triggers": {
-            a.label: [f"{label[t.action]} {'|'.join(t.outcomes)}" for t in a.triggers]
-            for a in plan.actions
-            if a.triggers
+        **{
+            field: {
+                a.label: [f"{label[u]} {'|'.join(outcomes)}" for u, outcomes in getattr(a, field)]
+                for a in plan.actions
+                if getattr(a, field)
+            }
+            for field in ("triggers", "blocked_by")
         },
         "types": {a.label: a.action_type for a in plan.actions if a.label in case.get("types", ())},
         "reasons": {a.label: a.reason for a in plan.actions if a.label in case.get("reasons", ())},

@@ -50,16 +50,7 @@ class Course:
 
     def run(self, ranks: Mapping[str, int]) -> Timeline:
         """Simulate with these ranks, lowest first."""
-        scheduler = Scheduler(
-            self.actions,
-            self.after,
-            limits=self.limits,
-            max_workers=self.max_workers,
-            ranks=ranks,
-            ended=self.ended,
-            workerless=self.workerless,
-        )
-        return _drive(scheduler, self.durations)
+        return self._simulated(self.actions, self.after, ranks)
 
     def run_backwards(self, ranks: Mapping[str, int]) -> Timeline:
         """Simulate from the ends to the beginnings; times count from the end."""
@@ -70,9 +61,17 @@ class Course:
         bare = [
             Action(uuid=a.uuid, action_type=a.action_type, tokens=a.tokens) for a in self.actions
         ]
+        return self._simulated(bare, before, ranks)
+
+    def _simulated(
+        self,
+        actions: Sequence[Action],
+        after: Mapping[str, Sequence[str]],
+        ranks: Mapping[str, int],
+    ) -> Timeline:
         scheduler = Scheduler(
-            bare,
-            before,
+            actions,
+            after,
             limits=self.limits,
             max_workers=self.max_workers,
             ranks=ranks,

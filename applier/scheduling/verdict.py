@@ -86,6 +86,9 @@ class Verdicts:
             for group in action.needs_any:
                 if group and not any(u in self._ends and u not in self._bad for u in group):
                     return self._blocked(action, group[0], f"needs one of {len(group)}, first")
+            for uuid, outcomes in action.blocked_by:
+                if self._ends[uuid].outcome in outcomes:
+                    return self._blocked(action, uuid, "is blocked by")
         if action.triggers and not self._fired(action):
             sources = (t.action for t in action.triggers)
             bad = next((u for u in sources if u in self._bad), None)

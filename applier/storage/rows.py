@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import starmap
 from typing import Any
 
 from applier.contracts import Claimant, Report, Wish
 from applier.record import Attempt, PlanSummary
 from applier.storage.rules import attempt_end, kept
-from planner.model import Action, ActionPlan, Trigger
+from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
 #: A row that was read: values by the names of columns.
@@ -62,6 +63,7 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
             "input_parameters": _encode(action.input_parameters),
             "needs_any": _encode(action.needs_any),
             "triggers": _encode(action.triggers),
+            "blocked_by": _encode(action.blocked_by) if action.blocked_by else None,
             "state": str(action.state),
             "outcome": _text(action.outcome),
         }
@@ -96,16 +98,19 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
         known |= {
             "input_parameters": json.loads(row["input_parameters"]),
             "needs_any": tuple(share(group) for group in json.loads(row["needs_any"])),
-            "triggers": tuple(
-                Trigger(source, tuple(map(Outcome, outcomes)))
-                for source, outcomes in json.loads(row["triggers"])
-            ),
+            "triggers": tuple(starmap(Trigger, _events(row["triggers"]))),
+            "blocked_by": tuple(starmap(Blocker, _events(row["blocked_by"] or "[]"))),
             "state": ActionState(row["state"]),
             "outcome": Outcome(row["outcome"]) if row["outcome"] else None,
         }
         return Action(**known)
 
     return tuple(map(action, sorted(rows, key=lambda row: int(row["position"]))))
+
+
+def _events(text: str) -> Iterator[tuple[str, tuple[Outcome, ...]]]:
+    for source, outcomes in json.loads(text):
+        yield source, tuple(map(Outcome, outcomes))
 
 
 def report_row(plan: str, report: Report, now: datetime) -> Changes:

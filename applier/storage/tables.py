@@ -125,6 +125,7 @@ actions = sa.Table(
     sa.Column("needs", LongText, nullable=False),
     sa.Column("needs_any", LongText, nullable=False),
     sa.Column("triggers", LongText, nullable=False),
+    sa.Column("blocked_by", LongText),
     sa.PrimaryKeyConstraint("plan", "uuid", name="pk_actionplan_action"),
     # Counts by state are read from the index alone, without the wide rows. The uuid is in it
     # because PostgreSQL may prefer this index for a report, and must then find one row by it.

@@ -23,7 +23,7 @@ from typing import Any
 from applier.contracts import ActionContext, Report, Stop, Wish
 from applier.engines import Engine
 from applier.errors import ActionFailed, AlreadyDone, PlanConflict, StoreError
-from applier.testing.random_plans import expected_ends, random_fate, random_plan
+from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
 from applier.testing.trials import Trial, Work, changed
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState, Outcome, PlanState
@@ -294,11 +294,7 @@ def _fated(seed: int) -> Work:
     fate = random_fate(seed)
 
     def work(parameters: Mapping[str, Any], _context: ActionContext, _stop: Stop) -> Outcome:
-        end = fate(parameters["uuid"])
-        if end.state is ActionState.FAILED:
-            raise ActionFailed("fate")
-        assert end.outcome is not None
-        return end.outcome
+        return carry_out(fate(parameters["uuid"]))
 
     return work
 

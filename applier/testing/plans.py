@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
-from planner.model import Action, ActionPlan, Trigger
+from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome
 
 #: The time at which tests make plans.
@@ -86,6 +86,7 @@ def actions(draw: st.DrawFn, uuid: str, before: list[str]) -> Action:
         needs=draw(some),
         needs_any=tuple(group for group in draw(st.lists(some, max_size=2)) if group),
         triggers=tuple(Trigger(source, draw(outcomes)) for source in draw(some)),
+        blocked_by=tuple(Blocker(source, draw(outcomes)) for source in draw(some)),
         tokens=tuple(draw(st.lists(texts, max_size=3))),
         estimate_s=draw(st.none() | seconds),
         timeout_s=draw(st.none() | seconds),

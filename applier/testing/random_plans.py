@@ -8,19 +8,22 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Container, Mapping
 
+from applier.errors import ActionFailed
 from applier.scheduling.verdict import End, OnFailure
-from planner.model import JOIN, Action, ActionPlan, Trigger
+from planner.model import JOIN, Action, ActionPlan, Blocker, Trigger
 from planner.states import WELL, ActionState, Outcome, PlanState
 
 #: How an action would end if it ran, by uuid.
 Fate = Callable[[str], End]
 
 _LIMITS = {"type:a": 2, "node:*": 1, "node:0": 2}
+#: How an action may fail.
+FAILURES = (Outcome.FAILED, Outcome.ERROR)
 _OUTCOMES = (Outcome.CHANGED, Outcome.OK, Outcome.FAILED)
 
 
 def random_plan(seed: int, size: int = 40) -> ActionPlan:
-    """Layers that share their parents, with needs, alternatives, triggers, tokens and joins."""
+    """Layers that share parents, with needs, alternatives, triggers, blockers, tokens, joins."""
     chance = random.Random(seed)
     actions: list[Action] = []
     layer: tuple[str, ...] = ()
@@ -43,17 +46,22 @@ def _action(chance: random.Random, uuid: str, layer: tuple[str, ...], earlier: l
         return tuple(chance.sample(earlier, min(len(earlier), chance.randint(1, most))))
 
     action_type = JOIN if chance.random() < 0.1 else "nop"
+    parents = layer if chance.random() < 0.8 else some(3)
     tokens = ("type:a", f"node:{chance.randint(0, 3)}", f"free:{uuid}")
     return Action(
         uuid=uuid,
         name=f"the {uuid}",
         action_type=action_type,
-        parents=layer if chance.random() < 0.8 else some(3),
+        parents=parents,
         needs=layer if chance.random() < 0.3 else some(2) if chance.random() < 0.4 else (),
         needs_any=(some(3),) if earlier and chance.random() < 0.15 else (),
         triggers=tuple(
             Trigger(source, tuple(chance.sample(_OUTCOMES, chance.randint(1, 2))))
             for source in (some(3) if chance.random() < 0.2 else ())
+        ),
+        blocked_by=tuple(
+            Blocker(source, (chance.choice(FAILURES),))
+            for source in (parents[:2] if chance.random() < 0.1 else ())
         ),
         tokens=() if action_type == JOIN else tuple(t for t in tokens if chance.random() < 0.5),
     )
@@ -65,10 +73,19 @@ def random_fate(seed: int, failing: float = 0.08) -> Fate:
     def fate(uuid: str) -> End:
         chance = random.Random(f"{seed} {uuid}")
         if chance.random() < failing:
-            return End(ActionState.FAILED, Outcome.FAILED)
+            return End(ActionState.FAILED, chance.choice(FAILURES))
         return End(ActionState.SUCCEEDED, chance.choice((Outcome.CHANGED, Outcome.OK)))
 
     return fate
+
+
+def carry_out(end: End) -> Outcome:
+    """End as an action's work does: give the outcome of a success, raise for a failure."""
+    if end.outcome is Outcome.ERROR:
+        raise RuntimeError("fate")
+    if end.outcome is None or end.state is ActionState.FAILED:
+        raise ActionFailed("fate")
+    return end.outcome
 
 
 def expected_ends(
@@ -102,6 +119,9 @@ def _expected_end(
     if not all(well(u) for u in action.needs):
         return End(ActionState.FAILED_DEPENDENCIES)
     if not all(any(well(u) for u in group) for group in action.needs_any):
+        return End(ActionState.FAILED_DEPENDENCIES)
+    stopped = any(ends[b.action].outcome in b.outcomes for b in action.blocked_by)
+    if stopped and on_failure is not OnFailure.CONTINUE:
         return End(ActionState.FAILED_DEPENDENCIES)
     fired = any(ends[t.action].outcome in t.outcomes for t in action.triggers)
     if action.triggers and not fired:

@@ -65,7 +65,7 @@ def _drawing(plan: ActionPlan, kept: Mapping[str, Action], web: Web, left_out: i
         lane_ids[first]: printable(laning.title(names, groups.get(first, ())))
         for first, names in members(first_lane).items()
     }
-    lines = _merged(web, firsts, boxes)
+    lines = _merged(web, firsts, boxes, kept)
     if len(boxes) > MANY:
         boxes, lines = _stacked(boxes, lines)
     return Drawing(boxes, _points(points, lines, boxes), lines, titles, left_out)
@@ -126,11 +126,17 @@ def _name(plan: ActionPlan, actions: tuple[Action, ...], lanes: Mapping[str, str
     return printable(names[0] if len(names) == 1 else laning.spans(names))
 
 
-def _merged(web: Web, firsts: Mapping[str, str], boxes: Mapping[str, Box]) -> list[Line]:
+def _merged(
+    web: Web, firsts: Mapping[str, str], boxes: Mapping[str, Box], kept: Mapping[str, Action]
+) -> list[Line]:
     """Draw each line between what is drawn once; pairs of equally many are marked.
 
     Between boxes a need that is an event as well is the event; an order that is one is both.
     """
+
+    def ordered(tail: str, head: str) -> bool:
+        return tail in kept and head in kept and kept[tail].uuid in kept[head].parents
+
     single: dict[Line, list[tuple[str, str]]] = defaultdict(list)
     drawn = Web(dict.fromkeys(firsts.values()))
     for tail, head, kind, label in web.lines():
@@ -140,13 +146,16 @@ def _merged(web: Web, firsts: Mapping[str, str], boxes: Mapping[str, Box]) -> li
     drawn.contract(drawn.nodes.keys() - boxes.keys())
     lines = drawn.lines()
     events = {(x.tail, x.head) for x in lines if x.kind == "trigger"}
-    return [
-        line._replace(label=EACH) if _each(line, single.get(line, ()), boxes) else line
-        for line in lines
-        if line.kind != "need"
-        or (line.tail, line.head) not in events
-        or not {line.tail, line.head} <= boxes.keys()
-    ]
+    found = []
+    for line in lines:
+        ends = single.get(line, ())
+        shown = line
+        if line.kind == "need" and line[:2] in events and {*line[:2]} <= boxes.keys():
+            if not ends or not all(ordered(*pair) for pair in ends):
+                continue
+            shown = line._replace(kind="order")
+        found.append(shown._replace(label=EACH) if _each(shown, ends, boxes) else shown)
+    return found
 
 
 def _each(line: Line, ends: Sequence[tuple[str, str]], boxes: Mapping[str, Box]) -> bool:

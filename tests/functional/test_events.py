@@ -106,6 +106,23 @@ def test_haproxy_runs_once_more_after_glance_which_found_keystone_through_it(sit
     assert sorted(site.read("haproxy.cfg").split()) == ["glance_port=9293", "keystone_port=5001"]
 
 
+def test_why_says_how_the_sources_of_an_action_ended(site: Site, actionplan: CommandLine) -> None:
+    site.run("keystone.yaml")
+    assert actionplan.good("why", "last", "keystone.run").splitlines() == [
+        "keystone.run ran: it is SUCCEEDED (changed).",
+        "  mariadb.run changed; it sets this off on changed or created",
+    ]
+    site.run("keystone.yaml")
+    assert actionplan.good("why", "last", "keystone.run").splitlines() == [
+        "keystone.run did not run: it is SKIPPED: not triggered",
+        "  mariadb.run is ok; it sets this off on changed or created",
+    ]
+    assert actionplan.good("why", "last", "haproxy.reload").splitlines() == [
+        "haproxy.reload did not run: it is SKIPPED: not triggered",
+        "  keystone_config.run is SKIPPED; it sets this off on changed or created",
+    ]
+
+
 CHANGE_AND_RELOAD = {
     "kind": "events",
     "name": "killed",

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.cutting import cut
+from planner.dominators import dominators
 from planner.reach import behind
 
 Edges = set[tuple[int, int]]
@@ -72,3 +73,13 @@ def test_behind_is_what_can_be_walked_to(given_graph: tuple[int, Edges, Edges, s
     graph = graph_of(count, forward)
     found = set(behind(range(count), forward, pairs))
     assert found == {(a, b) for a, b in pairs if nx.has_path(graph, a, b)}
+
+
+@given(graphs())
+def test_dominators_are_those_of_networkx(given_graph: tuple[int, Edges, Edges, set[int]]) -> None:
+    count, _, loose, roots = given_graph
+    graph = graph_of(count, loose)
+    for root in roots:
+        found = dominators([[*graph.successors(node)] for node in range(count)], root)
+        known = dict(nx.immediate_dominators(graph, root))
+        assert found == [known.get(n, -1) if n != root else -1 for n in range(count)]

@@ -145,6 +145,18 @@ def test_needs_and_events_stay_what_they_are(plan: ActionPlan, kept: object) -> 
         if x.kind == "trigger" and {x.tail, x.head} <= uuids.keys()
     }
     assert lines == events
+    # An order that is an event as well is drawn, unless other lines imply it.
+    both = {
+        (u, action.uuid)
+        for action in plan.actions
+        for u, _ in action.triggers
+        if u in action.parents
+    }
+    orders = {(uuids.get(x.tail), uuids.get(x.head)) for x in made.lines if x.kind == "order"}
+    others = nx.DiGraph((x.tail, x.head) for x in made.lines)
+    for (a, first), (b, second) in itertools.permutations(uuids.items(), 2):
+        if (first, second) in both and (first, second) not in orders:
+            assert any(len(way) > 2 for way in nx.all_simple_paths(others, a, b))
 
 
 @given(plans(), KEPT)

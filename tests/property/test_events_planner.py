@@ -225,6 +225,33 @@ def test_a_failure_blocks_whoever_did_not_ask_for_it(document: dict[str, Any], s
             assert action.label not in starts
 
 
+NAMES = [f"{letter}.run" for letter in "abcde"]
+KINDS = st.sampled_from([["changed"], ["failed"], ["error"], ["changed", "error"]])
+forward = st.tuples(st.integers(0, 3), st.integers(1, 4)).filter(lambda pair: pair[0] < pair[1])
+
+
+@SETTINGS
+@given(
+    st.dictionaries(forward, KINDS, min_size=4),
+    st.sets(st.sampled_from(NAMES), min_size=1),
+    st.integers(0, 9),
+)
+def test_a_failure_blocks_each_target_whose_event_asks_for_something_else(
+    asked: dict[tuple[int, int], list[str]], staged: set[str], seed: int
+) -> None:
+    """By the words of the document alone; staged targets as well."""
+    found = [
+        {"on": NAMES[one], "outcomes": words, "do": NAMES[other]}
+        for (one, other), words in asked.items()
+    ]
+    made = planned({"kind": "events", "events": found, "staged": [*staged]})
+    ends, _, starts = run(made, fate(seed, [Outcome.CHANGED, *FAILURES]))
+    for event in found:
+        end = ends.get(event["on"])
+        if end and end.outcome in FAILURES and end.outcome not in event["outcomes"]:
+            assert event["do"] not in starts
+
+
 @SETTINGS
 @given(documents)
 def test_a_second_run_that_changes_nothing_runs_nothing_downstream(

@@ -56,8 +56,7 @@ class Problem:
 
     def proposed(self, action: str) -> ProposedAction:
         """Give what an action does; nothing, where the document does not say."""
-        known = self.actions.get(action)
-        return replace(self.nothing, name=action) if known is None else known
+        return self.actions.get(action, self.nothing)
 
 
 def problem(document: Mapping[str, Any], surroundings: Surroundings) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 from planner.errors import accepted
@@ -39,6 +40,7 @@ def words(text: str) -> Words:
     return Words(source, outcomes(" ".join(middle)), target)
 
 
+@cache
 def outcomes(text: str) -> tuple[Outcome, ...]:
     """Read ``changed`` or ``failed|error``; raises ValueError with what is accepted."""
     found = []

@@ -7,11 +7,13 @@ Source: Solar, "events propagation"; its three stories are cases in tests/cases/
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import islice
 from typing import Any
 
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput
-from planner.model import Action, ActionPlan, Trigger
+from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.planners.draft import tokens
 from planner.planners.events import document as documents
 from planner.planners.events.document import Problem
@@ -22,7 +24,7 @@ from planner.planners.events.subset import part
 from planner.planners.events.unroll import Run, Unbreakable, unroll
 from planner.states import Outcome, PlanState
 
-_FAILURES = frozenset({Outcome.FAILED, Outcome.ERROR})
+_FAILURES = (Outcome.FAILED, Outcome.ERROR)
 #: So many of the events that set an action off are named as its reason.
 _NAMED = 2
 
@@ -31,8 +33,9 @@ class EventsPlanner(Planner[Problem]):
     """Plans what is staged and all that its changes may set off; outcomes decide what really runs.
 
     An order is a parent. An event is a trigger; its source is a need as well, unless it asks for a
-    failure or the fan-in of its target is any. What is staged has no triggers. An action that would
-    close a loop of events runs again, under the next number.
+    failure (then the other kind of failure blocks) or the fan-in of its target is any. What is
+    staged has no triggers. An action that would close a loop of events runs again, under the next
+    number.
     """
 
     NAME = "events"
@@ -67,14 +70,15 @@ def _action(problem: Problem, runs: Sequence[Run], uuids: Sequence[str], i: int)
     """Write one run as an action: its orders as parents, its events as triggers and needs."""
     run = runs[i]
     proposed = problem.proposed(run.action)
-    failing = {j for j, outcomes in run.events.items() if not _FAILURES.isdisjoint(outcomes)}
-    others = [j for j in run.events if j not in failing]
+    unasked = {j: _unasked(outcomes) for j, outcomes in run.events.items()}
+    failing = [j for j, failures in unasked.items() if failures != _FAILURES]
+    others = [j for j, failures in unasked.items() if failures == _FAILURES]
     any_of = run.action in problem.any_of
     parents, needs, groups = run.after, [] if any_of else others, []
     if run.staged:
         # Nothing sets it off: what is left of its events is the order, and that failures block.
         parents = sorted({*run.after, *failing, *(others if any_of else ())})
-        groups = [others] if any_of and others else []
+        groups = [others] if any_of and others and not failing else []
     return Action(
         uuid=uuids[i],
         name=run.label,
@@ -89,6 +93,9 @@ def _action(problem: Problem, runs: Sequence[Run], uuids: Sequence[str], i: int)
         triggers=()
         if run.staged
         else tuple([Trigger(uuids[j], outcomes) for j, outcomes in run.events.items()]),
+        blocked_by=()
+        if any_of
+        else tuple([Blocker(uuids[j], unasked[j]) for j in failing if unasked[j]]),
         tokens=tokens(proposed.action_type, proposed.touches),
         estimate_s=proposed.estimate_s,
         timeout_s=proposed.timeout_s,
@@ -96,15 +103,27 @@ def _action(problem: Problem, runs: Sequence[Run], uuids: Sequence[str], i: int)
     )
 
 
+@cache
+def _unasked(outcomes: Outcomes) -> Outcomes:
+    """Give the kinds of failure that an event does not ask for.
+
+    >>> _unasked((Outcome.CHANGED, Outcome.FAILED))
+    (<Outcome.ERROR: 'error'>,)
+    """
+    return tuple([failure for failure in _FAILURES if failure not in outcomes])
+
+
 def _reason(problem: Problem, runs: Sequence[Run], run: Run) -> str:
     if run.staged:
         return "staged" if run.action in problem.staged and not run.repeat else "chosen"
-    events = [f"{runs[j].label} {_words(o)}" for j, o in list(run.events.items())[:_NAMED]]
+    named = islice(run.events.items(), _NAMED)
+    events = [f"{runs[j].label} {_words(outcomes)}" for j, outcomes in named]
     more = f" +{len(run.events) - _NAMED}" if len(run.events) > _NAMED else ""
     said = f"on {', '.join(events)}{more}"
     return f"runs again {said}: that closes a loop" if run.repeat else said
 
 
+@cache
 def _words(outcomes: Outcomes) -> str:
     """Write outcomes as documents do, without the created that counts as changed.
 

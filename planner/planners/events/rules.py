@@ -53,8 +53,8 @@ def web(problem: Problem) -> Web:
     """
     after: defaultdict[str, dict[str, Outcomes]] = defaultdict(dict)
     for source, outcomes, target, _ in fires(problem):
-        found = after[source].get(target, ())
-        after[source][target] = _asked((*found, *outcomes))
+        targets = after[source]
+        targets[target] = _asked(targets.get(target, ()) + outcomes)
     reached = dict.fromkeys(problem.staged)
     ahead = list(reached)
     while ahead:

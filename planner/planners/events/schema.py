@@ -15,7 +15,8 @@ _ACTIONS = {"type": "array", "items": _ACTION}
 
 
 def _runs(description: str) -> dict[str, Any]:
-    return {**_RUN, "type": ["string", "array"], "items": _RUN, "description": description}
+    either = {"type": ["string", "array"], "items": _RUN, "minItems": 1}
+    return {**_RUN, **either, "description": description}
 
 
 _WHAT = {

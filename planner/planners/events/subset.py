@@ -8,6 +8,7 @@ from dataclasses import replace
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.planners.events.document import Subset
 from planner.planners.events.unroll import Run
+from planner.reach import behind
 
 
 def part(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]:
@@ -27,7 +28,8 @@ def part(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]:
     if subset.until:
         kept &= _ahead_of(runs, until)
     place = {i: k for k, i in enumerate(sorted(kept))}
-    return [_without(runs[i], place) for i in place], list(_open(runs, kept))
+    found = _in_order([_without(runs[i], place) for i in place])
+    return found, list(_open(runs, kept))
 
 
 def _wanted(runs: Sequence[Run], subset: Subset) -> tuple[set[int], set[int], set[int]]:
@@ -80,6 +82,18 @@ def _without(run: Run, place: dict[int, int]) -> Run:
         after=[place[i] for i in run.after if i in place],
         events=events,
     )
+
+
+def _in_order(runs: Sequence[Run]) -> list[Run]:
+    """Let a repeat follow its first run, where what led from one to the other is left out."""
+    first = {run.action: i for i, run in enumerate(runs) if not run.repeat}
+    pairs = {(first[r.action], i) for i, r in enumerate(runs) if r.repeat and r.action in first}
+    edges = [(j, i) for i, run in enumerate(runs) for j in _before(run)]
+    new = {two: one for one, two in pairs.difference(behind(range(len(runs)), edges, pairs))}
+    return [
+        replace(run, after=sorted((*run.after, new[i]))) if i in new else run
+        for i, run in enumerate(runs)
+    ]
 
 
 def _open(runs: Sequence[Run], kept: Collection[int]) -> Iterator[str]:

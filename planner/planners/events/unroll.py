@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from planner.cutting import Cut, cut
 from planner.graph import arrange
@@ -51,66 +52,71 @@ def unroll(web: Web) -> list[Run]:
     if found.left:
         raise Unbreakable(found.left)
     links = _Links(web, found)
-    keys = sorted(links.runs)
-    place = {links.runs[key]: i for i, key in enumerate(keys)}
-    after: list[list[int]] = [[] for _ in keys]
-    events: list[dict[int, Outcomes]] = [{} for _ in keys]
+    after: list[list[int]] = [[] for _ in links.runs]
+    events: list[dict[int, Outcomes]] = [{} for _ in links.runs]
     for one, other in links.orders():
-        after[place[other]].append(place[one])
+        after[other].append(one)
     for one, other, outcomes in links.events():
-        events[place[other]][place[one]] = outcomes
+        events[other][one] = outcomes
     order = arrange([(a, tuple(e)) for a, e in zip(after, events, strict=True)])
     rank = {i: k for k, i in enumerate(order)}
-    staged = {web.names[i] for i in web.staged}
+    staged = {*web.staged}
     return [
         Run(
-            action=keys[i][0],
-            number=keys[i][1] if keys[i][0] in links.twice else None,
-            staged=keys[i][0] in staged and keys[i][1] == 0,
-            repeat=keys[i][1] > 0,
+            action=web.names[node],
+            number=int(repeat) if node in links.twice else None,
+            staged=node in staged and not repeat,
+            repeat=repeat,
             after=sorted({rank[j] for j in after[i]}),
-            events={rank[j]: events[i][j] for j in sorted(events[i], key=rank.__getitem__)},
+            events=dict(sorted([(rank[j], outcomes) for j, outcomes in events[i].items()])),
         )
         for i in order
+        for node, repeat in [links.runs[i]]
     ]
 
 
 class _Links:
-    """Edges between runs; a run is a position in the web, or one behind them for a repeat."""
+    """Edges between runs; a run is a place in ``runs``, which go by name and number."""
 
     def __init__(self, web: Web, found: Cut) -> None:
         self._web, self._cut = web, found
         self._loop = {node: k for k, nodes in enumerate(found.loops) for node in nodes}
-        repeated = sorted({target for _, target in found.edges})
-        self._second = {node: len(web.names) + k for k, node in enumerate(repeated)}
         #: The actions that run twice.
-        self.twice = {web.names[node] for node in repeated}
-        #: Name and number of every run, to the run.
-        self.runs = {(name, 0): i for i, name in enumerate(web.names)}
-        self.runs.update({(web.names[node], 1): run for node, run in self._second.items()})
+        self.twice = {target for _, target in found.edges}
+        #: Each run as the position of its action in the web, and whether it is its second.
+        self.runs = [
+            (node, repeat)
+            for node in range(len(web.names))
+            for repeat in ((False, True) if node in self.twice else (False,))
+        ]
+        self._first = [i for i, (_, repeat) in enumerate(self.runs) if not repeat]
 
     def orders(self) -> Iterator[Edge]:
         """Give the orders; what is off the loop waits for the last run."""
         for one, other in self._web.orders:
-            yield self._ends(one, other)[-1], other
+            yield self._ends(one, other)[-1], self._first[other]
         # Nothing is said twice: most repeats follow their first run over the loop anyhow.
-        implied = self._implied()
-        yield from ((one, two) for one, two in self._second.items() if one not in implied)
+        for node in self.twice.difference(self._implied()):
+            yield self._first[node], self._second(node)
 
     def events(self) -> Iterator[tuple[int, int, Outcomes]]:
         """Give the events; those that were cut lead to the repeat."""
         gone = {*self._cut.edges}
         for (one, other), outcomes in self._web.events.items():
             if (one, other) in gone:
-                yield one, self._second[other], outcomes
+                yield self._first[one], self._second(other), outcomes
             else:
-                yield from ((run, other, outcomes) for run in self._ends(one, other))
+                for run in self._ends(one, other):
+                    yield run, self._first[other], outcomes
+
+    def _second(self, node: int) -> int:
+        return self._first[node] + 1
 
     def _ends(self, one: int, other: int) -> tuple[int, ...]:
         """Give the runs of the first that the second follows: on a loop the first run only."""
-        if one not in self._second or self._loop.get(one) == self._loop.get(other):
-            return (one,)
-        return (one, self._second[one])
+        if one not in self.twice or self._loop.get(one) == self._loop.get(other):
+            return (self._first[one],)
+        return (self._first[one], self._second(one))
 
     def _implied(self) -> set[int]:
         """Find the actions whose repeat comes after their first run over the loop."""
@@ -119,7 +125,7 @@ class _Links:
             return set()
         kept = [
             (one, other)
-            for one, other in {*self._web.orders, *self._web.events}
+            for one, other in chain(self._web.orders, self._web.events)
             if (one, other) not in gone
             and one in self._loop
             and self._loop[one] == self._loop.get(other)

@@ -8,7 +8,7 @@ import pytest
 
 from planner import graph
 from planner.errors import InvalidPlan
-from planner.model import JOIN, Action, Trigger
+from planner.model import JOIN, Action, Blocker, Trigger
 from planner.states import Outcome
 
 
@@ -97,6 +97,18 @@ def test_what_stands_twice_is_named() -> None:
         "uuid uuid-a stands twice",
         "name 'c' stands twice",
         "b comes after uuid-a twice",
+    )
+
+
+def test_a_blocker_has_to_come_before_anyhow() -> None:
+    blocked_by = (Blocker("uuid-a", (Outcome.ERROR,)), Blocker("uuid-x", (Outcome.FAILED,)))
+    ordered = {"parents": ("uuid-a",), "blocked_by": blocked_by[:1]}
+    graph.validate(actions({"a": [], "b": ordered}))
+    with pytest.raises(InvalidPlan) as refused:
+        graph.validate(actions({"a": [], "b": {"blocked_by": blocked_by}}))
+    assert refused.value.problems == (
+        "b is blocked by uuid-a, which does not come before it",
+        "b is blocked by uuid-x, which does not come before it",
     )
 
 

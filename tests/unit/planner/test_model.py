@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planner.model import Action, ActionPlan, Effect, Touch, Trigger
+from planner.model import Action, ActionPlan, Blocker, Effect, Touch, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
@@ -160,6 +160,7 @@ def test_the_digest_leaves_out_what_happened_to_an_action(changed: dict[str, Any
         (4, {"triggers": ()}),
         (4, {"triggers": (Trigger("u2", (Outcome.CHANGED, Outcome.CREATED)),)}),
         (4, {"triggers": (Trigger("u3", (Outcome.CHANGED,)),)}),
+        (4, {"blocked_by": (Blocker("u2", (Outcome.ERROR,)),)}),
         (0, {"tokens": ("type:nop",)}),
         (1, {"input_parameters": {"x": [1, {"y": 3}]}}),
         (1, {"input_parameters": {}}),
@@ -207,6 +208,14 @@ def test_what_must_have_ended_is_parents_then_needs_then_sources_each_once() -> 
         triggers=(Trigger("c", (Outcome.OK,)), Trigger("d", (Outcome.OK,))),
     )
     assert action.before() == ("a", "b", "c", "d")
+
+
+def test_blockers_stand_in_a_plan_that_has_some() -> None:
+    blocked = with_action(rich_plan(), 4, blocked_by=(Blocker("u2", (Outcome.ERROR,)),))
+    written = blocked.to_dict()
+    assert written["actions"][4]["blocked_by"] == [{"action": "u2", "outcomes": ["error"]}]
+    assert "blocked_by" not in written["actions"][3]
+    assert ActionPlan.from_dict(written) == blocked
 
 
 def test_an_action_without_a_name_is_called_by_the_beginning_of_its_uuid() -> None:

@@ -67,6 +67,7 @@ PLAN_ROWS = {
         ("CANCELLING", "CANCELLED"),
         ("FAILED", "PENDING"),
         ("CANCELLED", "PENDING"),
+        ("SUCCEEDED", "PENDING"),
         ("RECOMMENDED", "CANCELLED"),
         ("PENDING", "CANCELLED"),
         ("PAUSED", "CANCELLED"),
@@ -107,12 +108,18 @@ def test_the_states_of_plans_and_actions_do_not_mix() -> None:
 
 
 def test_a_refusal_names_what_it_is_and_from_where_it_could_be() -> None:
-    with pytest.raises(InvalidTransition, match="plan u1 is SUCCEEDED: only RECOMMENDED, ONGOING"):
-        check("plan", "u1", PlanState.SUCCEEDED, PlanState.PENDING, Who.OPERATOR)
+    with pytest.raises(InvalidTransition, match="plan u1 is DELETED: only RECOMMENDED, ONGOING"):
+        check("plan", "u1", PlanState.DELETED, PlanState.PENDING, Who.OPERATOR)
+
+
+def test_a_refusal_names_a_plan_as_lists_do() -> None:
+    with pytest.raises(InvalidTransition, match="plan 7f3a91ab is DELETED: ") as refused:
+        check("plan", "7f3a91ab-5a9d", PlanState.DELETED, PlanState.PENDING, Who.OPERATOR)
+    assert refused.value.uuid == "7f3a91ab-5a9d"
 
 
 def test_a_state_that_nothing_leads_to_says_so() -> None:
-    with pytest.raises(InvalidTransition, match="only no state can become RECOMMENDED"):
+    with pytest.raises(InvalidTransition, match="is PENDING: nothing can become RECOMMENDED"):
         check("plan", "u1", PlanState.PENDING, PlanState.RECOMMENDED, Who.OPERATOR)
 
 

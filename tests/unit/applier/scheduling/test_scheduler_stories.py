@@ -8,7 +8,7 @@ from applier.contracts import Report, Wish
 from applier.scheduling import order
 from applier.scheduling.scheduler import Scheduler, Stopped, Turn, Why
 from applier.scheduling.verdict import End, OnFailure
-from planner.model import JOIN, Action, Trigger
+from planner.model import JOIN, Action, Blocker, Trigger
 from planner.states import ActionState, Outcome
 
 State = ActionState
@@ -51,6 +51,7 @@ def report(text: str) -> Report:
         "": (State.SUCCEEDED, Outcome.CHANGED),
         "ok": (State.SUCCEEDED, Outcome.OK),
         "fails": (State.FAILED, Outcome.FAILED),
+        "breaks": (State.FAILED, Outcome.ERROR),
     }
     new, outcome = how.get(state) or (State(state), None)
     return Report(uuid=uuid, old=State.ONGOING, state=new, outcome=outcome)
@@ -174,6 +175,32 @@ def test_what_was_not_triggered_ended_well():
     story = Story(*TRIGGERED, action("c", needs=("b",)))
     story.begin()
     assert story.turn("a ok") == ["b SKIPPED: not triggered", "start c"]
+
+
+def test_who_asks_for_one_kind_of_failure_may_be_blocked_by_the_other():
+    triggers = (Trigger("a", (Outcome.FAILED,)), Trigger("b", (Outcome.CHANGED,)))
+    blocked_by = (Blocker("a", (Outcome.ERROR,)),)
+    cleanup = action("c", triggers=triggers, blocked_by=blocked_by)
+    for failure, told in (
+        ("a fails", ["start c"]),
+        ("a breaks", ["c FAILED_DEPENDENCIES: is blocked by a, which ended FAILED"]),
+    ):
+        story = Story(action("a"), action("b"), cleanup)
+        story.begin()
+        assert story.turn("b") == []
+        assert story.turn(failure) == told
+
+
+def test_who_is_not_set_off_by_anything_may_be_blocked_all_the_same():
+    blocked_by = (Blocker("a", (Outcome.ERROR,)),)
+    for on_failure, told in (
+        (OnFailure.SKIP_DESCENDANTS, "b FAILED_DEPENDENCIES: is blocked by a, which ended FAILED"),
+        (OnFailure.CONTINUE, "start b"),
+    ):
+        after = action("b", parents=("a",), blocked_by=blocked_by)
+        story = Story(action("a"), after, on_failure=on_failure)
+        story.begin()
+        assert story.turn("a breaks") == [told]
 
 
 def test_a_need_is_looked_at_before_a_trigger():
