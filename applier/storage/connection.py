@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -36,8 +37,15 @@ UNREACHABLE = (
 #: What a database says, and what helps. The first that fits counts.
 HINTS = (
     (r"disk is full|No space left|disk full", "free some space there"),
+    (
+        r"disk I/O error",
+        "free some space there; if there is enough, the disk has failed: see the system's log",
+    ),
     (r"file is not a database", "name another file in [actionplan] connection"),
-    (r"unable to open|readonly|read-only", "check the rights on the file and on its folder"),
+    (
+        r"unable to open|readonly|read-only|Read-only|Permission denied",
+        "check the rights on the file and on its folder",
+    ),
     (r"database is locked", "another process has been writing to it for too long"),
     (r"\bNUL\b", "take the NUL character out of the plan"),
     (r"password|Access denied|authentication", "check [actionplan] connection"),
@@ -167,7 +175,7 @@ def told(url: sa.URL) -> Iterator[None]:
     """Turn whatever the database refuses inside into a StoreError with one sentence."""
     try:
         yield
-    except (DBError, DBInvalidUnicodeParameter, SQLAlchemyError) as error:
+    except (DBError, DBInvalidUnicodeParameter, SQLAlchemyError, sqlite3.Error) as error:
         raise StoreError(sentence(error, url)) from error
 
 
@@ -176,10 +184,20 @@ def sentence(error: BaseException, url: sa.URL) -> str:
     text = _words(error)
     if url.password:
         text = text.replace(str(url.password), "***")
+    told = hinted(text)
+    if told == text and lost(error):
+        told += "; is the server running? see [actionplan] connection"
+    return f"{shown(url)}: {told}"
+
+
+def hinted(text: str) -> str:
+    """Add what would help, if that is known.
+
+    >>> hinted("cannot create the file: No space left on device")
+    'cannot create the file: No space left on device; free some space there'
+    """
     hint = next((hint for what, hint in HINTS if re.search(what, text)), None)
-    if hint is None and lost(error):
-        hint = "is the server running? see [actionplan] connection"
-    return f"{shown(url)}: {text}" + (f"; {hint}" if hint else "")
+    return f"{text}; {hint}" if hint else text
 
 
 def lost(error: BaseException) -> bool:

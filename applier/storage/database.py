@@ -9,6 +9,7 @@ all is undone, and what is there now is read to say why.
 from __future__ import annotations
 
 import itertools
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from applier.errors import PlanNotFound, StoreError
 from applier.storage import rows, schema
 from applier.storage import statements as said
 from applier.storage.connection import lost, make_engine, parse, told
+from applier.storage.unwritable import Unwritable, fits
 
 T = TypeVar("T")
 
@@ -56,6 +58,7 @@ class Database:
         )
         self.readers = self.engine
         self.writer: sa.Connection | None = None
+        self._unwritable: Unwritable | None = None
         self._writing = threading.Lock()
         self._closed = threading.Event()
         #: By plan, the last write of which nobody knows whether it was made, and its name.
@@ -69,16 +72,39 @@ class Database:
 
     def _open(self) -> None:
         if self.engine.dialect.name == "sqlite":
-            schema.prepare_file(self._url, self.engine)
-            # One stays open: opening costs more than a commit, and SQLite empties its log
-            # whenever the last connection closes.
-            self.writer = self.engine.connect()
+            self._open_file()
             return
         if self.engine.dialect.name == "postgresql":
             # What is read by two statements is of one moment. (So it is elsewhere.)
             self.readers = self.engine.execution_options(isolation_level="REPEATABLE READ")
         with self.engine.begin() as database:
             schema.require(database, self._url)
+
+    def _open_file(self) -> None:
+        """Open a SQLite file; one of this release is read also where it cannot be written."""
+        try:
+            schema.prepare_file(self._url, self.engine)
+            # One stays open: opening costs more than a commit, and SQLite empties its log
+            # whenever the last connection closes.
+            self.writer = self.engine.connect()
+            self._unwritable = None
+        except (DBError, SQLAlchemyError, sqlite3.Error) as refused:
+            self.engine.dispose()
+            if not fits(self._url, refused):
+                raise
+            self._unwritable = Unwritable(self._url, refused)
+            with self._unwritable.read() as database:
+                if schema.version(database, self._url) != schema.REVISIONS[-1]:
+                    raise
+
+    def _try_again(self) -> Unwritable | None:
+        """Open a file anew that could not be written; gives it if it still cannot be."""
+        if self._unwritable is None:
+            return None
+        with self._writing:
+            if self._unwritable is not None:
+                self._open_file()
+            return self._unwritable
 
     def close(self) -> None:
         """Give back the connections, and end what waits for another try."""
@@ -91,6 +117,8 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """Begin a transaction that writes: all of it or nothing."""
+        if unwritable := self._try_again():
+            raise unwritable.refusal
         if self.writer is None:
             with self.engine.begin() as database:
                 yield database
@@ -102,7 +130,8 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """Begin a transaction that reads: all of it as it is at one moment."""
-        with self.readers.begin() as database:
+        unwritable = self._try_again()
+        with unwritable.read() if unwritable else self.readers.begin() as database:
             yield database
 
     def head(self, uuid: str) -> rows.Row:

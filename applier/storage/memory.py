@@ -125,7 +125,7 @@ class MemoryStore:
         """See :meth:`applier.record.Store.resume_plan`."""
         with self._lock:
             kept = self._kept(uuid)
-            rules.require_resumable(uuid, kept.head.state)
+            rules.require_resumable(uuid, kept.head.state, actions)
             rules.require_seen(uuid, kept.head.state, kept.claimant if kept.claim else None, seen)
             for action in actions:
                 state = _action(kept, action).state

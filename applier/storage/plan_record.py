@@ -142,7 +142,7 @@ class PlanRecord:
                 database.execute(said.AGAIN, [{**row, "action_uuid": a} for a in wanted])
 
         def allowed(head: rows.Row) -> None:
-            rules.require_resumable(uuid, PlanState(head["state"]))
+            rules.require_resumable(uuid, PlanState(head["state"]), wanted)
             rules.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
 
         with self._database.named(uuid, "resume", wanted, message) as name:

@@ -77,9 +77,12 @@ def attempt_end(report: Report) -> tuple[ActionState, Outcome | None]:
     return report.state, report.outcome
 
 
-def require_resumable(uuid: str, state: PlanState) -> None:
-    """Raise InvalidTransition for a plan that nobody can resume."""
-    if state not in RESUMABLE:
+def require_resumable(uuid: str, state: PlanState, actions: Collection[str]) -> None:
+    """Raise InvalidTransition for a plan that nobody can resume.
+
+    One that SUCCEEDED can be where ``actions`` of it are to run again: a rollback undid them.
+    """
+    if state not in RESUMABLE or (state is PlanState.SUCCEEDED and not actions):
         raise InvalidTransition("plan", uuid, state, PlanState.PENDING, RESUMABLE, Who.OPERATOR)
 
 
@@ -88,7 +91,7 @@ def require_seen(
 ) -> None:
     """Raise PlanConflict if somebody runs a plan who was not ``seen``, or was heard of since."""
     if seen is not ... and found != seen:
-        text = f"plan {uuid} is {state}: who runs it has changed, or was heard of, in between"
+        text = f"plan {uuid[:8]} is {state}: who runs it has changed, or was heard of, in between"
         raise PlanConflict(uuid, state, text)
 
 
@@ -190,37 +193,39 @@ def already_saved(uuid: str, state: str) -> PlanConflict:
 
 def changed_meanwhile(uuid: str, old: str, state: str) -> PlanConflict:
     """Say that somebody else was faster."""
-    text = f"plan {uuid} was {old} and is {state} now: somebody else changed it"
+    text = f"plan {uuid[:8]} was {old} and is {state} now: somebody else changed it"
     return PlanConflict(uuid, state, text)
 
 
 def cannot_claim(uuid: str, state: str) -> PlanConflict:
     """Say that a plan is not there for the taking."""
-    return PlanConflict(uuid, state, f"plan {uuid} is {state}: only PENDING plans can be claimed")
+    return PlanConflict(
+        uuid, state, f"plan {uuid[:8]} is {state}: only PENDING plans can be claimed"
+    )
 
 
 def not_claimed(uuid: str, state: str) -> PlanConflict:
     """Say that nobody would read a wish."""
-    text = f"plan {uuid} is {state}: nobody runs it, so nobody would read a wish"
+    text = f"plan {uuid[:8]} is {state}: nobody runs it, so nobody would read a wish"
     return PlanConflict(uuid, state, text)
 
 
 def not_waiting(uuid: str, state: str, accepted: Iterable[PlanState]) -> PlanConflict:
     """Say that an operator may not write a plan's actions now."""
     states = ", ".join(accepted)
-    text = f"plan {uuid} is {state}: actions can be changed here while it is one of {states}"
+    text = f"plan {uuid[:8]} is {state}: actions can be changed here while it is one of {states}"
     return PlanConflict(uuid, state, text)
 
 
 def still_claimed(uuid: str, state: str) -> PlanConflict:
     """Say that a plan must be resumed, and not started, if the one who runs it is gone."""
-    text = f"plan {uuid} is {state}: somebody runs it; if that is over, resume the plan"
+    text = f"plan {uuid[:8]} is {state}: somebody runs it; if that is over, resume the plan"
     return PlanConflict(uuid, state, text)
 
 
 def lost_claim(uuid: str, state: str) -> PlanConflict:
     """Say that the plan is run by somebody else now, or by nobody."""
-    return PlanConflict(uuid, state, f"plan {uuid} is {state}, and this run's claim has ended")
+    return PlanConflict(uuid, state, f"plan {uuid[:8]} is {state}, and this run's claim has ended")
 
 
 def row_changed(uuid: str, state: str, action: str, old: str, found: str) -> PlanConflict:

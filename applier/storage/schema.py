@@ -16,11 +16,11 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from applier.errors import StoreError
-from applier.storage.connection import make_engine, parse, shown, told
+from applier.storage.connection import hinted, make_engine, parse, shown, told
 from applier.storage.tables import VERSION_TABLE, metadata
 
 #: Every version of the tables that there was, oldest first; a test compares it with alembic's.
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 #: Tables that, together, only Watcher has.
 WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
 #: Written into a SQLite file, for those who ask what the file is (``file plans.db``).
@@ -114,7 +114,8 @@ def create_file(url: sa.URL, engine: sa.Engine) -> None:
         # Not opened: to close it again would drop the locks that this process has on it.
         pass
     except OSError as error:
-        raise StoreError(f"{shown(url)}: cannot create the file: {error.strerror}") from error
+        text = hinted(f"cannot create the file: {error.strerror}")
+        raise StoreError(f"{shown(url)}: {text}") from error
     with engine.connect() as database:
         # The mode stays with the file. To change it, SQLite needs the file for itself and does
         # not wait for it, whatever the time-out says: hence `alone`.
@@ -138,8 +139,8 @@ def alone(url: sa.URL) -> Iterator[None]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        text = f"{shown(url)}: cannot use the folder {folder}: {error.strerror}"
-        raise StoreError(text) from error
+        text = hinted(f"cannot use the folder {folder}: {error.strerror}")
+        raise StoreError(f"{shown(url)}: {text}") from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import shutil
 import signal
 import sqlite3
 import stat
@@ -11,7 +13,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -33,6 +35,8 @@ from planner.states import PlanState
 
 #: What attempts on record tell of: every other one tells nothing.
 MEASURES = (None, "nop", None, "migrate")
+#: How to start a process that rights bind; root's it is otherwise not.
+AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
 
 
 @pytest.fixture
@@ -158,6 +162,82 @@ class TestFile:
         with closing(sqlite3.connect(path)) as database:
             assert database.execute("SELECT count(*) FROM actionplan_plan").fetchone() == (0,)
             assert database.execute("SELECT count(*) FROM actionplan_action").fetchone() == (0,)
+
+
+@contextmanager
+def full_disk(room: int = 4096):
+    """Let no file of this process grow beyond so many bytes, as on a disk that is nearly full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+class TestNothingCanBeWritten:
+    @pytest.mark.parametrize("room", [0, 2048, 4096, 8192, 16384, 32768, 65536])
+    def test_a_new_record_is_refused_in_a_sentence_that_helps(self, path, room):
+        url = f"sqlite:///{path}"
+        for _ in range(2):
+            for make in (SqlStore, schema.upgrade):
+                with full_disk(room), pytest.raises(StoreError, match="; free some space"):
+                    make(url)
+        SqlStore(url).close()
+
+    def test_a_record_is_read_and_written_again_once_there_is_room(self, path):
+        url, plan = f"sqlite:///{path}", new_plan("a")
+        with closing(SqlStore(url)) as store:
+            store.save_plan(plan)
+        with full_disk():
+            store = SqlStore(url)
+            assert [p.uuid for p in store.list_plans()] == [plan.uuid]
+            with pytest.raises(StoreError, match="disk I/O error; free some space"):
+                store.save_plan(new_plan("b"))
+            assert store.load_plan(plan.uuid) == plan
+        with closing(store):
+            store.save_plan(new_plan("b"))
+            assert len(store.list_plans()) == 2
+
+    def test_what_others_write_meanwhile_is_seen(self, path):
+        url = f"sqlite:///{path}"
+        SqlStore(url).close()
+        with full_disk():
+            store = SqlStore(url)
+            assert store.list_plans() == []
+        with closing(store), closing(SqlStore(url)) as other:
+            other.save_plan(new_plan("a"))
+            with full_disk():
+                assert len(store.list_plans()) == 1
+
+    def test_a_log_that_nobody_can_read_there_is_named(self, path, store):
+        store.save_plan(new_plan("a"))
+        copy = path.with_name("copy.db")
+        for end in ("", "-wal"):
+            shutil.copy(f"{path}{end}", f"{copy}{end}")
+        with full_disk(), pytest.raises(StoreError, match=r"space .*last is in copy\.db-wal"):
+            SqlStore(f"sqlite:///{copy}")
+
+    def test_an_older_record_is_not_read(self, path):
+        url = f"sqlite:///{path}"
+        schema.upgrade(url, "0001")
+        with full_disk(), pytest.raises(StoreError, match="disk I/O error; free some space"):
+            SqlStore(url)
+
+    def test_a_record_in_a_folder_that_may_not_be_written_is_read(self, tmp_path):
+        folder = tmp_path / "a folder #1"
+        url = f"sqlite:///{folder}/plans.db"
+        code = "import sys; from applier.storage.sql import SqlStore\n"
+        code += "print(len(SqlStore(sys.argv[1]).list_plans()))"
+        with closing(SqlStore(url)) as store:
+            store.save_plan(new_plan("a"))
+        folder.chmod(0o500)
+        try:
+            command = [*AS_ANYBODY, sys.executable, "-c", code, url]
+            ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        finally:
+            folder.chmod(0o700)
+        assert (ended.stdout, ended.stderr) == ("1\n", "")
 
 
 def plans_seen_by_another_process(path):
