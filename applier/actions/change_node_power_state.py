@@ -28,10 +28,7 @@ class ChangeNodePowerState(Action):
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.TEXT, "state": {"enum": list(_EFFECTS)}},
         optional={
-            "resource_name": {
-                **schemas.TEXT,
-                "description": "host, if resource_id is not its name",
-            },
+            "resource_name": schemas.HOST_NAME,
         },
         examples=[
             {"resource_id": "compute-4", "state": "off"},

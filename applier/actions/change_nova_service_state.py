@@ -34,10 +34,7 @@ class ChangeNovaServiceState(Action):
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.TEXT, "state": {"enum": list(_STATES)}},
         optional={
-            "resource_name": {
-                **schemas.TEXT,
-                "description": "host, if resource_id is not its name",
-            },
+            "resource_name": schemas.HOST_NAME,
             "disabled_reason": schemas.TEXT_OR_NULL,
         },
         examples=[

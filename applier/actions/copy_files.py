@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from applier.actions import files, nodes, schemas
 from applier.contracts import Action, Content, Machine, Stop, Verified
 from applier.errors import ActionFailed
-from planner.model import Touch
 from planner.states import Outcome
 
 _FILE = {
@@ -45,15 +44,8 @@ class CopyFiles(Action):
         ],
     )
 
-    @classmethod
-    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """Give the node, where it works on one."""
-        return nodes.touches(parameters)
-
-    @classmethod
-    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Give ``duration_s`` on a simulated node."""
-        return nodes.estimate(parameters)
+    touches = staticmethod(nodes.touches)
+    estimate = staticmethod(nodes.estimate)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from applier.actions import schemas, server
-from applier.actions.parameters import one_line, resource, text, touch
+from applier.actions import instances, schemas, server
+from applier.actions.parameters import one_line, resource
 from applier.contracts import Action, Cloud, Stop, Verified
-from applier.errors import ActionFailed, AlreadyDone
-from planner.model import Touch
+from applier.errors import ActionFailed
 from planner.states import Outcome
 
 
@@ -39,10 +38,7 @@ class DeleteInstance(Action):
         ],
     )
 
-    @classmethod
-    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """The instance."""
-        return touch("instance", text(parameters, "resource_id"))
+    touches = staticmethod(instances.touches)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
@@ -52,8 +48,7 @@ class DeleteInstance(Action):
     def precheck(self) -> None:
         """Done if it is gone."""
         if self._found(self.context.cloud()) is None:
-            name = resource(self.parameters, "instance")
-            raise AlreadyDone(f"instance {name} does not exist any more")
+            raise instances.gone(self)
 
     def execute(self, stop: Stop) -> Outcome:
         """Remove it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from applier.actions import schemas
+from applier.actions import instances, schemas
 from applier.actions.parameters import one_line, resource, text, touch
 from applier.contracts import Action, Stop, Verified
 from applier.errors import ActionFailed, AlreadyDone
@@ -70,9 +70,7 @@ class Migrate(Action):
         cloud, wanted = self.context.cloud(), self.parameters
         name, source = resource(wanted, "instance"), wanted["source_node"]
         destination = wanted.get("destination_node")
-        instance = cloud.instance(wanted["resource_id"])
-        if instance is None:
-            raise AlreadyDone(f"instance {name} does not exist any more")
+        instance = instances.found(self)
         if instance["host"] != source:
             now = (
                 f"on {instance['host']}"

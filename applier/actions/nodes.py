@@ -69,14 +69,14 @@ def is_simulated(given: Mapping[str, Any]) -> bool:
     return text(given, "node") is not None and text(given, "address") is None
 
 
-def touches(given: Mapping[str, Any]) -> tuple[Touch, ...]:
+def touches(parameters: Mapping[str, Any]) -> tuple[Touch, ...]:
     """Give the touch of the node, so that no two plans work on it at once."""
-    return touch("node", node_of(given))
+    return touch("node", node_of(parameters))
 
 
-def estimate(given: Mapping[str, Any]) -> float | None:
+def estimate(parameters: Mapping[str, Any]) -> float | None:
     """Give the seconds that it takes on a simulated node; of others nothing is known."""
-    seconds = given.get("duration_s", 0) if is_simulated(given) else None
+    seconds = parameters.get("duration_s", 0) if is_simulated(parameters) else None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return None
     return float(seconds) if 0 <= seconds < math.inf else None

@@ -15,7 +15,7 @@ _FLAG = {"type": "boolean"}
 
 
 class Nop(Action):
-    """Print a message, if there is one, and change nothing; counts as changed.
+    """Print a message, if there is one, and change nothing, in no time; counts as changed.
 
     ``skip_pre_condition`` makes the precheck find it done, ``fail_pre_condition`` makes the
     precheck fail, ``fail_execute`` the work before the message, ``fail_post_condition`` after it.
@@ -35,6 +35,11 @@ class Nop(Action):
         },
         examples=[{"message": "half way"}, {}],
     )
+
+    @classmethod
+    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
+        """Give no time at all."""
+        return 0.0
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier.actions import commands, nodes
 from applier.contracts import Action, Machine, Stop, Verified
 from applier.errors import ActionFailed
-from planner.model import Touch
 from planner.states import Outcome
 
 #: Seconds that a node may take to come back, unless the action has a time-out.
@@ -36,15 +35,8 @@ class Reboot(Action):
 
     _before: str | None = None
 
-    @classmethod
-    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """Give the node, where it works on one."""
-        return nodes.touches(parameters)
-
-    @classmethod
-    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Give ``duration_s`` on a simulated node."""
-        return nodes.estimate(parameters)
+    touches = staticmethod(nodes.touches)
+    estimate = staticmethod(nodes.estimate)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from applier.actions import schemas
-from applier.actions.parameters import one_line, resource, text, touch
+from applier.actions import instances, schemas
+from applier.actions.parameters import one_line, resource, text
 from applier.contracts import Action, Stop, Verified
 from applier.errors import ActionFailed, AlreadyDone
-from planner.model import Touch
 from planner.states import Outcome
 
 
@@ -31,10 +30,7 @@ class Resize(Action):
         ],
     )
 
-    @classmethod
-    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """The instance."""
-        return touch("instance", text(parameters, "resource_id"))
+    touches = staticmethod(instances.touches)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
@@ -47,9 +43,7 @@ class Resize(Action):
         """Done if it is gone or has the flavor; refused if there is no such flavor."""
         cloud, flavor = self.context.cloud(), self.parameters["flavor"]
         name = resource(self.parameters, "instance")
-        instance = cloud.instance(self.parameters["resource_id"])
-        if instance is None:
-            raise AlreadyDone(f"instance {name} does not exist any more")
+        instance = instances.found(self)
         if instance["flavor"] == flavor:
             raise AlreadyDone(f"{name} is {flavor} already")
         if cloud.flavor(flavor) is None:

@@ -25,6 +25,7 @@ FILE_MODE: Schema = {
 
 INSTANCE_ID: Schema = {**UUID, "description": "UUID of the instance"}
 RESOURCE_NAME: Schema = {**TEXT, "description": "what people call the resource"}
+HOST_NAME: Schema = {**TEXT, "description": "host, if resource_id is not its name"}
 #: For action types that are about no resource of their own, and may still name one.
 ANY_RESOURCE: Mapping[str, Schema] = {"resource_id": TEXT, "resource_name": RESOURCE_NAME}
 

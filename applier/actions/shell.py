@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier.actions import commands, nodes, schemas
 from applier.actions.parameters import one_line, text
 from applier.contracts import Action, Ended, Machine, Stop, Verified
 from applier.errors import ActionFailed
-from planner.model import Touch
 from planner.states import Outcome
 
 _CODES = {
@@ -72,15 +71,8 @@ class Shell(Action):
 
     _ended: Ended | None = None
 
-    @classmethod
-    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """Give the node, where it runs on one."""
-        return nodes.touches(parameters)
-
-    @classmethod
-    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Give ``duration_s`` on a simulated node."""
-        return nodes.estimate(parameters)
+    touches = staticmethod(nodes.touches)
+    estimate = staticmethod(nodes.estimate)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:

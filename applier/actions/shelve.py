@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from applier.actions import schemas
-from applier.actions.parameters import one_line, resource, text, touch
+from applier.actions import instances
+from applier.actions.parameters import one_line, resource
 from applier.contracts import Action, Stop, Verified
 from applier.errors import AlreadyDone
-from planner.model import Touch
 from planner.states import Outcome
 
 
@@ -19,18 +18,9 @@ class Shelve(Action):
     TYPE = "shelve"
     #: What is SHELVED is found by the precheck.
     RERUN_SAFE = True
-    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
-        {"resource_id": schemas.INSTANCE_ID},
-        optional={"resource_name": schemas.RESOURCE_NAME},
-        examples=[
-            {"resource_id": "6a1f0001-0000-4000-8000-000000000001", "resource_name": "web-1"},
-        ],
-    )
+    SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS
 
-    @classmethod
-    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """The instance."""
-        return touch("instance", text(parameters, "resource_id"))
+    touches = staticmethod(instances.touches)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
@@ -39,12 +29,8 @@ class Shelve(Action):
 
     def precheck(self) -> None:
         """Done if it is gone or SHELVED."""
-        instance = self.context.cloud().instance(self.parameters["resource_id"])
-        name = resource(self.parameters, "instance")
-        if instance is None:
-            raise AlreadyDone(f"instance {name} does not exist any more")
-        if instance["status"] == "SHELVED":
-            raise AlreadyDone(f"{name} is SHELVED already")
+        if instances.found(self)["status"] == "SHELVED":
+            raise AlreadyDone(f"{resource(self.parameters, 'instance')} is SHELVED already")
 
     def execute(self, stop: Stop) -> Outcome:
         """Shelve it."""

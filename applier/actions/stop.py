@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier import contracts
-from applier.actions import schemas
-from applier.actions.parameters import one_line, resource, text, touch
+from applier.actions import instances
+from applier.actions.parameters import one_line, resource
 from applier.errors import AlreadyDone
-from planner.model import Touch
 from planner.states import Outcome
 
 
@@ -20,18 +19,9 @@ class Stop(contracts.Action):
     #: What is SHUTOFF is found by the precheck.
     RERUN_SAFE = True
     REVERTIBLE = True
-    SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
-        {"resource_id": schemas.INSTANCE_ID},
-        optional={"resource_name": schemas.RESOURCE_NAME},
-        examples=[
-            {"resource_id": "6a1f0001-0000-4000-8000-000000000001", "resource_name": "web-1"},
-        ],
-    )
+    SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS
 
-    @classmethod
-    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """The instance."""
-        return touch("instance", text(parameters, "resource_id"))
+    touches = staticmethod(instances.touches)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
@@ -40,12 +30,8 @@ class Stop(contracts.Action):
 
     def precheck(self) -> None:
         """Done if it is gone or SHUTOFF."""
-        instance = self.context.cloud().instance(self.parameters["resource_id"])
-        name = resource(self.parameters, "instance")
-        if instance is None:
-            raise AlreadyDone(f"instance {name} does not exist any more")
-        if instance["status"] == "SHUTOFF":
-            raise AlreadyDone(f"{name} is SHUTOFF already")
+        if instances.found(self)["status"] == "SHUTOFF":
+            raise AlreadyDone(f"{resource(self.parameters, 'instance')} is SHUTOFF already")
 
     def execute(self, stop: contracts.Stop) -> Outcome:
         """Stop it."""

@@ -14,7 +14,6 @@ from applier.actions import commands, files, nodes, schemas
 from applier.actions.parameters import one_line, text
 from applier.contracts import Action, Ended, Machine, Stop, Verified
 from applier.errors import ActionFailed
-from planner.model import Touch
 from planner.states import Outcome
 
 #: Content and permissions count, times do not; a line of output for each change.
@@ -50,15 +49,8 @@ class Sync(Action):
 
     _ended: Ended | None = None
 
-    @classmethod
-    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """Give the node, where it works on one."""
-        return nodes.touches(parameters)
-
-    @classmethod
-    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Give ``duration_s`` on a simulated node."""
-        return nodes.estimate(parameters)
+    touches = staticmethod(nodes.touches)
+    estimate = staticmethod(nodes.estimate)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:

@@ -26,10 +26,7 @@ class TurnHostToAcpiS3State(Action):
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.TEXT},
         optional={
-            "resource_name": {
-                **schemas.TEXT,
-                "description": "host, if resource_id is not its name",
-            },
+            "resource_name": schemas.HOST_NAME,
         },
         examples=[{"resource_id": "compute-4"}],
     )

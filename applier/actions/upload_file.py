@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier.actions import files, nodes, schemas
 from applier.actions.parameters import one_line, text
 from applier.contracts import Action, Machine, Stop, Verified
-from planner.model import Touch
 from planner.states import Outcome
 
 
@@ -34,15 +33,8 @@ class UploadFile(Action):
         ],
     )
 
-    @classmethod
-    def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """Give the node, where it works on one."""
-        return nodes.touches(parameters)
-
-    @classmethod
-    def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Give ``duration_s`` on a simulated node."""
-        return nodes.estimate(parameters)
+    touches = staticmethod(nodes.touches)
+    estimate = staticmethod(nodes.estimate)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
