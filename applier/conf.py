@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 from oslo_config import cfg
@@ -233,13 +234,14 @@ def load(
     config_files: Sequence[str] | None = None,
     *,
     arguments: Sequence[str] = (),
+    description: str | None = None,
     prepare: Callable[[cfg.ConfigOpts], None] = lambda _: None,
 ) -> cfg.ConfigOpts:
     """Read the configuration; raises ConfigurationError when a file cannot be used.
 
     What is not known in ``[actionplan]`` is refused; the other sections may be Watcher's as well.
     ``arguments`` are those of a command line that oslo.config reads itself, such as
-    ``--config-file``; ``prepare`` adds options to it.
+    ``--config-file``; ``description`` heads their help; ``prepare`` adds options to it.
     """
     conf = cfg.ConfigOpts()
     prepare(conf)
@@ -249,6 +251,8 @@ def load(
         conf(
             args=list(arguments),
             project="actionplan",
+            version=version("actionplan"),
+            description=description,
             default_config_files=list(config_files) if config_files else files(),
             default_config_dirs=[],
         )

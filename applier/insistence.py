@@ -48,7 +48,9 @@ class Insistence:
                 left = self._patience_s - (self._clock() - began)
                 if left <= 0:
                     raise
-                LOG.warning("The record is away, tried again for another %.0f s: %s", left, error)
+                # Once is enough to know; a disk that is full stays so for many tries.
+                level = logging.INFO if again else logging.WARNING
+                LOG.log(level, "The record is away, tried again for %.0f s: %s", left, error)
                 again = True
                 wait(min(delay, left))
                 delay = min(2 * delay, LONGEST_DELAY_S)

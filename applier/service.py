@@ -22,6 +22,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from applier import conf as configuration
+from applier import interrupts
 from applier.clouds.simulated import SimulatedCloud
 from applier.contracts import Claimant
 from applier.errors import ConfigurationError, StoreError
@@ -36,6 +37,11 @@ from planner.registry import ActionTypes
 LOG = logging.getLogger(__name__)
 
 NAME = "actionplan-applier"
+DESCRIPTION = """
+Runs the plans that were left to it with "actionplan start", and takes up again what a crash cut
+off, until it is told to end: SIGTERM and the first Ctrl-C let what runs end, and hand the plans
+back; the second Ctrl-C ends it at once.
+"""
 
 
 class ApplierService(cotyledon.Service):
@@ -47,6 +53,7 @@ class ApplierService(cotyledon.Service):
         super().__init__(cast("Any", worker_id))
         self._conf = conf
         self._ending, self._over = threading.Event(), threading.Event()
+        interrupts.relay(interrupts.not_interrupted)
 
     def run(self) -> None:
         """Run plans until told to end."""
@@ -131,7 +138,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Start the service; returns when it has ended, or the exit code of a refusal."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        conf = configuration.load(arguments=given, prepare=log.register_options)
+        conf = configuration.load(
+            arguments=given, description=DESCRIPTION, prepare=log.register_options
+        )
         configuration.policies(conf, ActionTypes())
         configuration.machines(conf)
         registry.load(registry.ENGINES, conf.watcher_applier.workflow_engine)
@@ -142,6 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     conf.set_default("use_stderr", True)
     log.setup(conf, NAME)
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.watcher_applier.grace_s)
+    interrupts.relay(interrupts.Interrupted(interrupts.end_at_once))
     manager.add(ApplierService, workers=1, args=(conf,))
     manager.run()
     return 0

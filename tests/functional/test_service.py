@@ -37,6 +37,14 @@ grace_s = 30
 Start = Callable[[], "subprocess.Popen[bytes]"]
 
 
+def test_help_says_what_the_service_does() -> None:
+    ended = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True)
+    assert 'Runs the plans that were left to it with "actionplan start"' in ended.stdout
+    assert "the first Ctrl-C" in " ".join(ended.stdout.split())
+    ended = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
+    assert ended.stdout.startswith("0.")
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.server)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
     """The record that the services share, empty."""
@@ -128,15 +136,24 @@ def test_two_services_run_each_of_ten_plans_once(
     until(lambda: len(store.services()) == 2)
 
 
+def press_ctrl_c(process: subprocess.Popen[bytes]) -> None:
+    """Interrupt a service as a terminal does: the main process and its worker."""
+    os.killpg(process.pid, signal.SIGINT)
+
+
+@pytest.mark.parametrize("tell", [subprocess.Popen.terminate, press_ctrl_c])
 def test_a_service_that_is_told_to_end_lets_another_go_on(
-    tmp_path: Path, store: SqlStore, start: Start
+    tmp_path: Path,
+    store: SqlStore,
+    start: Start,
+    tell: Callable[[subprocess.Popen[bytes]], None],
 ) -> None:
     effects, go = tmp_path / "effects", tmp_path / "go"
-    wait = f"echo a >> {effects}; while [ ! -e {go} ]; do sleep 0.05; done"
+    wait = f"echo a >> {effects}; while [ -d {tmp_path} ] && [ ! -e {go} ]; do sleep 0.05; done"
     pending(store, "plan", shell("a", wait), shell("b", f"echo b >> {effects}", "a"))
     service = start()
     until(effects.exists)
-    service.terminate()
+    tell(service)
     until(lambda: "1 plans are handed back" in (tmp_path / "log-0").read_text())
     go.touch()
     assert service.wait(PATIENCE_S) == 0
@@ -146,6 +163,27 @@ def test_a_service_that_is_told_to_end_lets_another_go_on(
     start()
     until(lambda: store.load_plan("plan").state is PlanState.SUCCEEDED)
     assert effects.read_text().split() == ["a", "b"]
+
+
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_a_service_at_once_that_is_told_to_end(
+    tmp_path: Path, store: SqlStore, start: Start, first: signal.Signals
+) -> None:
+    go = tmp_path / "go"
+    pending(
+        store, "plan", shell("a", f"while [ -d {tmp_path} ] && [ ! -e {go} ]; do sleep 0.05; done")
+    )
+    service = start()
+    until(lambda: states(store, "plan") == [ActionState.ONGOING])
+    worker = store.claimant("plan")
+    assert worker is not None
+    service.send_signal(first)
+    until(lambda: "1 plans are handed back" in (tmp_path / "log-0").read_text())
+    service.send_signal(signal.SIGINT)
+    assert service.wait(PATIENCE_S) == 1
+    until(lambda: not Path(f"/proc/{worker.pid}").exists())
+    assert store.load_plan("plan").state is PlanState.ONGOING
+    go.touch()
 
 
 def test_what_a_killed_service_left_is_finished_by_the_next(
