@@ -73,6 +73,8 @@ class Cloud(Protocol):
         """Create an instance; returns its id. There must be none of that name.
 
         ``wanted``: ``flavor, image, key_name, user_data, networks, ...``, as far as they are said.
+        In these texts, ``${NAME}`` stands for what the cloud knows by that name, and
+        ``${NoEcho NAME DIGEST}`` for a value that nobody may read here: it is filled in or refused.
         """
 
     def delete_instance(self, instance_id: str, stop: Stop) -> None:

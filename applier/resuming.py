@@ -29,8 +29,8 @@ _BACK = frozenset(
 DEATHS = 3
 #: What becomes of a plan of which somebody asked that.
 _ASKED = {"cancel": PlanState.CANCELLED, "pause": PlanState.PAUSED}
-#: Why a plan in one of these cannot be resumed.
-_REFUSED = {
+#: Why a plan in one of these cannot be resumed, unless a rollback undid some of it.
+REFUSED = {
     PlanState.RECOMMENDED: "it has not been started yet: start it",
     PlanState.PENDING: "it waits for an applier already",
     PlanState.SUCCEEDED: "nothing of it is left to do",
@@ -88,6 +88,12 @@ def to_reset(plan: ActionPlan) -> list[str]:
     return [plan.actions[i].uuid for i in sorted(back)]
 
 
+def refused(plan: ActionPlan) -> bool:
+    """True for a plan that cannot be resumed; one that SUCCEEDED can, if a rollback undid some."""
+    undone = plan.state is PlanState.SUCCEEDED and to_reset(plan)
+    return plan.state in REFUSED and not undone
+
+
 def resume(
     store: Store,
     uuid: str,
@@ -104,12 +110,12 @@ def resume(
     """
     claimant = store.claimant(uuid)
     plan = store.load_plan(uuid)
-    if plan.state in _REFUSED:
-        text = f"plan {uuid} is {plan.state}: {_REFUSED[plan.state]}"
+    if refused(plan):
+        text = f"plan {uuid[:8]} is {plan.state}: {REFUSED[plan.state]}"
         raise PlanConflict(uuid, plan.state, text)
     if claimant is not None and alive(claimant, now, patience_s=patience_s):
         text = (
-            f"plan {uuid} is {plan.state}: {claimant.user} runs it on {claimant.host}, process "
+            f"plan {uuid[:8]} is {plan.state}: {claimant.user} runs it on {claimant.host}, process "
             f"{claimant.pid}, last heard of {age_s(claimant, now):.0f} s ago; it can be resumed "
             "once that one has paused, ended or died"
         )

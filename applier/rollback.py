@@ -40,15 +40,17 @@ def rollback(
     host is enabled before moves go back onto it. What was done and cannot be undone stands in the
     warnings. Raises InvalidInput if nothing can be undone, or the plan may still go on.
     """
+    place = f"plan {plan.uuid[:8]}"
     if plan.state in _RUNNING:
-        text = f"plan {plan.uuid} is {plan.state}: pause or cancel it before it is rolled back"
-        raise InvalidInput([Mistake(text)])
+        way = "pause or cancel" if plan.state is PlanState.ONGOING else "cancel"
+        text = f"it is {plan.state}: {way} it before it is rolled back"
+        raise InvalidInput([Mistake(text, place=place)])
     done = [a for a in plan.actions if _did(a)]
     undone = {a.uuid for a in done if revertible.get(a.action_type, False)}
     warnings = tuple(_warnings(plan.actions, done, undone))
     if not undone:
-        text = f"nothing that plan {plan.uuid} did can be undone"
-        raise InvalidInput([Mistake("; ".join([text, *warnings]))])
+        text = "nothing that it did can be undone"
+        raise InvalidInput([Mistake("; ".join([text, *warnings]), place=place)])
     actions: Sequence[Action] = tuple(_Reversal(plan, undone, new_id).actions())
     try:
         touched = {a.uuid: touches(a) for a in actions if a.action_type == REVERT}

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from applier.cli import claim
-from applier.cli.arguments import with_action
+from applier.cli.arguments import with_action, with_reason
 from applier.cli.session import find_action, now, user
 from applier.cli.verb import Verb
 from applier.contracts import Wish
@@ -27,9 +27,7 @@ class ActionSkip(Verb):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take a plan, an action and a reason."""
-        parser = with_action(super().get_parser(prog_name))
-        parser.add_argument("--reason", metavar="TEXT", required=True, help="why, for the record")
-        return parser
+        return with_reason(with_action(super().get_parser(prog_name)), required=True)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Skip at once where nobody runs the plan; ask the claimant otherwise."""
@@ -89,9 +87,7 @@ class ActionAbort(Verb):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take a plan, an action and a reason."""
-        parser = with_action(super().get_parser(prog_name))
-        parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
-        return parser
+        return with_reason(with_action(super().get_parser(prog_name)))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Ask the claimant."""
@@ -124,8 +120,7 @@ class ActionSet(Verb):
         """Take a plan, an action, a state and a reason."""
         parser = with_action(super().get_parser(prog_name))
         parser.add_argument("--state", choices=sorted(_SETTLED), required=True, help="what it is")
-        parser.add_argument("--reason", metavar="TEXT", required=True, help="why, for the record")
-        return parser
+        return with_reason(parser, required=True)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Write it on record."""

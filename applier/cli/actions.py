@@ -9,14 +9,16 @@ from typing import Any
 from applier.cli.arguments import add_format, with_action, with_plan
 from applier.cli.files import rendered
 from applier.cli.reporters import action_text
+from applier.cli.reporters.plan_table import console
 from applier.cli.reporters.words import duration
 from applier.cli.session import find_action
 from applier.cli.verb import ListVerb, Verb
 from planner.model import Action
 from planner.states import ActionState
 
-#: How much of an action's message a table shows.
-_MESSAGE = 40
+#: How much of an action's message a table shows: of a long one the beginning and the end, where
+#: a command's exit code stands.
+_MESSAGE, _END = 60, 24
 
 
 class ActionList(ListVerb):
@@ -30,7 +32,11 @@ class ActionList(ListVerb):
         parser = with_plan(super().get_parser(prog_name))
         states = [str(s) for s in ActionState]
         parser.add_argument(
-            "--state", metavar="STATE", choices=states, help=f"only these: {', '.join(states)}"
+            "--state",
+            metavar="STATE",
+            type=str.upper,
+            choices=states,
+            help=f"only these: {', '.join(states)}",
         )
         return parser
 
@@ -59,11 +65,22 @@ def _row(action: Action, names: dict[str, str], whole: bool) -> tuple[Any, ...]:
         str(action.state),
         str(action.outcome or ""),
         took if whole else duration(took),
-        message if whole or len(message) <= _MESSAGE else f"{message[: _MESSAGE - 1]}…",
+        message if whole else _cut(message),
     )
     if whole:
         row = (*row, [names[u] for u in action.parents], [names[u] for u in action.needs])
     return row
+
+
+def _cut(message: str) -> str:
+    """Leave out the middle of a long message.
+
+    >>> _cut("run-the-long-script --with many --options >&2: exit code 7: no such host")
+    'run-the-long-script --with many --o…xit code 7: no such host'
+    """
+    if len(message) <= _MESSAGE:
+        return message
+    return f"{message[: _MESSAGE - _END - 1]}…{message[-_END:]}"
 
 
 class ActionShow(Verb):
@@ -90,6 +107,9 @@ class ActionShow(Verb):
             }
             self.app.stdout.write(rendered(value, parsed_args.format))
             return 0
-        for line in (*action_text.described(plan, action), *action_text.tried(action, attempts)):
+        width = console(self.app.stdout).width
+        for line in action_text.described(plan, action, width):
+            self.say(line)
+        for line in action_text.tried(action, attempts, width):
             self.say(line)
         return 0

@@ -14,11 +14,11 @@ from applier.cli.reporters import plan_table
 from applier.cli.reporters.lasting import lasting
 from applier.cli.reporters.words import count, resources, some
 from applier.cli.verb import REFUSED, Verb
-from applier.errors import PlanConflict, PlanNotFound, UnknownActionTypes
+from applier.errors import PlanNotFound, UnknownActionTypes
 from planner import saved
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, ActionPlan
-from planner.states import ENDED_PLAN, ActionState, PlanState
+from planner.states import ENDED_PLAN, ActionState
 
 
 class Apply(Verb):
@@ -91,20 +91,16 @@ class Apply(Verb):
 
     def _refuse_what_cannot_run(self, plan: ActionPlan) -> None:
         """Raise for a plan that ended, that somebody runs, or that no plugin here can run."""
-        short = plan.uuid[:8]
         taken = claim.taken(self.session.store, plan.uuid)
         if taken:
             raise taken
         if plan.state in ENDED_PLAN and plan.actions:
-            text = f"plan {short} is {plan.state}: a plan is applied once; make a new one"
-            if plan.state in (PlanState.FAILED, PlanState.CANCELLED):
-                text += f", or go on with this one: actionplan resume {short}"
-            raise PlanConflict(plan.uuid, plan.state, text)
+            raise claim.stands(plan)
         needed = {a.action_type for a in plan.actions} - {JOIN}
         known = self.session.action_types
         unknown = needed - set(known)
         if unknown:
-            raise UnknownActionTypes(short, unknown, known)
+            raise UnknownActionTypes(plan.uuid[:8], unknown, known)
         for name in needed:
             # Loads the plugin; raises BrokenPlugin.
             known[name]

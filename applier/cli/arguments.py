@@ -22,6 +22,14 @@ def with_action(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     return parser
 
 
+def with_reason(
+    parser: argparse.ArgumentParser, *, required: bool = False
+) -> argparse.ArgumentParser:
+    """Add --reason."""
+    parser.add_argument("--reason", metavar="TEXT", required=required, help="why, for the record")
+    return parser
+
+
 def add_planning(parser: argparse.ArgumentParser, **file: str) -> None:
     """Add what chooses a document, a planner and its options; ``file`` describes the first."""
     parser.add_argument("file", **file)  # type: ignore[arg-type]

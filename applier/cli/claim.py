@@ -15,6 +15,24 @@ from planner.states import PlanState
 
 #: Somebody runs a plan in one of these.
 RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
+#: Why a plan cannot be started, resumed or removed as it stands.
+_STANDS = {
+    **resuming.REFUSED,
+    PlanState.RECOMMENDED: "it has not been started yet",
+    PlanState.ONGOING: "it runs",
+    PlanState.CANCELLING: "it is being cancelled",
+    PlanState.FAILED: "it has ended",
+    PlanState.CANCELLED: "it has ended",
+}
+#: What can be done with it; with any other, to make it anew.
+_INSTEAD = {
+    PlanState.RECOMMENDED: "run it: actionplan apply {}",
+    PlanState.PENDING: "run it here: actionplan apply {}",
+    PlanState.ONGOING: "look: actionplan show {}",
+    PlanState.CANCELLING: "look: actionplan show {}",
+    PlanState.FAILED: "go on with it: actionplan resume {}",
+    PlanState.CANCELLED: "go on with it: actionplan resume {}",
+}
 
 
 def words(claimant: Claimant | None) -> str:
@@ -90,6 +108,16 @@ def taken(store: Store, uuid: str) -> PlanConflict | None:
     else:
         text += f". Look: actionplan show {short}. Stop it: actionplan cancel {short}"
     return PlanConflict(uuid, state, text)
+
+
+def stands(plan: ActionPlan) -> PlanConflict:
+    """Say why a plan is not one for what was asked, and what can be done with it."""
+    why = _STANDS[plan.state]
+    instead = _INSTEAD.get(plan.state, "make a new one: actionplan create FILE")
+    if plan.state is PlanState.SUCCEEDED and not resuming.refused(plan):
+        why, instead = "a rollback undid some of it", "do that again: actionplan resume {}"
+    text = f"{named(plan).replace('Plan', 'plan', 1)} is {plan.state}: {why}"
+    return PlanConflict(plan.uuid, plan.state, f"{text}; {instead.format(plan.uuid[:8])}")
 
 
 def asked(store: Store, plan: ActionPlan, what: str) -> str:

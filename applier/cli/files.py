@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -134,6 +135,8 @@ def write(path: Path, plan: ActionPlan) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write text to the file of ``--out``, all of it or nothing, readable by its owner only."""
     try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with tempfile.NamedTemporaryFile(
             "w", dir=path.parent, prefix=f".{path.name}.", encoding="utf-8", delete=False
         ) as file:

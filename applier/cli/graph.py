@@ -45,6 +45,7 @@ class Graph(Verb):
             "--state",
             metavar="STATE",
             action="append",
+            type=str.upper,
             choices=states,
             help=f"only actions in this state, or in one of several: {', '.join(states)}",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from applier.cli import claim
-from applier.cli.arguments import positive, with_plan
+from applier.cli.arguments import positive, with_plan, with_reason
 from applier.cli.session import now, user
 from applier.cli.settings import whole_number
 from applier.cli.verb import Verb
@@ -44,8 +44,7 @@ class SetLimits(Verb):
         parser.add_argument(
             "--max-workers", type=positive, metavar="N", help="how many actions may run at once"
         )
-        parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
-        return parser
+        return with_reason(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Ask the claimant."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from applier.cli import claim
@@ -13,6 +13,7 @@ from applier.cli.reporters import deployment_table, plan_table
 from applier.cli.session import now, user
 from applier.cli.verb import ListVerb, Verb
 from applier.errors import PlanConflict
+from applier.record import PlanSummary
 from planner.planners.deployment import message
 from planner.states import ActionState, PlanState
 
@@ -31,7 +32,11 @@ class List(ListVerb):
         parser = super().get_parser(prog_name)
         states = [str(s) for s in PlanState]
         parser.add_argument(
-            "--state", metavar="STATE", choices=states, help=f"only these: {', '.join(states)}"
+            "--state",
+            metavar="STATE",
+            type=str.upper,
+            choices=states,
+            help=f"only these: {', '.join(states)}",
         )
         parser.add_argument("--limit", type=positive, metavar="N", help="at most so many")
         return parser
@@ -41,19 +46,28 @@ class List(ListVerb):
         state = PlanState(parsed_args.state) if parsed_args.state else None
         plans = self.session.store.list_plans(state=state, limit=parsed_args.limit)
         whole = parsed_args.formatter != "table"
+        lost = set() if whole else self._lost(plans)
         columns = ("uuid", "name", "planner", "state", "actions", "ended well", "created")
         return columns, (
             (
                 p.uuid if whole else p.uuid[:8],
                 p.name or "",
                 p.planner,
-                str(p.state),
+                f"{p.state}, nobody runs it" if p.uuid in lost else str(p.state),
                 sum(p.actions.values()),
                 p.actions.get(ActionState.SUCCEEDED, 0) + p.actions.get(ActionState.SKIPPED, 0),
                 f"{p.created_at:%Y-%m-%d %H:%M:%S}" if p.created_at else "",
             )
             for p in plans
         )
+
+    def _lost(self, plans: Sequence[PlanSummary]) -> set[str]:
+        """Give the plans whose process is gone, and say below the table how to go on with them."""
+        store = self.session.store
+        running = [p.uuid for p in plans if p.state in claim.RUNNING]
+        lost = [uuid for uuid in running if claim.is_gone(store.claimant(uuid))]
+        self.below = [f"Go on with it: actionplan resume {uuid[:8]}" for uuid in lost]
+        return set(lost)
 
 
 class Show(Verb):
@@ -113,6 +127,8 @@ class Delete(Verb):
             who = claim.headline(store, plan)
             text = f"plan {short} is {state}: cancel it first (actionplan cancel {short})"
             raise PlanConflict(plan.uuid, state, f"{text}. {who}" if who else text)
+        if state is PlanState.DELETED:
+            raise claim.stands(plan)
         store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=f"removed by {user()}")
         self.say(f"{claim.named(plan)} is DELETED.")
         return 0

@@ -35,7 +35,7 @@ def expand(texts: Sequence[str]) -> tuple[list[str], list[tuple[str, ...]]]:
     for choice in choices:
         number *= len(choice)
     if number > MOST:
-        text = f"{number} combinations, and at most {MOST} are tried"
+        text = f"more than {MOST} combinations, and at most {MOST} are tried"
         wrong.append(Mistake(text, place="--set"))
     if wrong:
         raise InvalidInput(wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Protocol
 
+from applier import insistence
 from applier.cli import claim
 from applier.cli.reporters import recap
 from applier.cli.reporters.lines import Lines
@@ -29,7 +31,12 @@ EXIT_CODES = {
     PlanState.PAUSED: PAUSED,
     PlanState.CANCELLED: PAUSED,
 }
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: Who stops a plan, as the record names it.
+_SIGNALS = {
+    signal.SIGINT: "SIGINT (Ctrl-C)",
+    signal.SIGTERM: "SIGTERM",
+    signal.SIGHUP: "SIGHUP (the terminal went away)",
+}
 
 
 class Watcher(Listener, Protocol):
@@ -40,7 +47,7 @@ class Watcher(Listener, Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def tell(self, text: str) -> None:
-        """Say what a signal brought about; called inside its handler."""
+        """Say what a signal brought about, inside its handler, or what became of the record."""
 
 
 def run(verb: Verb, plan: ActionPlan, settings: Settings, workers: int) -> int:
@@ -66,7 +73,7 @@ def run(verb: Verb, plan: ActionPlan, settings: Settings, workers: int) -> int:
         pace=session.conf.actionplan.simulator_speed,
     )
     began = time.monotonic()
-    with signals(runner, shown.tell):
+    with signals(runner, shown.tell), lapses(shown.tell):
         try:
             _queue(verb, plan)
             with shown:
@@ -112,6 +119,32 @@ def _queue(verb: Verb, plan: ActionPlan) -> None:
             raise
 
 
+class _Teller(logging.Handler):
+    """Tells what is logged."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell the sentence."""
+        self._tell(record.getMessage())
+
+
+@contextmanager
+def lapses(tell: Callable[[str], None]) -> Iterator[None]:
+    """Tell when the record is away, and when it is there again: nothing goes on meanwhile."""
+    handler, before = _Teller(tell), insistence.LOG.level
+    insistence.LOG.addHandler(handler)
+    # Nothing below is logged unless it was asked for.
+    insistence.LOG.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        insistence.LOG.removeHandler(handler)
+        insistence.LOG.setLevel(before)
+
+
 @contextmanager
 def signals(runner: Runner, tell: Callable[[str], None]) -> Iterator[None]:
     """Let the first signal pause the plan, the second cancel it, while it runs.
@@ -127,10 +160,10 @@ def signals(runner: Runner, tell: Callable[[str], None]) -> Iterator[None]:
         seen.append(number)
         name = signal.Signals(number).name
         if len(seen) == 1:
-            runner.pause(why=name)
+            runner.pause(_SIGNALS[signal.Signals(number)])
             tell(f"{name}: pausing; what runs ends. Once more cancels the plan.")
         elif len(seen) == 2:
-            runner.cancel(why=name)
+            runner.cancel(_SIGNALS[signal.Signals(number)])
             tell(f"{name}: cancelling; what runs is told to stop.")
         else:
             tell(f"{name}: still waiting for what runs; kill -9 {os.getpid()} leaves it in doubt.")

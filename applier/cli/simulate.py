@@ -36,7 +36,8 @@ class Simulate(Verb):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take what create takes, or a plan."""
         parser = super().get_parser(prog_name)
-        add_planning(parser, metavar="FILE|PLAN", help=f"document or saved plan; or {PLAN_HELP}")
+        text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
+        add_planning(parser, metavar="FILE|PLAN", help=text)
         parts.add_part(parser)
         add_format(parser)
         return parser

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from applier import resuming
 from applier.cli import claim
-from applier.cli.arguments import with_plan
+from applier.cli.arguments import with_plan, with_reason
 from applier.cli.reporters.words import ago, count
 from applier.cli.session import now, user
 from applier.cli.verb import Verb
@@ -16,16 +16,7 @@ from applier.errors import PlanConflict
 from applier.record import Service, Store
 from applier.scheduling.resumption import TO_VERIFY
 from planner.model import JOIN, ActionPlan
-from planner.states import ActionState, PlanState, Who, sources
-
-#: How to go on with a plan that cannot be started, by its state.
-_INSTEAD = {
-    PlanState.PENDING: "it is started already; run it here: actionplan apply {}",
-    PlanState.ONGOING: "look: actionplan show {}",
-    PlanState.CANCELLING: "look: actionplan show {}",
-    PlanState.FAILED: "go on with it: actionplan resume {}",
-    PlanState.CANCELLED: "go on with it: actionplan resume {}",
-}
+from planner.states import ENDED_PLAN, ActionState, PlanState
 
 
 class Start(Verb):
@@ -46,9 +37,7 @@ class Start(Verb):
         plan = self.session.plan(parsed_args.plan)
         short = plan.uuid[:8]
         if plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
-            text = f"plan {short} is {plan.state}: only RECOMMENDED and PAUSED can become PENDING"
-            instead = _INSTEAD.get(plan.state, "make a new one: actionplan create FILE")
-            raise PlanConflict(plan.uuid, plan.state, f"{text}; {instead.format(short)}")
+            raise claim.stands(plan)
         store.move_plan(plan.uuid, PlanState.PENDING, now=now())
         if not present(store):
             self.say(f"{claim.named(plan)} is PENDING. No applier service reports on this record:")
@@ -76,16 +65,14 @@ def awaited(store: Store, plan: ActionPlan) -> Iterator[str]:
 class Pause(Verb):
     """Pause a running plan: nothing new starts, what runs ends
 
-    To go on: resume, then apply or start.
+    To go on: apply or start; after resume, what did not end well is tried again.
     """
 
     EXAMPLES = ("pause last", "pause 7f3a91 --reason 'network work until noon'")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take a plan and a reason."""
-        parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
-        return parser
+        return with_reason(with_plan(super().get_parser(prog_name)))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Ask the claimant; what nobody runs needs no pause."""
@@ -118,15 +105,14 @@ class Resume(Verb):
         """Take a plan and a reason."""
         parser = with_plan(super().get_parser(prog_name))
         parser.add_argument("--dry-run", action="store_true", help="say what would be done, only")
-        parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
-        return parser
+        return with_reason(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Say what is done, to verify and to do; make it PENDING unless that is all."""
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
         short = plan.uuid[:8]
+        self._refuse(plan)
         if parsed_args.dry_run:
-            self._refuse(plan)
             for line in foreseen(plan, resuming.to_reset(plan)):
                 self.say(line)
             return 0
@@ -149,9 +135,8 @@ class Resume(Verb):
                 raise claim.taken(self.session.store, plan.uuid) or PlanConflict(
                     plan.uuid, plan.state, f"plan {plan.uuid[:8]} is {plan.state}"
                 )
-        elif plan.state not in sources(PlanState.PENDING, Who.OPERATOR)[1:]:
-            text = f"plan {plan.uuid[:8]} is {plan.state}: there is nothing to resume"
-            raise PlanConflict(plan.uuid, plan.state, text)
+        elif resuming.refused(plan):
+            raise claim.stands(plan)
 
 
 def foreseen(plan: ActionPlan, reset: Collection[str]) -> list[str]:
@@ -183,15 +168,16 @@ class Cancel(Verb):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Take a plan and a reason."""
-        parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument("--reason", metavar="TEXT", help="why, for the record")
-        return parser
+        return with_reason(with_plan(super().get_parser(prog_name)))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Cancel at once what nobody runs; ask the claimant otherwise."""
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
         why = f": {parsed_args.reason}" if parsed_args.reason else ""
         message = f"cancelled by {user()}{why}"
+        if plan.state in ENDED_PLAN:
+            text = f"plan {plan.uuid[:8]} is {plan.state}: nothing is left to cancel"
+            raise PlanConflict(plan.uuid, plan.state, text)
         claimant = store.claimant(plan.uuid)
         if plan.state in claim.RUNNING and claim.is_gone(claimant):
             store.move_plan(

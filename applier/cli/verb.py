@@ -94,6 +94,8 @@ class ListVerb(Lister, Verb):
 
     #: What is said instead of a table without rows.
     NOTHING: ClassVar[str] = "Nothing to list."
+    #: Lines below the table, where a person reads it.
+    below: Sequence[str] = ()
 
     def _load_formatter_plugins(self) -> Any:
         """Offer all formats there are; tables have the look of all others."""
@@ -109,7 +111,7 @@ class ListVerb(Lister, Verb):
         column_names: Sequence[str],
         data: Iterable[Sequence[Any]],
     ) -> int:
-        """Write the rows; raises InvalidInput for a column that there is not."""
+        """Write the rows, and what stands below; raises InvalidInput for an unknown column."""
         from planner.errors import InvalidInput, Mistake, accepted
 
         known = {self._normalize_column_name(name): name for name in column_names}
@@ -128,4 +130,7 @@ class ListVerb(Lister, Verb):
         if not rows and parsed_args.formatter == "table":
             self.say(self.NOTHING)
             return 0
-        return super().produce_output(parsed_args, column_names, rows)
+        code = super().produce_output(parsed_args, column_names, rows)
+        for line in self.below:
+            self.say(line)
+        return code

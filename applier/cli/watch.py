@@ -13,6 +13,7 @@ from applier.cli.arguments import with_plan
 from applier.cli.main import INTERRUPTED
 from applier.cli.reporters import recap
 from applier.cli.session import now
+from applier.cli.steering import present
 from applier.cli.verb import PAUSED, Verb
 from applier.contracts import Report
 from applier.errors import PlanConflict
@@ -43,6 +44,9 @@ class Watch(Verb):
             short = plan.uuid[:8]
             text = f"plan {short} is {plan.state}: nobody runs it. To run it: actionplan apply"
             raise PlanConflict(plan.uuid, plan.state, f"{text} {short}")
+        if plan.state is PlanState.PENDING and not present(self.session.store):
+            self.say("No applier service reports on this record. To run the plan here:")
+            self.say(f"actionplan apply {plan.uuid[:8]}")
         try:
             plan = self._followed(plan)
         except KeyboardInterrupt:
@@ -66,10 +70,13 @@ class Watch(Verb):
         with running.watcher(self, plan) as watcher:
             watcher.on_plan(plan.state, plan.status_message)
             while True:
-                watcher.on_reports(list(changes(known.actions, plan.actions)))
-                if plan.state is not known.state:
+                goes, news = plan.state in _GOING, plan.state is not known.state
+                if goes and news:
                     watcher.on_plan(plan.state, plan.status_message)
-                if plan.state not in _GOING or self._is_lost(plan):
+                watcher.on_reports(list(changes(known.actions, plan.actions)))
+                if not goes and news:
+                    watcher.on_plan(plan.state, plan.status_message)
+                if not goes or self._is_lost(plan):
                     return plan
                 never.wait(_INTERVAL_S)
                 known, plan = plan, self.session.store.load_plan(plan.uuid)

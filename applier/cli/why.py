@@ -9,7 +9,9 @@ from applier.cli import settings as setting
 from applier.cli.arguments import with_action
 from applier.cli.durations import history, predicted, sentence
 from applier.cli.reporters.action_text import wrapped
+from applier.cli.reporters.plan_table import console
 from applier.cli.reporters.reasons import foreseen, waiting
+from applier.cli.reporters.wave import sources
 from applier.cli.reporters.words import one_line
 from applier.cli.session import find_action
 from applier.cli.verb import Verb
@@ -48,7 +50,7 @@ class Why(Verb):
         plan = session.plan(parsed_args.plan)
         action = find_action(plan, parsed_args.action)
         if action.state is not ActionState.PENDING:
-            lines = ended_or_runs(action)
+            lines = [*ended_or_runs(action), *(f"  {line}" for line in sources(plan, action))]
         elif plan.state in claim.RUNNING:
             others = session.store.held_by_others(plan.uuid)
             waits = waiting(plan, action, others, session.store.wishes(plan.uuid), workers)
@@ -57,8 +59,9 @@ class Why(Verb):
             durations = history(session).of(plan)
             found = predicted(session, plan, durations, workers).forecast
             lines = [*foreseen(plan, action, found, workers), sentence(durations)]
+        width = console(self.app.stdout).width
         for line in lines:
-            for part in wrapped(line, 4):
+            for part in wrapped(line, 4, width):
                 self.say(part)
         return 0
 

@@ -26,6 +26,26 @@ def test_a_bad_document_is_answered_with_a_sentence_and_not_kept(
     assert (ended.code, ended.out, actionplan.plans()) == (row.get("code", 1), "", [])
 
 
+def test_every_mistake_of_a_cloud_has_a_line_of_its_own(actionplan: CommandLine) -> None:
+    (actionplan.folder / "cloud.yaml").write_text("hosts: {}\n", encoding="utf-8")
+    ended = actionplan.inside("simulator", "reset", "--from", "cloud.yaml")
+    assert ended.err == (
+        "Refused, 2 mistakes:\n"
+        "  cloud.yaml:1: the field 'flavors' is missing\n"
+        "  cloud.yaml:1: the field 'instances' is missing\n"
+    )
+
+
+def test_a_folder_is_not_written_over(actionplan: CommandLine) -> None:
+    actionplan.document("p.yaml", {"action_type": "nop"})
+    ended = actionplan.inside("create", "p.yaml", "--dry-run", "--out", ".")
+    assert ended.err == "Refused: --out . cannot be written: Is a directory\n"
+
+
+def test_states_may_be_typed_small(actionplan: CommandLine) -> None:
+    assert actionplan("list", "--state", "failed").code == 0
+
+
 FILES = {
     "missing.yaml": "missing.yaml: cannot be read: No such file or directory",
     "folder": "folder: cannot be read: Is a directory",

@@ -104,7 +104,7 @@ def test_a_saved_plan_is_applied_once_and_only_as_it_was_made(
     assert "RECAP" in actionplan.good("apply", "plan.json", "--yes")
     again = actionplan.inside("apply", "plan.json", "--yes")
     assert again.code == 1
-    assert "a plan is applied once" in again.err
+    assert "nothing of it is left to do; make a new one" in again.err
 
 
 def test_a_plan_that_the_record_knows_with_another_content_is_out_of_date(

@@ -15,6 +15,11 @@ def nop(name: str, **fields: object) -> dict[str, object]:
     return {"name": name, "action_type": "nop", "touches": [f"node:{name}"], **fields}
 
 
+def command(name: str) -> dict[str, object]:
+    """Describe an action of which nobody knows how long it takes."""
+    return {"name": name, "action_type": "shell", "input_parameters": {"command": "true"}}
+
+
 def plan_file(actionplan: CommandLine, *actions: dict[str, object], **fields: object) -> str:
     """Write a plan as other programs write it; names are uuids."""
     whole = [{"uuid": a["name"], "action_type": "nop", **a} for a in actions]
@@ -58,11 +63,11 @@ def test_the_forecast_is_written_as_the_format_says(actionplan: CommandLine) -> 
 
 
 def test_durations_come_from_the_plan_then_from_the_record(actionplan: CommandLine) -> None:
-    actionplan.document("new.yaml", nop("a", estimate_s=30), nop("b"))
+    actionplan.document("new.yaml", nop("a", estimate_s=30), command("b"))
     out = actionplan.good("simulate", "new.yaml")
     line = "Durations: 1 action estimated, 1 action taken for 1 s each."
     assert out.splitlines()[-1] == line
-    actionplan.document("old.yaml", nop("a"), nop("b"))
+    actionplan.document("old.yaml", command("a"), command("b"))
     actionplan.good("apply", "old.yaml", "--yes")
     out = actionplan.good("simulate", "new.yaml")
     line = "Durations: 1 action estimated, 1 action from earlier runs (median of the type)."
@@ -70,6 +75,13 @@ def test_durations_come_from_the_plan_then_from_the_record(actionplan: CommandLi
     assert out.splitlines()[-2] == "If each takes as long as 9 in 10 did: 30s."
     found = json.loads(actionplan.good("simulate", "new.yaml", "-f", "json"))
     assert 30 <= found["makespan_s"] <= found["cautious_makespan_s"] < 31
+
+
+def test_what_does_nothing_takes_no_time(actionplan: CommandLine) -> None:
+    actionplan.document("plan.yaml", nop("a"), nop("b"), nop("c", estimate_s=5))
+    out = actionplan.good("simulate", "plan.yaml")
+    assert "Expected 5s; one by one 5s; no order beats 5s.\n" in out
+    assert out.splitlines()[-1] == "Durations: 3 actions estimated."
 
 
 def test_create_compares_both_orderings_once_every_duration_is_known(
@@ -80,7 +92,7 @@ def test_create_compares_both_orderings_once_every_duration_is_known(
     actionplan.document("plan.yaml", *actions, options={"parallelization": {"nop": 2}})
     out = actionplan.good("create", "plan.yaml")
     assert "Expected: chunks 1m10s, slots 1m10s\n" in out
-    actionplan.document("less.yaml", *actions, nop("c"))
+    actionplan.document("less.yaml", *actions, command("c"))
     assert "Expected" not in actionplan.good("create", "less.yaml")
     assert "Expected" not in actionplan.good("create", "plan.yaml", "--dry-run", "-f", "json")
 
@@ -89,7 +101,7 @@ def test_create_compares_both_orderings_once_every_duration_is_known(
     ("setting", "sentence"),
     [
         ("max_workers=8..1", "is no range from low to high"),
-        ("max_workers=1..999", "combinations, and at most 200 are tried"),
+        ("max_workers=1..999", "--set: more than 200 combinations, and at most 200 are tried"),
     ],
 )
 def test_a_range_that_cannot_be_tried_is_refused(

@@ -91,6 +91,24 @@ def test_watch_tells_what_apply_tells(
     assert running.wait() == 0
 
 
+def test_a_plan_that_waits_is_watched_from_its_start(actionplan: CommandLine, gate: Gate) -> None:
+    actionplan.document("p.yaml", gate.action("first"))
+    actionplan.good("create", "p.yaml")
+    actionplan.good("start", "last")
+    with actionplan.start("watch", "last") as watching:
+        assert watching.stdout
+        lines = [watching.stdout.readline() for _ in range(3)]
+        assert "To run the plan here:" in lines[0]
+        assert lines[1].startswith("actionplan apply ")
+        assert "plan PENDING" in lines[2]
+        with actionplan.start("apply", "last", "--yes") as process:
+            assert "plan ONGOING" in watching.stdout.readline()
+            assert "start      first" in watching.stdout.readline()
+            gate.let_go()
+            assert process.wait() == 0
+        assert watching.wait() == 0
+
+
 def test_a_watch_that_is_interrupted_leaves_the_plan_alone(
     actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
 ) -> None:
@@ -216,7 +234,27 @@ def test_a_rollback_is_a_plan_to_read_first(actionplan: CommandLine) -> None:
     ]
     again = actionplan("rollback", undone.uuid)
     assert again.code == 1
-    assert "nothing that plan" in again.err
+    assert "nothing that it did can be undone" in again.err
+
+
+def test_what_a_rollback_undid_is_done_again_by_resume(actionplan: CommandLine) -> None:
+    stop = {"action_type": "stop", "resource_id": "6a1f0001-0000-4000-8000-000000000001"}
+    actionplan.document("plan.yaml", {"name": "halt", **stop})
+    actionplan.good("apply", "plan.yaml", "--yes")
+    done = actionplan.plan().uuid
+    assert actionplan("resume", done).code == 1
+    actionplan.good("rollback", done)
+    actionplan.good("apply", "last", "--yes")
+    do_again = f"a rollback undid some of it; do that again: actionplan resume {done[:8]}"
+    for words in (("start", done), ("apply", done, "--yes")):
+        told = actionplan(*words)
+        assert told.code == 1
+        assert do_again in told.err
+    assert "0 actions done, 0 to verify first, 1 to do." in actionplan.good("resume", done)
+    actionplan.good("apply", done, "--yes")
+    (again,) = (plan for plan in actionplan.plans() if plan.uuid == done)
+    assert (again.state, again.actions[0].state) == (PlanState.SUCCEEDED, ActionState.SUCCEEDED)
+    assert actionplan("resume", done).code == 1
 
 
 def test_a_maintenance_is_rolled_back_though_its_host_was_disabled(
@@ -247,7 +285,7 @@ def test_services_are_listed(actionplan: CommandLine) -> None:
         (("set", "last", "--limit", "type:nop"), "TOKEN=N is expected"),
         (("action", "abort", "last", "a"), "only ONGOING actions can be aborted"),
         (("watch", "last"), "nobody runs it"),
-        (("resume", "last", "--dry-run"), "there is nothing to resume"),
+        (("resume", "last", "--dry-run"), "it has not been started yet; run it: "),
         (
             ("action", "set", "last", "a", "--state", "failed", "--reason", "x"),
             "only UNKNOWN can be set to FAILED",

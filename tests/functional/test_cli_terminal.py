@@ -116,6 +116,9 @@ def test_the_second_ctrl_c_cancels_and_stops_what_runs(
         terminal.wait_for("SIGINT: pausing")
         terminal.type("\x03")
         assert terminal.end() == 5
+        seen = plain(terminal.seen)
+    assert "cancelled by SIGINT (Ctrl-C); " in seen
+    assert "by the applier" not in seen
     cancelled = ActionState.CANCELLED
     actionplan.wait_for(PlanState.CANCELLED, first=cancelled, second=cancelled)
 

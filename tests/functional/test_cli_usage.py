@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import subprocess
 
@@ -115,6 +116,27 @@ def test_a_full_disk_is_named(actionplan: CommandLine) -> None:
     )
     assert ended.returncode == 1
     assert ended.stderr == "Standard output cannot be written: No space left on device\n"
+
+
+def test_what_was_planned_is_read_when_the_disk_of_the_record_is_full(
+    actionplan: CommandLine,
+) -> None:
+    actionplan.document("p.yaml", {"name": "first", "action_type": "nop"})
+    actionplan.good("apply", "p.yaml", "--yes")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    verbs = ("list", "show last", "why last first", "action list last", "simulate last")
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+        for verb in (*verbs, "graph last -f mermaid", "watch last"):
+            ended = actionplan.inside(*verb.split())
+            assert (ended.code, ended.err) == (0, ""), verb
+            assert ended.out, verb
+        ended = actionplan.inside("delete", "last")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert ended.code == 1
+    assert ended.err.startswith("Refused: sqlite:///")
+    assert "disk I/O error; free some space there" in ended.err
 
 
 def test_ctrl_c_while_a_document_is_awaited_ends_quietly(actionplan: CommandLine) -> None:

@@ -125,9 +125,14 @@ def test_a_plan_under_way_is_not_deleted(
 def test_a_process_that_was_killed_is_told_from_one_that_runs(
     actionplan: CommandLine, running: subprocess.Popen[str]
 ) -> None:
+    assert "nobody runs it" not in actionplan.good("list")
     running.kill()
     running.wait()
     assert "that process is gone: it crashed or was killed" in actionplan.good("show", "last")
+    listed = actionplan.good("list").splitlines()
+    assert "ONGOING, nobody runs it" in listed[2]
+    assert listed[3:] == [f"Go on with it: actionplan resume {short(actionplan)}"]
+    assert actionplan.good("list", "-f", "value", "-c", "state") == "ONGOING\n"
     ended = actionplan("apply", "last", "--yes")
     assert ended.code == 1
     assert "that process is gone" in ended.err

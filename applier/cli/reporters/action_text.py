@@ -6,19 +6,22 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from applier.cli.reporters.plan_table import WIDTH
+from applier.cli.reporters.joins import through
 from applier.cli.reporters.words import duration, one_line
 from applier.record import Attempt
-from planner.model import Action, ActionPlan
+from planner.model import JOIN, Action, ActionPlan
 
 #: How many lines of what a try printed are shown: of the last one, and of those before.
 _LAST, _EARLIER = 20, 5
 _TIME = "%Y-%m-%d %H:%M:%S"
 
 
-def described(plan: ActionPlan, action: Action) -> Iterator[str]:
-    """Write what is known of an action, as lines that are not too long."""
+def described(plan: ActionPlan, action: Action, width: int) -> Iterator[str]:
+    """Write what is known of an action, as lines no longer than ``width``."""
     names = {a.uuid: f"{a.label} ({a.state})" for a in plan.actions}
+    joins = [a for a in plan.actions if a.action_type == JOIN]
+    needs = through(action.needs, {j.uuid: j.needs for j in joins})
+    before = through((*action.parents, *action.needs), {j.uuid: j.before() for j in joins})
     yield f"{one_line(action.label)}  {action.state}" + (
         f" ({action.outcome})" if action.outcome else ""
     )
@@ -28,10 +31,13 @@ def described(plan: ActionPlan, action: Action) -> Iterator[str]:
         "uuid": action.uuid,
         "message": action.status_message,
         "why here": action.reason,
-        "needs": ", ".join(names[u] for u in action.needs),
-        "after": ", ".join(names[u] for u in action.parents if u not in action.needs),
+        "needs": ", ".join(names[u] for u in needs),
+        "after": ", ".join(names[u] for u in before if u not in needs),
         "set off by": ", ".join(
             f"{names[t.action]} on {' or '.join(t.outcomes)}" for t in action.triggers
+        ),
+        "blocked by": ", ".join(
+            f"{names[b.action]} on {' or '.join(b.outcomes)}" for b in action.blocked_by
         ),
         "holds": ", ".join(action.tokens),
         "parameters": ", ".join(f"{k}={v}" for k, v in action.input_parameters.items()),
@@ -41,10 +47,10 @@ def described(plan: ActionPlan, action: Action) -> Iterator[str]:
     }
     for title, value in known.items():
         if value:
-            yield from wrapped(f"  {title:<11} {one_line(value)}", 14)
+            yield from wrapped(f"  {title:<11} {one_line(value)}", 14, width)
 
 
-def tried(action: Action, attempts: Sequence[Attempt]) -> Iterator[str]:
+def tried(action: Action, attempts: Sequence[Attempt], width: int) -> Iterator[str]:
     """Write every try: number, start, how long, how it ended, and the tail of what it printed.
 
     Of the only one all but that is said of the action already.
@@ -57,7 +63,7 @@ def tried(action: Action, attempts: Sequence[Attempt]) -> Iterator[str]:
         why = f": {one_line(attempt.message)}" if attempt.message else ""
         took = duration(_took(attempt))
         line = f"attempt {attempt.number}  {attempt.started_at:{_TIME}}  took {took}  {state}{why}"
-        yield from wrapped(line, 11)
+        yield from wrapped(line, 11, width)
         yield from _output(attempt, _LAST if attempt is attempts[-1] else _EARLIER, "  ")
 
 
@@ -89,11 +95,11 @@ def _took(attempt: Attempt) -> float | None:
     return (attempt.ended_at - attempt.started_at).total_seconds()
 
 
-def wrapped(text: str, indent: int) -> list[str]:
+def wrapped(text: str, indent: int, width: int) -> list[str]:
     """Break a line that is too long, the rest indented."""
     return textwrap.wrap(
         text,
-        WIDTH,
+        width,
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,

@@ -81,7 +81,7 @@ class Block:
         self._state = "" if state is PlanState.ONGOING else news
 
     def tell(self, text: str) -> None:
-        """Show below the block what a signal brought about."""
+        """Show below the block what a signal brought about, or what became of the record."""
         self._told = text
 
     def render(self) -> RenderableType:

@@ -61,7 +61,7 @@ class Lines:
         self._stream.flush()
 
     def tell(self, text: str) -> None:
-        """Write beside the lines what a signal brought about.
+        """Write beside the lines what a signal brought about, or what became of the record.
 
         Past the stream's buffer, which may be in use where the signal came in.
         """

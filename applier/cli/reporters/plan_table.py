@@ -9,9 +9,11 @@ from typing import Literal, TextIO
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.segment import Segment
+from rich.table import Column, Table
 from rich.text import Text
 
+from applier.cli.reporters.joins import through
 from applier.cli.reporters.words import STYLES, count, duration, one_line, resources, some
 from planner import graph
 from planner.model import JOIN, Action, ActionPlan
@@ -24,6 +26,10 @@ WIDTH = 100
 _NAME = 24
 #: Of very many waves, so many are shown at the end.
 _LAST = 5
+#: Blanks between two columns.
+BETWEEN = 2
+#: Columns are folded to less only where the terminal has no room for a wider one.
+NARROW = 6
 
 
 class _Console(Console):
@@ -94,11 +100,25 @@ def table_of(*columns: str, numbers: Container[str] = ("wave", "est", "longest")
 
 
 def put(out: Console, table: Table) -> None:
-    """Write a table without the blanks that would fill its lines."""
+    """Write a table without the blanks that would fill its lines; what is too wide is folded."""
+    # What rich adds for a min_width it takes from nobody: it cuts off the end of every line.
+    head = next(iter(Segment.split_lines(out.render(table))))
+    if Segment.get_line_length(head) > out.width:
+        _make_room(table.columns, out.width)
     with out.capture() as written:
         out.print(table)
     for line in written.get().splitlines():
         out.file.write(f"{line.rstrip()}\n")
+
+
+def _make_room(columns: Sequence[Column], width: int) -> None:
+    """Let others give way to columns with a min_width: to the short ones, where not to all."""
+    left = width - len(columns) * (NARROW + BETWEEN)
+    for column in sorted(columns, key=lambda column: column.min_width or 0):
+        least = column.min_width or 0
+        if least and least - NARROW <= left:
+            column.width, left = least, left - (least - NARROW)
+        column.min_width = None
 
 
 def cell(text: str) -> Text:
@@ -128,22 +148,23 @@ def _by_action(plan: ActionPlan, waves: list[list[Action]], prefix: str) -> Tabl
     joins = {a.uuid: a.needs for a in plan.actions if a.action_type == JOIN}
     begun = _begun(plan.actions)
     timed = any(a.estimate_s is not None for a in plan.actions)
-    columns = ["wave", "action", "what", *(["est"] if timed else []), "needs"]
-    table = table_of(*columns, "state" if begun else "why here")
+    reasoned = not begun and any(a.reason for a in plan.actions)
+    last = ["state"] if begun else ["why here"] if reasoned else []
+    table = table_of("wave", "action", "what", *(["est"] if timed else []), "needs", *last)
     # Names are what people type: they are folded last.
     rows = [action.uuid for wave in waves for action in wave]
     table.columns[1].min_width = min(_NAME, max(cell(names[uuid]).cell_len for uuid in rows))
     for number, wave in enumerate(waves, 1):
         for k, action in enumerate(wave):
-            needs = [u for uuid in action.needs for u in joins.get(uuid, (uuid,))]
-            last = Text(str(action.state), STYLES.get(action.state, ""))
+            needs = through(action.needs, joins)
             table.add_row(
                 str(number) if k == 0 else "",
                 cell(names[action.uuid]),
                 cell(action.description or action.action_type),
                 *([duration(action.estimate_s)] if timed else []),
                 cell(some([names[uuid] for uuid in needs], 2)),
-                last if begun else cell(action.reason or ""),
+                *([Text(str(action.state), STYLES.get(action.state, ""))] if begun else []),
+                *([cell(action.reason or "")] if reasoned else []),
             )
     return table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
 from rich.table import Table
@@ -16,6 +16,9 @@ from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
 
 _PLAN_STYLES = {PlanState.SUCCEEDED: "bold green", PlanState.FAILED: "bold red"}
+#: The column that is shown only where something is in it.
+_IN_DOUBT = "in doubt"
+_BAD = ("failed", _IN_DOUBT)
 _MOST_NOT_DONE = 20
 #: More hosts than this are shown only where something did not end well.
 _MOST_HOSTS = 20
@@ -43,7 +46,8 @@ def show(plan: ActionPlan, took_s: float, stream: TextIO) -> None:
 
 
 def _table(actions: list[Action]) -> Table:
-    table = table_of("", *RESULTS, numbers=RESULTS)
+    told = [r for r in RESULTS if r != _IN_DOUBT or any(result(a) == r for a in actions)]
+    table = table_of("", *told, numbers=told)
     by_host: dict[str, list[Action]] = {}
     for action in actions:
         for host in resources([action], "node"):
@@ -52,32 +56,33 @@ def _table(actions: list[Action]) -> Table:
     if len(hosts) > _MOST_HOSTS:
         hosts = [h for h in hosts if _not_well(by_host[h])][:_MOST_HOSTS]
     for host in hosts:
-        _row(table, host, by_host[host])
+        _row(table, host, by_host[host], told)
     if len(hosts) < len(by_host):
-        table.add_row(f"{len(by_host) - len(hosts)} more hosts", *[""] * len(RESULTS))
+        table.add_row(f"{len(by_host) - len(hosts)} more hosts", *[""] * len(told))
     if by_host:
         table.add_section()
     for name in sorted({a.action_type for a in actions}):
-        _row(table, name, [a for a in actions if a.action_type == name])
+        _row(table, name, [a for a in actions if a.action_type == name], told)
     table.add_section()
-    _row(table, f"all {len(actions)}", actions)
+    _row(table, f"all {len(actions)}", actions, told)
     return table
 
 
 def _not_well(actions: Iterable[Action]) -> bool:
-    return any(result(a) in ("failed", "not run") for a in actions)
+    return any(result(a) in (*_BAD, "not run") for a in actions)
 
 
-def _row(table: Table, title: str, actions: list[Action]) -> None:
+def _row(table: Table, title: str, actions: list[Action], told: Sequence[str]) -> None:
     counts = Counter(map(result, actions))
-    style = "red" if counts["failed"] else "yellow" if counts["not run"] else ""
-    table.add_row(Text(one_line(title)), *(str(counts[column]) for column in RESULTS), style=style)
+    bad = any(counts[column] for column in _BAD)
+    style = "red" if bad else "yellow" if counts["not run"] else ""
+    table.add_row(Text(one_line(title)), *(str(counts[column]) for column in told), style=style)
 
 
 def not_done(actions: list[Action]) -> list[str]:
     """Say for each action that failed or was not run why, failures first; then what is left."""
     ended = [a for a in actions if a.state not in OPEN and _not_well([a])]
-    ended.sort(key=lambda a: result(a) != "failed")
+    ended.sort(key=lambda a: result(a) not in _BAD)
     lines = [
         f"  {a.state:<20} {one_line(a.label)}: {one_line(a.status_message or 'no reason is known')}"
         for a in ended[:_MOST_NOT_DONE]

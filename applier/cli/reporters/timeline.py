@@ -13,8 +13,8 @@ from applier.cli.reporters.words import duration, one_line
 from applier.scheduling.forecast import Forecast
 from planner.model import Action, ActionPlan
 
-#: Columns of a bar.
-BAR = 40
+#: Columns of a bar: so many, and so much of a terminal at most.
+_BAR, _SHARE = 40, 0.4
 
 
 def show(plan: ActionPlan, found: Forecast, stream: TextIO, *, whole: bool = False) -> None:
@@ -28,8 +28,9 @@ def show(plan: ActionPlan, found: Forecast, stream: TextIO, *, whole: bool = Fal
     name = f"  {one_line(plan.name)}" if plan.name else ""
     out.print(Text(f"Plan {plan.uuid[:8]}{name}  planner {one_line(plan.planner)}", "bold"))
     table = table_of("start", "takes", "slack", "action", "", numbers=("start", "takes", "slack"))
+    columns = table.columns[-1].width = min(_BAR, int(_SHARE * out.width))
     for uuid in rows[: None if whole else MOST_ROWS]:
-        bar = Text(bar_of(found, uuid), "bold red" if uuid in critical else "")
+        bar = Text(bar_of(found, uuid, columns), "bold red" if uuid in critical else "")
         took = found.timeline.end_s[uuid] - found.timeline.start_s[uuid]
         table.add_row(
             duration(found.timeline.start_s[uuid]),
@@ -40,19 +41,20 @@ def show(plan: ActionPlan, found: Forecast, stream: TextIO, *, whole: bool = Fal
         )
     put(out, table)
     if short:
-        out.print(f"{len(order)} actions: only the critical ones; every action with --all")
+        first = f"first {MOST_ROWS} " if len(rows) > MOST_ROWS else ""
+        out.print(f"{len(order)} actions: only the {first}critical ones; every action with --all")
     for line in footer(actions, found):
-        for part in wrapped(line, 2):
+        for part in wrapped(line, 2, out.width):
             out.print(Text(part))
 
 
-def bar_of(found: Forecast, uuid: str) -> str:
-    """Draw one action: ``#`` where it is critical, ``=`` elsewhere.
+def bar_of(found: Forecast, uuid: str, columns: int) -> str:
+    """Draw one action in so many columns: ``#`` where it is critical, ``=`` elsewhere.
 
     At least one column wide, so that nothing disappears.
     """
-    scale = BAR / (found.timeline.makespan_s or 1)
-    first = min(int(found.timeline.start_s[uuid] * scale), BAR - 1)
+    scale = columns / (found.timeline.makespan_s or 1)
+    first = min(int(found.timeline.start_s[uuid] * scale), columns - 1)
     last = max(first + 1, round(found.timeline.end_s[uuid] * scale))
     return " " * first + ("#" if uuid in found.critical else "=") * (last - first)
 

@@ -1,4 +1,4 @@
-"""How a change spreads through a run: which end of which action set another off."""
+"""How a change spreads through a run: which end of which action sets another off."""
 
 from __future__ import annotations
 
@@ -43,6 +43,24 @@ class Wave:
         told = f"because {some(fired, _MOST, ', ')}" if fired else ""
         does = action.description or action.action_type
         return "  ".join(filter(None, (one_line(action.label), told, one_line(does))))
+
+
+def sources(plan: ActionPlan, action: Action) -> list[str]:
+    """Say of each action that may set this one off how it ended, and what would set it off.
+
+    >>> one = Action(uuid="u", action_type="nop", name="a", outcome=Outcome.OK)
+    >>> two = Action(uuid="v", action_type="nop", triggers=(("u", (Outcome.CREATED,)),))
+    >>> sources(ActionPlan(uuid="p", planner="events", actions=(one, two)), two)
+    ['a is ok; it sets this off on created']
+    """
+    known = {a.uuid: a for a in plan.actions}
+    found = [
+        f"{one_line(source.label)} "
+        f"{_WORDS[source.outcome] if source.outcome else f'is {source.state}'}; "
+        f"it sets this off on {' or '.join(outcomes)}"
+        for source, outcomes in ((known[uuid], asked) for uuid, asked in action.triggers)
+    ]
+    return [*found[:_MOST], *([f"+{len(found) - _MOST}"] if len(found) > _MOST else [])]
 
 
 _WORDS = {

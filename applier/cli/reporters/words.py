@@ -21,7 +21,7 @@ STYLES = {
     ActionState.CANCELLED: "yellow",
 }
 #: Columns of a recap, in order.
-RESULTS = ("changed", "already", "skipped", "failed", "not run")
+RESULTS = ("changed", "already", "skipped", "failed", "in doubt", "not run")
 
 
 def duration(seconds: float | None) -> str:
@@ -110,8 +110,10 @@ def result(action: Action) -> str:
             return "already" if action.outcome is Outcome.OK else "changed"
         case ActionState.SKIPPED:
             return "already" if action.outcome is Outcome.OK else "skipped"
-        case ActionState.FAILED | ActionState.UNKNOWN | ActionState.REVERT_FAILED:
+        case ActionState.FAILED | ActionState.REVERT_FAILED:
             return "failed"
+        case ActionState.UNKNOWN:
+            return "in doubt"
     return "not run"
 
 

@@ -105,13 +105,16 @@ def test_what_cannot_be_undone_is_said():
 
 
 def test_nothing_to_undo_is_refused():
-    with pytest.raises(InvalidInput, match=r"nothing .* can be undone; a stays done"):
+    with pytest.raises(InvalidInput, match=r"^plan \S+: nothing that it did can be undone; a "):
         rolled_back(done("a", "resize"))
 
 
-@pytest.mark.parametrize("state", ["PENDING", "ONGOING", "CANCELLING"])
-def test_a_plan_that_goes_on_is_refused(state):
-    with pytest.raises(InvalidInput, match=f"is {state}: pause or cancel it"):
+@pytest.mark.parametrize(
+    ("state", "way"),
+    [("PENDING", "cancel"), ("ONGOING", "pause or cancel"), ("CANCELLING", "cancel")],
+)
+def test_a_plan_that_goes_on_is_refused(state, way):
+    with pytest.raises(InvalidInput, match=rf"^plan \S+: it is {state}: {way} it before"):
         rolled_back(done("a"), state=PlanState(state))
 
 

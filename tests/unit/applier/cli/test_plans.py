@@ -12,17 +12,25 @@ from planner.states import ActionState, PlanState
 from .conftest import Run
 
 CANCELLED, SKIPPED, DELETED = "is CANCELLED.", "a is SKIPPED.", "is DELETED."
-NOT_NOW, NO_SKIP, ONCE = "can become", "only PENDING actions", "a plan is applied once"
+OVER, NO_SKIP = "nothing is left to cancel", "only PENDING actions"
+ANEW = "make a new one: actionplan create FILE\n"
+WAITS = "it waits for an applier already; run it here: actionplan apply plan-1\n"
+ENDS = "it has ended; go on with it: actionplan resume plan-1\n"
+REMOVED = f"Refused: plan plan-1 is DELETED: it was removed; {ANEW}"
+NEWER = f"a newer plan took its place; {ANEW}"
+DONE = f"nothing of it is left to do; {ANEW}"
+RAW = "it has not been started yet; run it: actionplan apply plan-1\n"
+READY = "is PENDING."
 #: What each verb answers in each state.
 ANSWERS = {
-    "RECOMMENDED": (CANCELLED, SKIPPED, DELETED, "is PENDING.", "RECAP"),
-    "PENDING": (CANCELLED, SKIPPED, "cancel it first", NOT_NOW, "RECAP"),
-    "PAUSED": (CANCELLED, SKIPPED, "cancel it first", "is PENDING.", "RECAP"),
-    "SUCCEEDED": (NOT_NOW, NO_SKIP, DELETED, NOT_NOW, ONCE),
-    "FAILED": (NOT_NOW, NO_SKIP, DELETED, NOT_NOW, ONCE),
-    "CANCELLED": (NOT_NOW, NO_SKIP, DELETED, NOT_NOW, ONCE),
-    "SUPERSEDED": (NOT_NOW, NO_SKIP, DELETED, NOT_NOW, ONCE),
-    "DELETED": (NOT_NOW, NO_SKIP, NOT_NOW, NOT_NOW, ONCE),
+    "RECOMMENDED": (CANCELLED, SKIPPED, DELETED, READY, "RECAP", RAW),
+    "PENDING": (CANCELLED, SKIPPED, "cancel it first", WAITS, "RECAP", WAITS),
+    "PAUSED": (CANCELLED, SKIPPED, "cancel it first", READY, "RECAP", READY),
+    "SUCCEEDED": (OVER, NO_SKIP, DELETED, DONE, DONE, DONE),
+    "FAILED": (OVER, NO_SKIP, DELETED, ENDS, ENDS, READY),
+    "CANCELLED": (OVER, NO_SKIP, DELETED, ENDS, ENDS, READY),
+    "SUPERSEDED": (OVER, NO_SKIP, DELETED, NEWER, NEWER, NEWER),
+    "DELETED": (OVER, NO_SKIP, REMOVED, REMOVED, REMOVED, REMOVED),
 }
 VERBS = (
     ("cancel", "plan-1"),
@@ -30,6 +38,7 @@ VERBS = (
     ("delete", "plan-1"),
     ("start", "plan-1"),
     ("apply", "plan-1", "--yes"),
+    ("resume", "plan-1"),
 )
 CASES = [
     pytest.param(state, verb, answer, id=f"{state}-{verb[0]}")
@@ -43,6 +52,11 @@ ENDED = {
     "SUPERSEDED": ActionState.CANCELLED,
     "DELETED": ActionState.CANCELLED,
 }
+
+
+def test_without_any_plan_the_last_one_is_to_be_made(run: Run) -> None:
+    code, _, err = run("show", "last")
+    assert (code, err) == (1, "Refused: there is no plan; to make one: actionplan create FILE\n")
 
 
 @pytest.mark.parametrize(("state", "verb", "answer"), CASES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,14 +11,14 @@ import pytest
 from rich.console import Console
 
 from applier.cli.apply import question
-from applier.cli.reporters import plan_table, recap
+from applier.cli.reporters import action_text, plan_table, recap
 from applier.cli.reporters.block import Block
 from applier.cli.reporters.lasting import lasting
 from applier.cli.reporters.lines import Lines
 from applier.cli.reporters.words import duration, one_line
 from applier.contracts import Report
 from planner import graph
-from planner.model import Action, ActionPlan, Trigger
+from planner.model import JOIN, Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
 S = ActionState
@@ -52,6 +53,20 @@ def test_the_foot_counts_what_a_plan_touches_and_what_bounds_it() -> None:
     ]
 
 
+def test_joins_without_names_are_looked_through_wherever_needs_are_written() -> None:
+    joins = (
+        Action(uuid="ed33f458-1", action_type=JOIN, needs=("a", "b"), parents=("z",)),
+        Action(uuid="0f0f0f0f-2", action_type=JOIN, needs=("ed33f458-1",)),
+    )
+    last = action("c", needs=("0f0f0f0f-2",), parents=("y", "0f0f0f0f-2"))
+    made = plan(action("y"), action("z"), action("a"), action("b"), *joins, last)
+    assert "nop   a b\n" in shown(made)
+    told = "\n".join(action_text.described(made, last, 100))
+    assert "a (PENDING), b (PENDING)\n" in told
+    assert "y (PENDING), z (PENDING)\n" in told + "\n"
+    assert not {"ed33f458", "0f0f0f0f"} & set(re.findall(r"\w{8}", shown(made) + told))
+
+
 def test_without_all_estimates_no_total_is_given() -> None:
     made = plan(action("a", estimate_s=60.0), action("b"))
     foot = plan_table.footer(made, graph.waves(made.actions), None)
@@ -75,6 +90,11 @@ def test_once_begun_a_plan_shows_states_instead_of_reasons() -> None:
     text = shown(plan(replace(before, state=S.SUCCEEDED), after))
     assert "weight 8" not in text
     assert "PENDING" in text
+
+
+def test_a_plan_without_reasons_has_no_column_for_them() -> None:
+    assert "why here" in shown(plan(action("a", reason="weight 9"), action("b")))
+    assert "why here" not in shown(plan(action("a"), action("b")))
 
 
 def test_names_are_text_and_nothing_else() -> None:
@@ -119,6 +139,19 @@ def test_the_recap_counts_by_host_and_type() -> None:
         "  FAILED               d: no room",
         "  FAILED_DEPENDENCIES  e: needs d, which ended FAILED",
     ]
+
+
+def test_the_recap_counts_what_is_in_doubt_apart_if_anything_is() -> None:
+    failed = action("a", "node:h1", state=S.FAILED, status_message="no room")
+    unsure = action("b", "node:h2", state=S.UNKNOWN, status_message="it was cut off")
+    assert not any("in doubt" in line for line in recapped(plan(failed)))
+    lines = recapped(plan(action("c", state=S.CANCELLED), failed, unsure))
+    assert " ".join(lines[1].split()) == "changed already skipped failed in doubt not run"
+    counts = {line.split()[0]: line.split()[-6:] for line in lines if line[-1:].isdigit()}
+    assert counts["h1"] == ["0", "0", "0", "1", "0", "0"]
+    assert counts["h2"] == ["0", "0", "0", "0", "1", "0"]
+    assert counts["all"] == ["0", "0", "0", "1", "1", "1"]
+    assert [line.split()[0] for line in lines[-3:]] == ["FAILED", "UNKNOWN", "CANCELLED"]
 
 
 def test_of_many_hosts_only_those_where_something_went_wrong_are_shown() -> None:

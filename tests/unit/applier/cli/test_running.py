@@ -11,8 +11,10 @@ from dataclasses import replace
 import pytest
 
 from applier.cli import claim
-from applier.cli.running import exit_code, signals
+from applier.cli.running import exit_code, lapses, signals
 from applier.contracts import Claimant
+from applier.errors import StoreError
+from applier.insistence import Insistence
 from applier.testing.plans import new_plan
 from planner.model import Action
 from planner.states import ActionState, PlanState
@@ -26,22 +28,22 @@ class Noted:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def pause(self, why: str) -> None:
+    def pause(self, who: str) -> None:
         """Note a pause."""
-        self.asked.append(f"pause {why}")
+        self.asked.append(f"pause {who}")
 
-    def cancel(self, why: str) -> None:
+    def cancel(self, who: str) -> None:
         """Note a cancel."""
-        self.asked.append(f"cancel {why}")
+        self.asked.append(f"cancel {who}")
 
 
 STORIES = [
-    ([INT], ["pause SIGINT"]),
-    ([INT, INT], ["pause SIGINT", "cancel SIGINT"]),
-    ([TERM, INT, INT, INT], ["pause SIGTERM", "cancel SIGINT"]),
-    ([HUP, HUP, HUP], ["pause SIGHUP"]),
-    ([HUP, HUP, INT], ["pause SIGHUP", "cancel SIGINT"]),
-    ([INT, HUP], ["pause SIGINT"]),
+    ([INT], ["pause SIGINT (Ctrl-C)"]),
+    ([INT, INT], ["pause SIGINT (Ctrl-C)", "cancel SIGINT (Ctrl-C)"]),
+    ([TERM, INT, INT, INT], ["pause SIGTERM", "cancel SIGINT (Ctrl-C)"]),
+    ([HUP, HUP, HUP], ["pause SIGHUP (the terminal went away)"]),
+    ([HUP, HUP, INT], ["pause SIGHUP (the terminal went away)", "cancel SIGINT (Ctrl-C)"]),
+    ([INT, HUP], ["pause SIGINT (Ctrl-C)"]),
 ]
 
 
@@ -72,6 +74,22 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
             assert signal.getsignal(HUP) is signal.SIG_IGN
     finally:
         signal.signal(HUP, before)
+
+
+def test_a_record_that_is_away_is_told_once_and_when_it_is_there_again() -> None:
+    answers: list[StoreError | None] = [StoreError("disk is full")] * 3 + [None]
+    told: list[str] = []
+
+    def attempt() -> None:
+        if answer := answers.pop(0):
+            raise answer
+
+    with lapses(told.append):
+        Insistence(100.0, lambda: 0.0).write(attempt, lambda: False, lambda _: None)
+    assert told == [
+        "The record is away, tried again for 100 s: disk is full",
+        "The record is there again",
+    ]
 
 
 CODES = [

@@ -1,0 +1,25 @@
+"""What stands behind the joins of a plan, which have no name and do nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+
+def through(uuids: Iterable[str], joins: Mapping[str, Iterable[str]]) -> list[str]:
+    """Put what a join stands for in its place, each once; ``joins`` has that by its uuid.
+
+    >>> through(["a", "j"], {"j": ["b", "k"], "k": ["a", "c"]})
+    ['a', 'b', 'c']
+    """
+    found: dict[str, None] = {}
+    ahead, seen = [iter(uuids)], set[str]()
+    while ahead:
+        uuid = next(ahead[-1], None)
+        if uuid is None:
+            ahead.pop()
+        elif uuid not in joins:
+            found[uuid] = None
+        elif uuid not in seen:
+            seen.add(uuid)
+            ahead.append(iter(joins[uuid]))
+    return list(found)

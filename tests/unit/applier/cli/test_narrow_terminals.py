@@ -1,0 +1,166 @@
+"""However narrow a terminal is, what is written fits, and nothing of it gets lost."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from applier.cli.reporters import action_text, deployment_table, plan_table, timeline
+from applier.cli.reporters.rows import RowTable
+from applier.scheduling.forecast import forecast
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+WORDS = st.text("abc -/ノ", min_size=1, max_size=60)
+
+
+class Terminal(io.StringIO):
+    """What is written to a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+    @property
+    def lines(self) -> list[str]:
+        return re.sub(r"\x1b\[[0-9;]*m", "", self.getvalue()).splitlines()
+
+
+@pytest.fixture
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Run a writer on a terminal; gives the lines without their colours."""
+
+    def run(columns: int, write: Callable[[Terminal], object]) -> list[str]:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("TERM", "xterm")
+        stream = Terminal()
+        write(stream)
+        return stream.lines
+
+    return run
+
+
+def letters(lines: list[str]) -> Counter[str]:
+    """Count what stands in lines, wherever they were broken."""
+    return Counter("".join("".join(lines).split())) - Counter({"─": 10**6})
+
+
+def rows(*given_rows: tuple[object, ...]) -> Callable[[Terminal], object]:
+    """Write rows as list verbs do."""
+    names = [f"column {i}" for i in range(len(given_rows[0]))]
+    return lambda stream: RowTable().emit_list(names, given_rows, stream, argparse.Namespace())
+
+
+def a_plan(name: str = "move-web-1", state: ActionState = ActionState.PENDING) -> ActionPlan:
+    """Make a plan of one action with words to fold."""
+    action = Action(
+        uuid="a" * 36,
+        name=name,
+        action_type="migrate",
+        description="move web-1 from compute-1 to compute-3",
+        reason="weight 30, set 1 of 3",
+        tokens=("node:1",),
+        state=state,
+    )
+    other = Action(uuid="b" * 36, name="close-compute-1", action_type="nop", parents=(action.uuid,))
+    return ActionPlan(
+        uuid="12345678-9", planner="weight", actions=(action, other), state=PlanState.PENDING
+    )
+
+
+@pytest.mark.parametrize("columns", [30, 40, 60, 72, 79, 80, 81, 99])
+@pytest.mark.parametrize("name", ["move-web-1", "switch-off-compute-1", "batch-1/terminate-" * 3])
+def test_a_plan_keeps_every_word(columns, name, on_terminal) -> None:
+    def write(stream: Terminal) -> None:
+        plan_table.show(a_plan(name), stream)
+
+    lines = on_terminal(columns, write)
+    assert max(map(cell_len, lines)) <= columns
+    assert letters(lines) == letters(on_terminal(100, write))
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_a_list_keeps_its_last_column(columns, on_terminal) -> None:
+    write = rows(
+        ("a91b8ab2", "switch-off-compute-1", "change_node_power_state", "FAILED", "failed", "2s",
+         "compute-4 has no room for db-2: needs 4 vcpus, 2 free"),
+        ("a91b8ab3", "b", "nop", "FAILED_DEPENDENCIES", "", "-", "needs db-2"),
+    )  # fmt: skip
+    lines = on_terminal(columns, write)
+    assert max(map(cell_len, lines)) <= columns
+    assert letters(lines) == letters(on_terminal(100, write))
+
+
+@given(
+    st.lists(st.tuples(WORDS, WORDS, WORDS, st.integers(0, 9), WORDS), min_size=1, max_size=3),
+    st.integers(30, 100),
+)
+def test_no_table_of_rows_is_cut_off(given_rows, columns) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(columns))
+        patch.setenv("TERM", "xterm")
+        stream = Terminal()
+        rows(*given_rows)(stream)
+    lines = stream.lines
+    assert max(map(cell_len, lines)) <= columns
+    told = "".join(str(cell) for row in given_rows for cell in row)
+    head = "".join(f"column {i}" for i in range(5))
+    assert letters(lines) == letters([told, head])
+
+
+@pytest.mark.parametrize("columns", [50, 60, 80])
+def test_a_bar_stands_in_one_line(columns, on_terminal) -> None:
+    made = a_plan("batch-1/terminate-" * 4)
+    takes = dict.fromkeys((a.uuid for a in made.actions), 5.0)
+    found = forecast(made.actions, takes, limits={}, max_workers=2)
+    lines = on_terminal(columns, lambda stream: timeline.show(made, found, stream))
+    bars = re.findall("##+", "\n".join(lines))
+    assert bars == ["#" * (columns // 5)] * 2
+    assert max(map(cell_len, lines)) <= columns
+
+
+@pytest.mark.parametrize(("actions", "told"), [(61, "the first 60 critical"), (60, "")])
+def test_what_is_left_out_of_a_forecast_is_told(actions, told) -> None:
+    names = [f"a{i}" for i in range(actions)]
+    chain = tuple(
+        Action(uuid=name, action_type="nop", parents=(before,) if before else ())
+        for name, before in zip(names, [None, *names], strict=False)
+    )
+    made = ActionPlan(uuid="12345678-9", planner="weight", actions=chain)
+    found = forecast(chain, dict.fromkeys(names, 1.0), limits={}, max_workers=2)
+    out = io.StringIO()
+    timeline.show(made, found, out)
+    assert (f"only {told} ones" in out.getvalue()) is bool(told)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_the_nodes_of_a_deployment_fit(columns, on_terminal) -> None:
+    states = [ActionState.SUCCEEDED, ActionState.FAILED, ActionState.FAILED_DEPENDENCIES]
+    states += [ActionState.CANCELLED, ActionState.SKIPPED, ActionState.UNKNOWN]
+    actions = tuple(
+        Action(uuid=f"{k}/a", name=f"{k}/a", action_type="nop", tokens=(f"node:{k}",), state=state)
+        for k, state in enumerate(states)
+    )
+    made = ActionPlan(
+        uuid="12345678-9", planner="deployment", actions=actions, state=PlanState.FAILED
+    )
+
+    def write(stream: Terminal) -> None:
+        deployment_table.show(made, stream)
+
+    lines = on_terminal(columns, write)
+    assert max(map(cell_len, lines)) <= columns
+    assert letters(lines) == letters(on_terminal(100, write))
+
+
+def test_an_action_is_told_in_the_width_that_there_is() -> None:
+    made = a_plan(state=ActionState.SUCCEEDED)
+    lines = list(action_text.described(made, made.actions[1], 50))
+    assert max(map(len, lines)) <= 50
