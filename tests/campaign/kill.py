@@ -36,7 +36,7 @@ from applier.scheduling.verdict import End
 from applier.storage.schema import upgrade
 from applier.storage.sql import SqlStore
 from applier.testing.databases import scratch_database
-from applier.testing.random_plans import expected_ends
+from applier.testing.random_plans import FAILURES, expected_ends
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ENDED_PLAN, OPEN, WELL, ActionState, Outcome, PlanState
 
@@ -112,7 +112,7 @@ def check_effects(trial: Trial, found: ActionPlan) -> Iterator[str]:
 
 def check_once(trial: Trial, lines: Sequence[Sequence[str]]) -> Iterator[str]:
     """Say what was done twice."""
-    done = Counter(u for word, u, how in lines if word == "done" and how != Outcome.FAILED)
+    done = Counter(u for word, u, how in lines if word == "done" and how not in FAILURES)
     for uuid, number in done.items():
         again_allowed = trial.actions[uuid].action_type == Doubtful.TYPE and uuid in trial.cut_off
         if number > 1 and not again_allowed:

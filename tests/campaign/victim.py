@@ -27,11 +27,10 @@ from applier.contracts import Action as ActionPlugin
 from applier.contracts import Claimant, Report, Stop, Verified
 from applier.engines.linear import LinearEngine
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.errors import ActionFailed
 from applier.runner import Runner
 from applier.scheduling.policy import TypePolicy
 from applier.storage.sql import SqlStore
-from applier.testing.random_plans import Fate, random_fate, random_plan
+from applier.testing.random_plans import FAILURES, Fate, carry_out, random_fate, random_plan
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState, Outcome, PlanState
 
@@ -97,7 +96,7 @@ class Effects:
     def __init__(self, path: str) -> None:
         lines = read_effects(path)
         self._begun = Counter(uuid for word, uuid, _ in lines if word == "begin")
-        self._done = {u for word, u, how in lines if word == "done" and how != Outcome.FAILED}
+        self._done = {u for word, u, how in lines if word == "done" and how not in FAILURES}
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         #: Set by each beginning.
         self.something_began = threading.Event()
@@ -154,9 +153,7 @@ class Work(ActionPlugin):
         end = type(self).fate(uuid)
         self.effects.done(uuid, end.outcome)
         self.death.at("work done, no report yet")
-        if end.state is ActionState.FAILED or end.outcome is None:
-            raise ActionFailed("fate")
-        return end.outcome
+        return carry_out(end)
 
     def verify(self) -> Verified:
         self.death.at("while verifying")

@@ -47,6 +47,7 @@ LAYERS = (
             "planner.states",
             "planner.graph",
             "planner.cutting",
+            "planner.dominators",
             "planner.reach",
             "planner.effects",
             "planner.render.*",
@@ -132,7 +133,13 @@ LAYERS = (
     ),
     Layer(
         "L7",
-        ("applier.cli.*", "applier.service", "applier.serving", "applier.testing.*"),
+        (
+            "applier.cli.*",
+            "applier.interrupts",
+            "applier.service",
+            "applier.serving",
+            "applier.testing.*",
+        ),
         above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5", "L6"),
         third_party=None,
     ),
