@@ -151,7 +151,7 @@ def _merged(
         ends = single.get(line, ())
         shown = line
         if line.kind == "need" and line[:2] in events and {*line[:2]} <= boxes.keys():
-            if not ends or not all(ordered(*pair) for pair in ends):
+            if not all(ordered(*pair) for pair in ends or [line[:2]]):
                 continue
             shown = line._replace(kind="order")
         found.append(shown._replace(label=EACH) if _each(shown, ends, boxes) else shown)

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import networkx as nx
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from planner.model import JOIN, Action, ActionPlan, Trigger
@@ -113,6 +113,24 @@ def test_lines_say_what_comes_before_what_and_no_more(plan: ActionPlan, kept: ob
         assert lines.has_edge(a, b) == told, (first.names, second.names)
 
 
+def cascade() -> ActionPlan:
+    """An event that is an order, and a need by a join as well."""
+    three = ("u0", "u1", "u2")
+    tasks = [Action(uuid=u, name=f"a/{u}", action_type="nop") for u in three]
+    join = Action(uuid="u3", name="join", action_type=JOIN, needs=three, needs_any=(three,))
+    last = Action(
+        uuid="u4",
+        name="a/u4",
+        action_type="nop",
+        parents=("u0",),
+        needs=("u0", "u3"),
+        needs_any=((*three, "u3"),),
+        triggers=tuple(Trigger(u, (Outcome.CHANGED,)) for u in ("u0", "u1", "u3")),
+    )
+    return ActionPlan(uuid="p", planner="deployment", name="any", actions=(*tasks, join, last))
+
+
+@example(cascade(), None)
 @given(plans(), KEPT)
 def test_needs_and_events_stay_what_they_are(plan: ActionPlan, kept: object) -> None:
     made = draw(plan, keeper(kept))
