@@ -189,7 +189,7 @@ class Campaign:
         self._size, self._certain = given.actions, given.certain
         self._rounds, self._end = given.rounds, time.monotonic() + given.seconds
         self._chance = random.Random(4)
-        #: Where to kill next; a point that a plan did not come to is for the next plan.
+        #: Where to kill next; a point that a plan did not come to is the one after next.
         self._points = deque([RANDOM] if given.certain else [*POINTS, *[RANDOM] * 6])
         self.kills = self.began = 0
         self.passed: Counter[str] = Counter()
@@ -219,6 +219,9 @@ class Campaign:
             if killed:
                 self.kills += 1
                 self._points.rotate(-1)
+            elif not last:
+                # A plan that has just begun has nothing to verify: another death comes first.
+                self._points.insert(1, self._points.popleft())
             found = trial.go_on()
             problems = [*trouble, *check_effects(trial, found)]
             self._note(trial, point if killed else TO_THE_END, problems)
