@@ -78,6 +78,7 @@ class Sshd:
         )
         (folder / "sshd_config").write_text(text)
         self.log: list[str] = []
+        self._was_told = threading.Condition()
 
     @property
     def address(self) -> str:
@@ -85,8 +86,15 @@ class Sshd:
 
     @property
     def accepted(self) -> int:
-        """How many connections it let in."""
-        return sum("Accepted publickey" in line for line in self.log)
+        """How many connections it let in.
+
+        The log is read as far as a connection that is made only to be found there.
+        """
+        with socket.create_connection((self.host, self.port)) as mark, self._was_told:
+            host, port = mark.getsockname()
+            told = f" from {host} port {port} "
+            assert self._was_told.wait_for(lambda: any(told in line for line in self.log), 10)
+            return sum("Accepted publickey" in line for line in self.log)
 
     def known(self) -> str:
         """Give the line of its host key for known_hosts."""
@@ -115,7 +123,9 @@ class Sshd:
     def _read(self, listens: threading.Event) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
-            self.log.append(line)
+            with self._was_told:
+                self.log.append(line)
+                self._was_told.notify_all()
             if "Server listening" in line:
                 listens.set()
         listens.set()
