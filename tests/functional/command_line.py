@@ -219,6 +219,15 @@ class Gate:
             os.close(self._handle)
             self._handle = None
 
+    def take_down(self) -> None:
+        """Let whatever waits here end, though whoever started it may have been killed."""
+        wide_open = os.open(self._pipe, os.O_RDWR)
+        self._pipe.unlink()
+        for handle in (wide_open, self._handle):
+            if handle is not None:
+                os.close(handle)
+        self._handle = None
+
     def _is_read(self) -> bool:
         if self._handle is None:
             try:

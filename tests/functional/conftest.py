@@ -23,9 +23,11 @@ def actionplan(tmp_path: Path, entry_point_cache: Path) -> CommandLine:
 
 
 @pytest.fixture
-def gate(actionplan: CommandLine) -> Gate:
+def gate(actionplan: CommandLine) -> Iterator[Gate]:
     """Give what the first action waits for."""
-    return Gate(actionplan.folder)
+    made = Gate(actionplan.folder)
+    yield made
+    made.take_down()
 
 
 @pytest.fixture

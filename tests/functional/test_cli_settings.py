@@ -121,9 +121,8 @@ def test_a_plan_that_the_record_knows_with_another_content_is_out_of_date(
 
 
 def test_more_is_left_over_after_a_pause_than_the_question_of_a_new_plan_says(
-    actionplan: CommandLine,
+    actionplan: CommandLine, gate: Gate
 ) -> None:
-    gate = Gate(actionplan.folder)
     nops = ({"name": name, "action_type": "nop"} for name in "bc")
     weights = {"weights": {"shell": 90}}
     actionplan.document("plan.yaml", gate.action("a"), *nops, options=weights)

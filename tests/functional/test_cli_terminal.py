@@ -18,12 +18,6 @@ def nop(name: str) -> dict[str, object]:
 
 
 @pytest.fixture
-def gate(actionplan: CommandLine) -> Gate:
-    """Give what the first action waits for."""
-    return Gate(actionplan.folder)
-
-
-@pytest.fixture
 def two_steps(actionplan: CommandLine, gate: Gate) -> str:
     """Give a document whose first action runs until the gate lets it go."""
     weights = {"weights": {"shell": 90}}
