@@ -29,6 +29,8 @@ DRIVERS = {
     "mysql": ("pymysql", "mysql", {"charset": "utf8mb4"}),
     "mariadb": ("pymysql", "mysql", {"charset": "utf8mb4"}),
 }
+#: How a database, or what stands before it, refuses.
+REFUSALS = (DBError, DBInvalidUnicodeParameter, SQLAlchemyError, sqlite3.Error)
 #: What drivers say when there is nobody at the other end, or not yet.
 UNREACHABLE = (
     r"onnection refused|timeout expired|timed out|No route|unreachable|reset by peer|"
@@ -172,11 +174,18 @@ def _missing(url: sa.URL) -> str:
 
 @contextmanager
 def told(url: sa.URL) -> Iterator[None]:
-    """Turn whatever the database refuses inside into a StoreError with one sentence."""
+    """Turn whatever the database refuses inside into a StoreError with one sentence.
+
+    A Ctrl-C stays one: SQLAlchemy gives its connection up, and then oslo.db cannot roll back.
+    """
     try:
         yield
-    except (DBError, DBInvalidUnicodeParameter, SQLAlchemyError, sqlite3.Error) as error:
-        raise StoreError(sentence(error, url)) from error
+    except Exception as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise error.__context__ from None
+        if isinstance(error, REFUSALS):
+            raise StoreError(sentence(error, url)) from error
+        raise
 
 
 def sentence(error: BaseException, url: sa.URL) -> str:

@@ -147,6 +147,21 @@ class TestFile:
         plan = store.load_plan("abcd")
         assert (plan.name, plan.state) == ("other", PlanState.PENDING)
 
+    def test_a_ctrl_c_in_the_middle_stays_one(self, store):
+        plan = new_plan("a")
+        store.save_plan(plan)
+
+        def interrupt(_cursor: object, statement: str, *_: object) -> None:
+            if statement.startswith("SELECT"):
+                raise KeyboardInterrupt
+
+        engine = store._database.engine
+        sa.event.listen(engine, "do_execute", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            store.load_plan(plan.uuid)
+        sa.event.remove(engine, "do_execute", interrupt)
+        assert store.load_plan(plan.uuid) == plan
+
     def test_a_process_killed_while_it_saves_leaves_nothing(self, path, store):
         script = (
             "import os, signal, sqlalchemy as sa\n"
