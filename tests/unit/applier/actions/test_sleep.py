@@ -37,7 +37,7 @@ def test_it_waits_as_long_as_it_was_told(context, duration):
 def test_fractions_of_a_second_count(context, stop):
     began = time.monotonic()
     Sleep({"duration": 0.05}, context).execute(stop)
-    assert 0.05 <= time.monotonic() - began < 0.9
+    assert time.monotonic() - began >= 0.05
 
 
 def test_a_stop_ends_it_and_it_says_when(context, stop):

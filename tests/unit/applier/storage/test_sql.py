@@ -330,13 +330,13 @@ class TestCost:
         one, other = new_plan("a"), new_plan("b")
         claims = [claimed(store, plan) for plan in (one, other)]
         resources = [f"instance:{number:036}" for number in range(20_000)]
-        began = time.monotonic()
+        began = time.process_time()
         for plan, claim in zip((one, other), claims, strict=True):
             store.reserve(plan.uuid, claim, resources, now=NOW)
         assert len(store.held_by_others(other.uuid)) == 20_000
         store.move_claimed(one.uuid, claims[0], PlanState.PAUSED, now=NOW)
         assert store.held_by_others(other.uuid) == []
-        assert time.monotonic() - began < 5  # all together one, on an idle machine
+        assert time.process_time() - began < 5  # all together one, on an idle machine
 
     def test_durations_are_found_among_a_hundred_thousand_attempts(self, store):
         numbered = range(100_000)
@@ -348,9 +348,9 @@ class TestCost:
         store.durations(["nop"])
         took = []
         for _ in range(5):
-            began = time.monotonic()
+            began = time.process_time()
             found = store.durations(["nop", "rare", "migrate"])
-            took.append(time.monotonic() - began)
+            took.append(time.process_time() - began)
         assert [len(durations) for durations in found.values()] == [200, 0, 200]
         assert min(took) < 0.05  # a few milliseconds, on an idle machine
 
@@ -363,10 +363,10 @@ class TestCost:
             ]
             chunk = uuids
         plan = replace(new_plan(), actions=tuple(members))
-        began = time.monotonic()
+        began = time.process_time()
         store.save_plan(plan)
         loaded = store.load_plan(plan.uuid)
-        assert time.monotonic() - began < 15  # two or three, on a machine with nothing else to do
+        assert time.process_time() - began < 15  # it takes two or three
         assert loaded == plan
         assert len({id(links) for a in loaded.actions for links in (a.parents, a.needs)}) == 50
 
