@@ -133,9 +133,9 @@ class CommandLine:
         assert ended.code == 0, ended
         return ended.out
 
-    def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
+    def start(self, *words: str, **options: Any) -> Started:
         """Start a command whose output is a pipe."""
-        return subprocess.Popen(
+        return Started(
             [PROGRAM, *words],
             cwd=self.folder,
             env=self.environment,
@@ -193,6 +193,15 @@ class CommandLine:
                 for p in self.plans()
             ]
             raise AssertionError(f"wanted {state} {actions}, found {known}") from never
+
+
+class Started(subprocess.Popen[str]):
+    """A command that was started; it does not outlive a test that failed while it ran."""
+
+    def __exit__(self, kind: type[BaseException] | None, *given: Any) -> None:
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, *given)
 
 
 class Gate:
