@@ -176,16 +176,23 @@ def _missing(url: sa.URL) -> str:
 def told(url: sa.URL) -> Iterator[None]:
     """Turn whatever the database refuses inside into a StoreError with one sentence.
 
-    A Ctrl-C stays one: SQLAlchemy gives its connection up, and then oslo.db cannot roll back.
+    A Ctrl-C stays one: its connection is given up, and what cannot be rolled back is no news.
     """
     try:
         yield
     except Exception as error:
-        if isinstance(error.__context__, KeyboardInterrupt):
-            raise error.__context__ from None
+        if interrupt := _interrupt(error):
+            raise interrupt from None
         if isinstance(error, REFUSALS):
             raise StoreError(sentence(error, url)) from error
         raise
+
+
+def _interrupt(error: BaseException | None) -> BaseException | None:
+    """Give the Ctrl-C in whose wake an error came, if there was one."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def sentence(error: BaseException, url: sa.URL) -> str:
