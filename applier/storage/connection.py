@@ -176,7 +176,8 @@ def _missing(url: sa.URL) -> str:
 def told(url: sa.URL) -> Iterator[None]:
     """Turn whatever the database refuses inside into a StoreError with one sentence.
 
-    A Ctrl-C stays one: its connection is given up, and what cannot be rolled back is no news.
+    A Ctrl-C stays one, whatever comes in its wake: its connection is given up, and oslo.db, drivers
+    and SQLAlchemy's own assertions each complain of that in their way.
     """
     try:
         yield
