@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +13,7 @@ from functools import partial
 
 from futurist import ThreadPoolExecutor
 
+from applier.backoff import delays_s
 from applier.contracts import Claimant
 from applier.errors import ApplierError, PlanConflict, StoreError
 from applier.run import resume
@@ -58,7 +59,8 @@ class WorkerLoop:
         #: Since when each claim has been silent, by this process's own clock.
         self._silent: dict[tuple[str, Claimant], float] = {}
         self._next_report = 0.0
-        self._away_delay_s = 0.0
+        #: The delays of an outage while the record is away, else None.
+        self._outage: Iterator[float] | None = None
         self._ending = ending
         #: Set when there is room for another plan.
         self._wake = threading.Event()
@@ -94,19 +96,19 @@ class WorkerLoop:
             self._take(pool)
         except StoreError as reason:
             return self._away(reason)
-        if self._away_delay_s:
+        if self._outage is not None:
             LOG.info("The record is there again")
-            self._away_delay_s = 0.0
+            self._outage = None
         return min(self._poll_s, self._interval_s)
 
     def _away(self, reason: StoreError) -> float:
         """Tell of an outage once; gives the seconds until the next try."""
-        if not self._away_delay_s:
+        if self._outage is None:
             LOG.warning("The record is away, and asked again until it is there: %s", reason)
+            self._outage = delays_s(self._poll_s, LONGEST_DELAY_S)
         # While it is away nobody can write a heartbeat.
         self._silent.clear()
-        self._away_delay_s = min(2 * self._away_delay_s or self._poll_s, LONGEST_DELAY_S)
-        return self._away_delay_s
+        return next(self._outage)
 
     def _report(self) -> None:
         self._service = replace(self._service, heartbeat_at=self._clock(), plans=len(self._running))

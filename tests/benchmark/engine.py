@@ -34,6 +34,7 @@ from typing import NamedTuple
 from plans import deployment, edges, layers, waiting
 
 from applier.contracts import Claimant, Request
+from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker
 from applier.recording.recorder import Recorder
@@ -91,7 +92,7 @@ def run(plan: ActionPlan, store: object, claim: str) -> Took:
         plan,
         recorder,
         queue.SimpleQueue(),
-        make_task=task_maker(plan.actions, PLUGINS, cloud=lambda: None),
+        make_task=task_maker(plan.actions, ActionEnvironment(plugins=PLUGINS, cloud=lambda: None)),
         on_failure=OnFailure.SKIP_DESCENDANTS,
     )
     took = Took(time.perf_counter() - began, time.process_time() - used)
@@ -226,7 +227,9 @@ def cancelling(number: int) -> None:
             plan,
             recorder,
             events,
-            make_task=task_maker(plan.actions, {"nop": plugin(work)}, cloud=lambda: None),
+            make_task=task_maker(
+                plan.actions, ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None)
+            ),
             on_failure=OnFailure.SKIP_DESCENDANTS,
         )
         return Took(time.perf_counter() - cancelled[0], 0.0)

@@ -18,6 +18,7 @@ from taskflow import engines
 
 from applier.contracts import Report
 from applier.engines import flow
+from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
@@ -79,7 +80,9 @@ class Journal:
 
 
 def make_flow(plan: ActionPlan, journal: Journal, joins: bool):
-    make_task = task_maker(plan.actions, {"nop": plugin(journal.work)}, cloud=lambda: None)
+    make_task = task_maker(
+        plan.actions, ActionEnvironment(plugins={"nop": plugin(journal.work)}, cloud=lambda: None)
+    )
     return flow.build(order.links(plan.actions, joins=joins), make_task)
 
 

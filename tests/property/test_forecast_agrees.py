@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from applier.actions.pause import Pause
 from applier.engines import linear
+from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker, workerless
 from applier.recording.recorder import Recorder
@@ -130,7 +131,9 @@ def engine_times(plan, durations, workers, ranks):
             plan,
             recorder,
             simulation,
-            make_task=task_maker(plan.actions, PLUGINS, cloud=lambda: None),
+            make_task=task_maker(
+                plan.actions, ActionEnvironment(plugins=PLUGINS, cloud=lambda: None)
+            ),
             on_failure=OnFailure.SKIP_DESCENDANTS,
             ranks=ranks,
             workerless=workerless(plan.actions, PLUGINS),

@@ -11,6 +11,7 @@ from taskflow.listeners import base as listeners
 from taskflow.patterns import graph_flow
 
 from applier.engines import flow
+from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
@@ -48,7 +49,9 @@ def engine_for(plan, work=lambda *_given: Outcome.CHANGED, *, joins=True, max_wo
     store = MemoryStore()
     store.save_plan(plan)
     claim = store.claim_plan(plan.uuid, CLAIMANT, now=None)
-    make_task = task_maker(plan.actions, {"nop": plugin(work)}, cloud=lambda: None)
+    make_task = task_maker(
+        plan.actions, ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None)
+    )
     engine = load(
         flow.build(order.links(plan.actions, joins=joins), make_task, "plan"),
         schedule=partial(Scheduler, plan.actions, limits=plan.limits, max_workers=max_workers),
