@@ -51,8 +51,10 @@ class StoreRetry:
                     raise
                 # Once is enough to know; a disk that is full stays so for many tries.
                 level = logging.INFO if again else logging.WARNING
-                LOG.log(level, "The record is away, tried again for %.0f s: %s", left, error)
+                LOG.log(
+                    level, "The record cannot be reached, tried again for %.0f s: %s", left, error
+                )
                 again = True
                 wait(min(next(delays), left))
         if again:
-            LOG.warning("The record is there again")
+            LOG.warning("The record can be reached again")
