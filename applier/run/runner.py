@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from applier.contracts import ActionPlugin, Claimant, Cloud, Listener, Machines, Request
-from applier.engines import Engine, Events
+from applier.engines import Engine, Events, PlanRun
 from applier.engines.tasks import task_maker, workerless
 from applier.errors import StoreError, UnknownActionTypes
 from applier.recording.recorder import Recorder
@@ -147,13 +147,13 @@ class Runner:
         plugins: Mapping[str, type[ActionPlugin]],
         recorder: Recorder,
         earlier: Iterable[Request],
-        held_by_others: Iterable[Reservation],
+        held_by_others: Sequence[Reservation],
     ) -> Halt | None:
         without = workerless(plan.actions, plugins)
-        return self._engine.run(
-            plan,
-            recorder,
-            self._events,
+        run = PlanRun(
+            plan=plan,
+            recorder=recorder,
+            events=self._events,
             make_task=task_maker(
                 plan.actions,
                 plugins,
@@ -173,6 +173,7 @@ class Runner:
                 w for w in earlier if w.verb in ("skip", "limit") and can_follow(plan.uuid, w)
             ],
         )
+        return self._engine.run(run)
 
     def _is_handed_back(self, uuid: str, earlier: Sequence[Request], halt: Halt | None) -> bool:
         """Say whether a pause is only this applier's own: an operator's pause stays one."""
