@@ -6,7 +6,7 @@ import queue
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from applier.contracts import Request
-from applier.engines import Events
+from applier.engines import Events, PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import task_maker, workerless
 from applier.errors import StoreError
@@ -112,13 +112,13 @@ class Runner:
         environment: ActionEnvironment,
         recorder: Recorder,
         earlier: Iterable[Request],
-        held_by_others: Iterable[Reservation],
+        held_by_others: Sequence[Reservation],
     ) -> Halt | None:
         without = workerless(plan.actions, environment.plugins)
-        return self._setup.engine.run(
-            plan,
-            recorder,
-            self._events,
+        run = PlanRun(
+            plan=plan,
+            recorder=recorder,
+            events=self._events,
             make_task=task_maker(plan.actions, environment, self._cut_off(plan)),
             on_failure=OnFailure(plan.on_failure or self._setup.on_failure),
             ranks=self._ranks(plan, without),
@@ -129,6 +129,7 @@ class Runner:
                 r for r in earlier if r.verb in ("skip", "limit") and can_follow(plan.uuid, r)
             ],
         )
+        return self._setup.engine.run(run)
 
     def _is_handed_back(self, uuid: str, earlier: Sequence[Request], halt: Halt | None) -> bool:
         """Say whether a pause is only this applier's own: an operator's pause stays one."""
