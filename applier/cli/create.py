@@ -6,14 +6,13 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from applier.cli import files, parts
-from applier.cli import settings as setting
+from applier.cli import files, parts, set_options
 from applier.cli.arguments import add_format, add_planning
-from applier.cli.durations import history, predicted
+from applier.cli.predictions import past_durations, predicted
 from applier.cli.reporters import plan_table
-from applier.cli.reporters.words import duration
+from applier.cli.reporters.formatting import duration
 from applier.cli.verb import Verb
-from applier.history import NOTHING
+from applier.run.durations import NOTHING
 from planner import saved
 from planner.documents import Document
 from planner.errors import PlannerError
@@ -52,7 +51,7 @@ class Create(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make, keep, show."""
-        settings = setting.read(parsed_args.set)
+        settings = set_options.read(parsed_args.set)
         conf = self.session.conf
         document = parts.chosen(files.opened(parsed_args.file), parsed_args, self.session)
         plan = files.planned(
@@ -93,13 +92,13 @@ class Create(Verb):
         self,
         args: argparse.Namespace,
         document: Document,
-        settings: setting.Settings,
+        settings: set_options.SetOptions,
         plan: ActionPlan,
         workers: int,
     ) -> str | None:
         """Say how long each ordering takes; None where that is not known, or there is only one."""
         orderings = () if saved.is_plan(document) else _ORDERINGS.get(plan.planner, ())
-        known, parts = history(self.session), []
+        known, parts = past_durations(self.session), []
         for ordering in orderings if plan.actions else ():
             options = {**settings.options, "ordering": ordering}
             try:

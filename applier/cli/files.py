@@ -15,7 +15,7 @@ from typing import Any
 from oslo_config import cfg
 
 from applier.cli.session import Session
-from applier.cli.settings import Settings
+from applier.cli.set_options import SetOptions
 from applier.errors import ApplierError, ConfigurationError, PlanNotFound
 from planner import documents, make_plan, saved
 from planner.documents import Document
@@ -69,7 +69,7 @@ def opened(name: str) -> Document:
 
 def planned(
     document: Document,
-    settings: Settings,
+    settings: SetOptions,
     conf: cfg.ConfigOpts,
     *,
     planner: str | None = None,
@@ -106,7 +106,7 @@ def refuse_begun(plan: ActionPlan, document: Document) -> None:
         raise InvalidInput([Mistake(text, ("state",))]).located(document.locate)
 
 
-def refuse_planning(settings: Settings, planner: str | None) -> None:
+def refuse_planning(settings: SetOptions, planner: str | None) -> None:
     """Raise InvalidInput if there is anything that only a plan that is yet to be made can heed."""
     places = [f"--set {text}" for text in settings.planning]
     if planner is not None:
