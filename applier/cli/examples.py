@@ -147,9 +147,9 @@ def _copy(path: Path, target: Path) -> None:
 
 
 def _about(path: Path) -> str:
-    """Return what the first line of a file says of it: a comment, a docstring, or a title."""
+    """Return what a file begins with: a comment, a docstring, or a title."""
     with path.open(encoding="utf-8") as file:
-        line = file.readline().rstrip()
+        line = next((x for x in file if not x.startswith(("#!", "# SPDX-"))), "").rstrip()
     if line.startswith("# "):
         return re.split(r"[.:]( |$)", line[2:])[0]
     return line.strip('"') if line.startswith('"""') or path.suffix == ".rst" else ""

@@ -228,9 +228,17 @@ def test_a_wheel_holds_the_packages_and_what_is_installed_beside_them(
         }
 
 
-def test_the_metadata_refuse_an_old_python_and_name_the_licence(wheel: Path) -> None:
+def test_an_old_python_is_refused_in_a_sentence(wheel: Path, tmp_path: Path) -> None:
+    old = ("--python-version", "3.10", "--only-binary=:all:", "--target", tmp_path / "target")
+    install = (sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", *old, wheel)
+    ended = subprocess.run(install, capture_output=True, text=True, check=False)
+    told = "ERROR: Package 'actionplan' requires a different Python: 3.10.0 not in '>=3.11'"
+    assert ended.returncode == 1
+    assert told in ended.stderr
+
+
+def test_the_metadata_name_licence_authors_and_what_the_product_is(wheel: Path) -> None:
     about = metadata_of(wheel)
-    assert about["Requires-Python"] == ">=3.11"
     assert about["License-Expression"] == "Apache-2.0"
     assert about["Author"] == "ActionPlan developers"
     assert str(about.get_payload()).startswith("ActionPlan\n==========\n")
