@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from applier.cli import files, parts
 from applier.cli import settings as setting
@@ -14,10 +15,10 @@ from applier.cli.reporters import plan_table
 from applier.cli.reporters.words import duration
 from applier.cli.verb import Verb
 from applier.history import NOTHING
-from planner import saved
-from planner.documents import Document
+from planner import planning, saved
 from planner.errors import PlannerError
 from planner.model import ActionPlan
+from planner.planning import ReadProblem
 
 #: The orderings of the planner that has more than one.
 _ORDERINGS = {"weight": ("chunks", "slots")}
@@ -55,15 +56,16 @@ class Create(Verb):
         settings = setting.read(parsed_args.set)
         conf = self.session.conf
         document = parts.chosen(files.opened(parsed_args.file), parsed_args, self.session)
-        plan = files.planned(
-            document,
-            settings,
-            conf,
-            planner=parsed_args.planner,
-            check_types=parsed_args.check_types,
-        )
+        problem = None
+        if saved.is_plan(document):
+            plan = files.planned(document, settings, conf, planner=parsed_args.planner)
+        else:
+            problem = planning.read_problem(
+                document, parsed_args.planner, conf, check_types=parsed_args.check_types
+            )
+            plan = files.with_policy(problem.plan(settings.options), settings)
         keep = not parsed_args.dry_run
-        if keep and saved.is_plan(document):
+        if keep and problem is None:
             files.refuse_begun(plan, document)
         workers = settings.max_workers or self.session.max_workers
         if parsed_args.out:
@@ -79,9 +81,10 @@ class Create(Verb):
             self.app.stdout.write(files.rendered(plan, parsed_args.format))
             return 0
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
-        compared = self._compared(parsed_args, document, settings, plan, workers)
-        if compared:
-            self.say(compared)
+        if problem and plan.actions:
+            compared = self._compared(problem, settings.options, plan, workers, recorded=keep)
+            if compared:
+                self.say(compared)
         if keep and plan.actions:
             short = plan.uuid[:8]
             self.say(f"Next: actionplan apply {short} | actionplan graph {short} -f mermaid")
@@ -91,31 +94,28 @@ class Create(Verb):
 
     def _compared(
         self,
-        args: argparse.Namespace,
-        document: Document,
-        settings: setting.Settings,
+        problem: ReadProblem,
+        options: Mapping[str, Any],
         plan: ActionPlan,
         workers: int,
+        *,
+        recorded: bool,
     ) -> str | None:
-        """Say how long each ordering takes; None where that is not known, or there is only one."""
-        orderings = () if saved.is_plan(document) else _ORDERINGS.get(plan.planner, ())
-        known, parts = history(self.session), []
-        for ordering in orderings if plan.actions else ():
-            options = {**settings.options, "ordering": ordering}
+        """Say how long each ordering takes; None if a duration is unknown, or there is only one."""
+        orderings = _ORDERINGS.get(plan.planner)
+        known = history(self.session)
+        # Asked first: without durations there is nothing to compare, and no plan is made for it.
+        if not orderings or known.of(plan, recorded=recorded).known_from.get(NOTHING):
+            return None
+        chosen, parts = problem.resolve(options).ordering, []
+        for ordering in orderings:
             try:
-                other = files.planned(
-                    document,
-                    replace(settings, options=options),
-                    self.session.conf,
-                    planner=args.planner,
-                    check_types=args.check_types,
-                )
+                other = plan
+                if ordering != chosen:
+                    other = problem.plan({**options, "ordering": ordering})
             except PlannerError:
-                # The plan that was asked for is made; the other is only for comparison.
+                # The plan that was asked for is made. The other is only for comparison.
                 return None
-            durations = known.of(other, recorded=not args.dry_run)
-            if durations.known_from.get(NOTHING):
-                return None
-            found = predicted(self.session, other, durations, workers)
+            found = predicted(self.session, other, known.of(other, recorded=recorded), workers)
             parts.append(f"{ordering} {duration(found.forecast.timeline.makespan_s)}")
-        return f"Expected: {', '.join(parts)}" if parts else None
+        return f"Expected: {', '.join(parts)}"

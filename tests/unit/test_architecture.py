@@ -74,11 +74,12 @@ LAYERS = (
             "planner.registry",
             "planner.saved",
             "planner.saved_schema",
+            "planner.schema_errors",
             "planner.testing",
             "planner.yaml_text",
         ),
         above=("L0", "L1"),
-        third_party=("jsonschema", "oslo_config", "stevedore", "yaml"),
+        third_party=("jsonschema", "jsonschema_rs", "oslo_config", "stevedore", "yaml"),
     ),
     Layer(
         "L3",
