@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from applier.cli import files, parts
 from applier.cli import settings as setting
 from applier.cli.arguments import add_format, add_planning
-from applier.cli.durations import history, predicted
+from applier.cli.durations import history, makespan_s
 from applier.cli.reporters import plan_table
 from applier.cli.reporters.words import duration
 from applier.cli.verb import Verb
@@ -53,6 +55,10 @@ class Create(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make, keep, show."""
+        with _without_collector():
+            return self._create(parsed_args)
+
+    def _create(self, parsed_args: argparse.Namespace) -> int:
         settings = setting.read(parsed_args.set)
         conf = self.session.conf
         document = parts.chosen(files.opened(parsed_args.file), parsed_args, self.session)
@@ -116,6 +122,23 @@ class Create(Verb):
             except PlannerError:
                 # The plan that was asked for is made. The other is only for comparison.
                 return None
-            found = predicted(self.session, other, known.of(other, recorded=recorded), workers)
-            parts.append(f"{ordering} {duration(found.forecast.timeline.makespan_s)}")
+            durations = known.of(other, recorded=recorded)
+            seconds = makespan_s(self.session, other, durations, workers)
+            parts.append(f"{ordering} {duration(seconds)}")
         return f"Expected: {', '.join(parts)}"
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Switch the garbage collector off for one short command.
+
+    Nearly all that ``create`` makes lives until its end. The collector would look through the whole
+    of it again and again, so that an action would cost more the larger the plan is.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
