@@ -18,7 +18,7 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
 from applier.machines import OpenMachines
 from applier.machines.settings import SimulationSettings, SshSettings
-from applier.scheduling.policy import TypePolicy
+from applier.scheduling.type_policy import TypePolicy
 from planner import options as planning_options
 from planner import registry
 from planner.errors import PlannerError, accepted

@@ -25,7 +25,7 @@ class Verified(StrEnum):
     IN_DOUBT = "in doubt"
 
 
-class Stop(Protocol):
+class StopSignal(Protocol):
     """Tells a running action that it should end; ``threading.Event`` is one."""
 
     def is_set(self) -> bool:
@@ -60,16 +60,18 @@ class Cloud(Protocol):
     def flavor(self, flavor: str) -> Mapping[str, Any] | None:
         """``vcpus, ram_mb, disk_gb``."""
 
-    def migrate(self, instance_id: str, destination: str | None, live: bool, stop: Stop) -> str:
+    def migrate(
+        self, instance_id: str, destination: str | None, live: bool, stop: StopSignal
+    ) -> str:
         """Move an instance; returns the host it is on now."""
 
-    def resize(self, instance_id: str, flavor: str, stop: Stop) -> None:
+    def resize(self, instance_id: str, flavor: str, stop: StopSignal) -> None:
         """Give an instance another flavor."""
 
-    def set_instance_status(self, instance_id: str, status: str, stop: Stop) -> None:
+    def set_instance_status(self, instance_id: str, status: str, stop: StopSignal) -> None:
         """Make an instance ACTIVE, SHUTOFF or SHELVED."""
 
-    def create_instance(self, name: str, wanted: Mapping[str, Any], stop: Stop) -> str:
+    def create_instance(self, name: str, wanted: Mapping[str, Any], stop: StopSignal) -> str:
         """Create an instance; returns its id. There must be none of that name.
 
         ``wanted``: ``flavor, image, key_name, user_data, networks, ...``, as far as they are said.
@@ -77,20 +79,22 @@ class Cloud(Protocol):
         ``${NoEcho NAME DIGEST}`` for a value that nobody may read here: it is filled in or refused.
         """
 
-    def delete_instance(self, instance_id: str, stop: Stop) -> None:
+    def delete_instance(self, instance_id: str, stop: StopSignal) -> None:
         """Remove an instance."""
 
-    def set_service_status(self, host: str, status: str, reason: str | None, stop: Stop) -> None:
+    def set_service_status(
+        self, host: str, status: str, reason: str | None, stop: StopSignal
+    ) -> None:
         """Enable or disable the compute service of a host."""
 
-    def set_host_power(self, host: str, power: str, stop: Stop) -> None:
+    def set_host_power(self, host: str, power: str, stop: StopSignal) -> None:
         """Switch a host on or off, or suspend it (ACPI S3).
 
         Down only without ACTIVE instances: the refusal names them.
         """
 
     def migrate_volume(
-        self, volume_id: str, pool: str | None, volume_type: str | None, stop: Stop
+        self, volume_id: str, pool: str | None, volume_type: str | None, stop: StopSignal
     ) -> None:
         """Move a volume to another pool, or give it another type."""
 
@@ -158,10 +162,10 @@ class Machine(Protocol):
 class Machines(Protocol):
     """Where tasks do their work."""
 
-    def machine(self, address: str | None, stop: Stop) -> Machine:
+    def machine(self, address: str | None, stop: StopSignal) -> Machine:
         """Open the machine at ``[user@]host[:port]``, or this one."""
 
-    def simulate(self, node: str, task: str, seconds: float, stop: Stop) -> Outcome:
+    def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
         """Do nothing for a while in place of a task of a node that is simulated."""
 
     def close(self) -> None:
@@ -184,7 +188,7 @@ class ActionContext:
     machines: Machines | None = None
 
 
-class Action(ABC):
+class ActionPlugin(ABC):
     """One way of changing something. A plugin is one class, registered under ``watcher_actions``.
 
     Planners read ``TYPE``, ``SCHEMA``, :meth:`touches`, :meth:`estimate` and :meth:`describe`,
@@ -225,7 +229,7 @@ class Action(ABC):
         """Look before the work: raises AlreadyDone or ActionFailed, changes nothing."""
 
     @abstractmethod
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Do the work; returns CHANGED, CREATED or OK, raises ActionFailed.
 
         Ends as soon as it can once ``stop`` is set, by raising ActionFailed.
@@ -250,7 +254,7 @@ class Action(ABC):
         """Look whether work that was cut off is done; changes nothing."""
         return Verified.IN_DOUBT
 
-    def revert(self, stop: Stop) -> Outcome:  # noqa: ARG002
+    def revert(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
         """Undo what :meth:`execute` did; raises ActionFailed, also when it cannot be undone."""
         raise ActionFailed(f"{self.TYPE} cannot be undone")
 
@@ -292,11 +296,11 @@ class Claimant:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wish:
+class Request:
     """What an operator asks of a running plan.
 
     ``verb`` is ``cancel``, ``pause``, ``skip`` or ``abort`` (of the ``action`` with that uuid), or
-    ``limit`` (``limits`` by token, and under ``max_workers``); ``number`` counts the wishes of a
+    ``limit`` (``limits`` by token, and under ``max_workers``); ``number`` counts the requests of a
     plan from 1.
     """
 

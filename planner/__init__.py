@@ -7,11 +7,11 @@ From a document to what happened, in ten hops:
 3. ``Planner.parse`` checks the document, ``Planner.plan`` gives an :class:`ActionPlan`.
 4. ``planner.graph.validate`` checks that its links make a graph.
 5. ``Store.save_plan`` keeps it: RECOMMENDED.
-6. An operator starts it: PENDING; ``applier.runner`` claims it: ONGOING.
-7. ``applier.flow`` builds a taskflow flow for the engine.
+6. An operator starts it: PENDING; ``applier.run.runner`` claims it: ONGOING.
+7. ``applier.engines.flow`` builds a taskflow flow for the engine.
 8. ``applier.scheduling`` says what may start, what ends without running, and why.
-9. ``applier.tasks`` does the work, ``applier.recorder`` commits what happened.
-10. ``applier.outcome`` folds the states of the actions into the plan's.
+9. ``applier.engines.tasks`` does the work, ``applier.recording.recorder`` commits what happened.
+10. ``applier.run.outcome`` folds the states of the actions into the plan's.
 """
 
 from planner.errors import PlannerError

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from planner.graph import Loop, arrange, knots
+from planner.graph import Loop, strongly_connected_components, topological_order
 from planner.model import Effect, Touch
 
 #: Resources that only one action may work on at a time.
@@ -191,12 +191,12 @@ def settle(
             dropped += _without(need, b, against, kept)
     before = _before(parents, kept)
     try:
-        order = arrange(before)
+        order = topological_order(before)
     except Loop as loop:
-        for knot in knots(before, loop.left):
+        for knot in strongly_connected_components(before, loop.left):
             dropped += _straighten(parents, kept, knot)
         try:
-            order = arrange(_before(parents, kept))
+            order = topological_order(_before(parents, kept))
         except Loop:
             # Parents alone go in a circle: whoever validates the plan names it.
             order = list(range(len(parents)))

@@ -27,12 +27,12 @@ class Loop(Exception):
         super().__init__(f"{len(self.left)} positions stand on a loop or behind one")
 
 
-def arrange(before: Sequence[Before]) -> list[int]:
+def topological_order(before: Sequence[Before]) -> list[int]:
     """Order the positions 0..n-1 so that each follows all of its groups, else as they stand.
 
     The order is the one that keeps small positions first. Raises :class:`Loop`.
 
-    >>> arrange([[(2,)], [], [(1,)]])
+    >>> topological_order([[(2,)], [], [(1,)]])
     [1, 2, 0]
     """
     if _arranged(before):
@@ -73,12 +73,14 @@ def _arranged(before: Sequence[Before]) -> bool:
     return True
 
 
-def knots(before: Sequence[Iterable[Iterable[int]]], among: Iterable[int]) -> list[frozenset[int]]:
+def strongly_connected_components(
+    before: Sequence[Iterable[Iterable[int]]], among: Iterable[int]
+) -> list[frozenset[int]]:
     """List the sets of positions among which every one comes before every other: the loops.
 
     Source: Gabow, "Path-based depth-first search for strong and biconnected components", 2000.
 
-    >>> knots([[(1,)], [(0, 2)], [(2, 3)], []], range(4))
+    >>> strongly_connected_components([[(1,)], [(0, 2)], [(2, 3)], []], range(4))
     [frozenset({0, 1}), frozenset({2})]
     """
     unseen, left = -1, len(before)
@@ -165,9 +167,12 @@ def validate(actions: Sequence[Action]) -> None:
             ]
     if not problems:
         try:
-            arrange(before)
+            topological_order(before)
         except Loop as loop:
-            problems += [_loop_text(actions, before, knot) for knot in knots(before, loop.left)]
+            problems += [
+                _loop_text(actions, before, knot)
+                for knot in strongly_connected_components(before, loop.left)
+            ]
     if problems:
         raise InvalidPlan(problems)
 
@@ -227,7 +232,7 @@ def waves(actions: Sequence[Action]) -> list[list[Action]]:
     level = [0] * len(actions)
     shared: dict[int, int] = {}
     found: list[list[Action]] = []
-    for i in arrange(before):
+    for i in topological_order(before):
         deepest = max((_deepest(group, level, shared) for group in before[i]), default=0)
         if actions[i].action_type == JOIN:
             level[i] = deepest

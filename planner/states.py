@@ -90,7 +90,7 @@ ACTION_TRANSITIONS = (
     Transition(_A.PENDING, _A.ONGOING, _ENGINE, "all before it ended, the gates let it in"),
     Transition(_A.PENDING, _A.SUCCEEDED, _ENGINE, "a join, and all before it ended"),
     Transition(_A.PENDING, _A.SKIPPED, _OPERATOR, "an operator does not want it"),
-    Transition(_A.PENDING, _A.SKIPPED, _ENGINE, "no trigger fired, or a wish to skip it"),
+    Transition(_A.PENDING, _A.SKIPPED, _ENGINE, "no trigger fired, or a request to skip it"),
     Transition(_A.PENDING, _A.FAILED_DEPENDENCIES, _ENGINE, "what it needs did not end well"),
     Transition(_A.PENDING, _A.CANCELLED, _OPERATOR, "its plan was cancelled before it ran"),
     Transition(_A.PENDING, _A.CANCELLED, _ENGINE, "its plan was cancelled while it ran"),

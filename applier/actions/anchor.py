@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier.actions import schemas
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from planner.states import Outcome
 
 
-class Anchor(Action):
+class Anchor(ActionPlugin):
     """Synchronise: what stands behind it waits for all before it; takes no worker and no time."""
 
     TYPE = "anchor"
@@ -35,7 +35,7 @@ class Anchor(Action):
         """Say ``synchronise``."""
         return "synchronise"
 
-    def execute(self, stop: Stop) -> Outcome:  # noqa: ARG002
+    def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
         """Do nothing, for whoever calls it instead of setting a timer."""
         return Outcome.CHANGED
 

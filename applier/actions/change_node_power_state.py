@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Effect, Touch
 from planner.states import Outcome
@@ -15,7 +15,7 @@ from planner.states import Outcome
 _EFFECTS = {"on": Effect.BRINGS_UP, "off": Effect.TAKES_DOWN}
 
 
-class ChangeNodePowerState(Action):
+class ChangeNodePowerState(ActionPlugin):
     """Switch a host on or off; off is refused while ACTIVE instances are on it.
 
     The host is ``resource_name``, else ``resource_id``.
@@ -58,7 +58,7 @@ class ChangeNodePowerState(Action):
         if known["power"] == power:
             raise AlreadyDone(f"{host} is {power} already")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Switch it."""
         host, power = resource(self.parameters, ""), self.parameters["state"]
         self.context.cloud().set_host_power(host, power, stop)
@@ -72,7 +72,7 @@ class ChangeNodePowerState(Action):
         done = known["power"] == self.parameters["state"]
         return Verified.DONE if done else Verified.NOT_DONE
 
-    def revert(self, stop: Stop) -> Outcome:
+    def revert(self, stop: StopSignal) -> Outcome:
         """Switch it back."""
         host = resource(self.parameters, "")
         power = "off" if self.parameters["state"] == "on" else "on"

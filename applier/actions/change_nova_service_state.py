@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import AlreadyDone
 from planner.model import Effect, Touch
 from planner.states import Outcome
@@ -21,7 +21,7 @@ _STATES = {
 }
 
 
-class ChangeNovaServiceState(Action):
+class ChangeNovaServiceState(ActionPlugin):
     """Enable (``enabled``, ``up``) or disable (``disabled``, ``down``) a host for new instances.
 
     The host is ``resource_name``, else ``resource_id``.
@@ -64,7 +64,7 @@ class ChangeNovaServiceState(Action):
         if service["status"] == status:
             raise AlreadyDone(f"{host} is {status} already")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Set the status; the reason is for the disabled only."""
         host, status = self._wanted()
         reason = self.parameters.get("disabled_reason") if status == "disabled" else None
@@ -79,7 +79,7 @@ class ChangeNovaServiceState(Action):
             return Verified.IN_DOUBT
         return Verified.DONE if service["status"] == status else Verified.NOT_DONE
 
-    def revert(self, stop: Stop) -> Outcome:
+    def revert(self, stop: StopSignal) -> Outcome:
         """Set the other status, without a reason."""
         host, status = self._wanted()
         before = "disabled" if status == "enabled" else "enabled"

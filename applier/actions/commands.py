@@ -68,10 +68,10 @@ def verified(parameters: Mapping[str, Any], ended: Ended | None) -> Verified:
     return Verified.NOT_DONE if known or nodes.is_simulated(parameters) else Verified.IN_DOUBT
 
 
-class Lines:
+class OutputLines:
     r"""Passes output on, and notes which expressions match a whole line of it.
 
-    >>> lines = Lines({"ok": re.compile("no changes?")}, lambda text: None)
+    >>> lines = OutputLines({"ok": re.compile("no changes?")}, lambda text: None)
     >>> for piece in ("one\nno ch", "ange\ntwo"): lines(piece)
     >>> lines.close(), lines.found
     (None, {'ok'})

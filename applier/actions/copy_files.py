@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from applier.actions import files, nodes, schemas
-from applier.contracts import Action, Content, Machine, Stop, Verified
+from applier.contracts import ActionPlugin, Content, Machine, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
@@ -23,7 +23,7 @@ _FILE = {
 }
 
 
-class CopyFiles(Action):
+class CopyFiles(ActionPlugin):
     """Copy each ``src`` of this machine to ``dst`` on the node; ok if all are there already.
 
     Each file is replaced as a whole, and folders above it are made. Without ``mode`` each gets that
@@ -62,7 +62,7 @@ class CopyFiles(Action):
             for _ in self._sources():
                 pass
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Copy what is not there yet."""
         return nodes.perform(self, self._copy, stop)
 

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas, server
 from applier.actions.parameters import one_line, text, touch
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Touch
 from planner.states import Outcome
 
 
-class CreateInstance(Action):
+class CreateInstance(ActionPlugin):
     """Create an instance with a name that no other has, from a group's definition."""
 
     TYPE = "create_instance"
@@ -62,7 +62,7 @@ class CreateInstance(Action):
         if flavor is not None and cloud.flavor(flavor) is None:
             raise ActionFailed(f"{name} cannot be created: there is no flavor {flavor}")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Create it, and print its id."""
         name = self.parameters["name"]
         wanted = server.wanted(self.parameters)
@@ -75,7 +75,7 @@ class CreateInstance(Action):
         found = self.context.cloud().instance_named(self.parameters["name"])
         return Verified.NOT_DONE if found is None else Verified.DONE
 
-    def revert(self, stop: Stop) -> Outcome:
+    def revert(self, stop: StopSignal) -> Outcome:
         """Remove it again."""
         found = self.context.cloud().instance_named(self.parameters["name"])
         if found is None:

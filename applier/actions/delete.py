@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from applier.actions import instances
 from applier.actions.parameters import one_line, resource
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from planner.states import Outcome
 
 
-class Delete(Action):
+class Delete(ActionPlugin):
     """Remove an instance for good."""
 
     TYPE = "delete"
@@ -30,7 +30,7 @@ class Delete(Action):
         """Done if it is gone."""
         instances.found(self)
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Remove it."""
         self.context.cloud().delete_instance(self.parameters["resource_id"], stop)
         return Outcome.CHANGED

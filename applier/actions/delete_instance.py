@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from applier.actions import instances, schemas, server
 from applier.actions.parameters import one_line, resource
-from applier.contracts import Action, Cloud, Stop, Verified
+from applier.contracts import ActionPlugin, Cloud, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
 
-class DeleteInstance(Action):
+class DeleteInstance(ActionPlugin):
     """Remove an instance, by UUID or unique name; it can be created again from its definition."""
 
     TYPE = "delete_instance"
@@ -50,7 +50,7 @@ class DeleteInstance(Action):
         if self._found(self.context.cloud()) is None:
             raise instances.gone(self)
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Remove it."""
         cloud = self.context.cloud()
         found = self._found(cloud)
@@ -64,7 +64,7 @@ class DeleteInstance(Action):
         gone = self._found(self.context.cloud()) is None
         return Verified.DONE if gone else Verified.NOT_DONE
 
-    def revert(self, stop: Stop) -> Outcome:
+    def revert(self, stop: StopSignal) -> Outcome:
         """Create it again, with its name and definition; it gets another UUID."""
         name = resource(self.parameters, "instance")
         if not self.parameters.get("configuration"):

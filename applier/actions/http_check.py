@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, text
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
@@ -18,7 +18,7 @@ _STATUS = {"type": "integer", "minimum": 100, "maximum": 599}
 PATIENCE_S = 10.0
 
 
-class HttpCheck(Action):
+class HttpCheck(ActionPlugin):
     """Succeed if a GET of ``url`` is answered with ``status`` (200) in ``seconds`` (10).
 
     Redirects are followed. How often it is tried again is the action's ``retries``.
@@ -58,7 +58,7 @@ class HttpCheck(Action):
         """Say ``check http://192.0.2.10:8080/health``."""
         return one_line(f"check {text(parameters, 'url') or 'a URL'}")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Ask once; changes nothing."""
         url = self.parameters["url"]
         if stop.is_set():

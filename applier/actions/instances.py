@@ -7,7 +7,7 @@ from typing import Any
 
 from applier.actions import schemas
 from applier.actions.parameters import resource, text, touch
-from applier.contracts import Action
+from applier.contracts import ActionPlugin
 from applier.errors import AlreadyDone
 from planner.model import Touch
 
@@ -26,7 +26,7 @@ def touches(parameters: Mapping[str, Any]) -> Sequence[Touch]:
     return touch("instance", text(parameters, "resource_id"))
 
 
-def found(action: Action) -> Mapping[str, Any]:
+def found(action: ActionPlugin) -> Mapping[str, Any]:
     """Give the instance that an action is for; raises AlreadyDone if it is gone."""
     instance = action.context.cloud().instance(action.parameters["resource_id"])
     if instance is None:
@@ -34,7 +34,7 @@ def found(action: Action) -> Mapping[str, Any]:
     return instance
 
 
-def gone(action: Action) -> AlreadyDone:
+def gone(action: ActionPlugin) -> AlreadyDone:
     """Say that the instance that an action is for is gone."""
     return AlreadyDone(
         f"instance {resource(action.parameters, 'instance')} does not exist any more"

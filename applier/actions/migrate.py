@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from applier.actions import instances, schemas
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Effect, Touch
 from planner.states import Outcome
 
 
-class Migrate(Action):
+class Migrate(ActionPlugin):
     """Move an instance, live or cold; without ``destination_node`` the cloud chooses the host."""
 
     TYPE = "migrate"
@@ -90,7 +90,7 @@ class Migrate(Action):
         if wanted["migration_type"] == "live" and instance["status"] != "ACTIVE":
             raise ActionFailed(f"{name} is {instance['status']}: only an ACTIVE one moves live")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Move it, and print where it went."""
         host = self.context.cloud().migrate(
             self.parameters["resource_id"],
@@ -114,7 +114,7 @@ class Migrate(Action):
             return Verified.NOT_DONE
         return Verified.IN_DOUBT if destination else Verified.DONE
 
-    def revert(self, stop: Stop) -> Outcome:
+    def revert(self, stop: StopSignal) -> Outcome:
         """Move it back to the source, from wherever it is: live if it can be."""
         source, instance_id = self.parameters["source_node"], self.parameters["resource_id"]
         instance = self.context.cloud().instance(instance_id)

@@ -13,7 +13,7 @@ from typing import Any
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, text, touch
-from applier.contracts import Action, Machine, Machines, Stop, Verified
+from applier.contracts import ActionPlugin, Machine, Machines, StopSignal, Verified
 from applier.errors import ActionFailed
 from applier.machines import OpenMachines
 from applier.machines.address import PATTERN, host_of
@@ -92,7 +92,7 @@ def described(what: str, given: Mapping[str, Any]) -> str:
     return f"{what} on node {one_line(node, 40)}" if node else what
 
 
-def check(action: Action, *required: str) -> None:
+def check(action: ActionPlugin, *required: str) -> None:
     """Refuse what would really run and lacks one of these parameters."""
     lacking = [name for name in required if action.parameters.get(name) is None]
     if lacking and not is_simulated(action.parameters):
@@ -100,7 +100,7 @@ def check(action: Action, *required: str) -> None:
         raise ActionFailed(f"this {action.TYPE} cannot run: it has no {names}")
 
 
-def perform(action: Action, work: Callable[[Machine], Outcome], stop: Stop) -> Outcome:
+def perform(action: ActionPlugin, work: Callable[[Machine], Outcome], stop: StopSignal) -> Outcome:
     """Do the work on the machine that it is for, or wait for as long as it would take."""
     given = action.parameters
     if stop.is_set():
@@ -113,7 +113,7 @@ def perform(action: Action, work: Callable[[Machine], Outcome], stop: Stop) -> O
     return machines.simulate(node, task, given.get("duration_s", 0), stop)
 
 
-def verified(action: Action, look: Callable[[Machine], Verified]) -> Verified:
+def verified(action: ActionPlugin, look: Callable[[Machine], Verified]) -> Verified:
     """Look at the machine; nothing is lost by simulating again."""
     if is_simulated(action.parameters):
         return Verified.NOT_DONE

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.states import Outcome
 
 _FLAG = {"type": "boolean"}
 
 
-class Nop(Action):
+class Nop(ActionPlugin):
     """Print a message, if there is one, and change nothing, in no time; counts as changed.
 
     ``skip_pre_condition`` makes the precheck find it done, ``fail_pre_condition`` makes the
@@ -54,7 +54,7 @@ class Nop(Action):
         if self.parameters.get("skip_pre_condition"):
             raise AlreadyDone("this nop was asked to be skipped (skip_pre_condition)")
 
-    def execute(self, stop: Stop) -> Outcome:  # noqa: ARG002
+    def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
         """Print the message."""
         if self.parameters.get("fail_execute"):
             raise ActionFailed("this nop was asked to fail (fail_execute)")

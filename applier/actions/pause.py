@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier.actions import schemas
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
 
-class Pause(Action):
+class Pause(ActionPlugin):
     """Wait ``seconds`` between two steps; it does not count against ``max_workers``."""
 
     TYPE = "pause"
@@ -44,7 +44,7 @@ class Pause(Action):
         seconds = cls.estimate(parameters)
         return "pause" if seconds is None else f"pause for {seconds:g} s"
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Wait, for whoever calls it instead of setting a timer."""
         seconds = self.parameters["seconds"]
         if stop.wait(min(seconds, threading.TIMEOUT_MAX)):

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 from applier.actions import commands, nodes, schemas
 from applier.actions.parameters import one_line, text
-from applier.contracts import Action, Ended, Machine, Stop, Verified
+from applier.contracts import ActionPlugin, Ended, Machine, StopSignal, Verified
 from planner.states import Outcome
 
 #: What ``puppet apply --detailed-exitcodes`` ends with.
 _OUTCOMES = {0: Outcome.OK, 2: Outcome.CHANGED}
 
 
-class Puppet(Action):
+class Puppet(ActionPlugin):
     """Run ``puppet apply`` with a manifest, and with the paths in ``modules``.
 
     Puppet tells by its exit code what it did: 0 is ok (nothing had to change), 2 changed, any other
@@ -59,7 +59,7 @@ class Puppet(Action):
         """Refuse what would run without a manifest."""
         nodes.check(self, "manifest")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Run it to its end."""
         return nodes.perform(self, self._apply, stop)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier.actions import commands, nodes
-from applier.contracts import Action, Machine, Stop, Verified
+from applier.contracts import ActionPlugin, Machine, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
@@ -19,7 +19,7 @@ LOOK_S = 3.0
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
-class Reboot(Action):
+class Reboot(ActionPlugin):
     """Restart a node, and wait until it has started anew.
 
     It has when the kernel's boot id is another than before; waited for is that, at most ten
@@ -47,7 +47,7 @@ class Reboot(Action):
         """Refuse to end the applier itself."""
         nodes.check(self, "address")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Restart it and wait."""
         return nodes.perform(self, lambda machine: self._restart(machine, stop), stop)
 
@@ -55,7 +55,7 @@ class Reboot(Action):
         """Compare the boot id with the one before; after a crash nobody knows that one."""
         return nodes.verified(self, self._look)
 
-    def _restart(self, machine: Machine, stop: Stop) -> Outcome:
+    def _restart(self, machine: Machine, stop: StopSignal) -> Outcome:
         self._before = _boot_id(machine)
         try:
             # It may be gone before it answers, and where sbin is searched differs.

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from applier.actions import instances, schemas
 from applier.actions.parameters import one_line, resource, text
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.states import Outcome
 
 
-class Resize(Action):
+class Resize(ActionPlugin):
     """Give an instance another flavor."""
 
     TYPE = "resize"
@@ -49,7 +49,7 @@ class Resize(Action):
         if cloud.flavor(flavor) is None:
             raise ActionFailed(f"{name} cannot become {flavor}: there is no such flavor")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Resize it."""
         self.context.cloud().resize(self.parameters["resource_id"], self.parameters["flavor"], stop)
         return Outcome.CHANGED

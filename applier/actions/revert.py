@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, text
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.errors import PlannerError
 from planner.model import Effect, Touch
@@ -32,7 +32,7 @@ _VERIFIED = {
 _TYPES = ActionTypes()
 
 
-class Revert(Action):
+class Revert(ActionPlugin):
     """Undo what an action did, given its type and its parameters.
 
     ``actionplan rollback`` makes plans of these. The other type has to be able to undo.
@@ -87,7 +87,7 @@ class Revert(Action):
         """The other type has to be there, and able to undo."""
         self._work()
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Let the other type undo it."""
         self._running = self._work()
         return self._running.revert(stop)
@@ -102,9 +102,9 @@ class Revert(Action):
         return _VERIFIED[self._work().verify()]
 
     #: The action of the other type while it is undone.
-    _running: Action | None = None
+    _running: ActionPlugin | None = None
 
-    def _work(self) -> Action:
+    def _work(self) -> ActionPlugin:
         undone, given = _undone(self.parameters)
         name = self.parameters["action_type"]
         if undone is None:
@@ -114,7 +114,7 @@ class Revert(Action):
         return undone(given, self.context)
 
 
-def _undone(parameters: Mapping[str, Any]) -> tuple[type[Action] | None, Mapping[str, Any]]:
+def _undone(parameters: Mapping[str, Any]) -> tuple[type[ActionPlugin] | None, Mapping[str, Any]]:
     """Give the type that is to be undone, None if nobody offers it, and its parameters."""
     name, given = text(parameters, "action_type"), parameters.get("parameters")
     if name is None or name == Revert.TYPE:
@@ -123,5 +123,5 @@ def _undone(parameters: Mapping[str, Any]) -> tuple[type[Action] | None, Mapping
         found = _TYPES[name]
     except PlannerError:
         return None, {}
-    plugin = found if isinstance(found, type) and issubclass(found, Action) else None
+    plugin = found if isinstance(found, type) and issubclass(found, ActionPlugin) else None
     return plugin, given if isinstance(given, Mapping) else {}

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from applier.actions import commands, nodes, schemas
 from applier.actions.parameters import one_line, text
-from applier.contracts import Action, Ended, Machine, Stop, Verified
+from applier.contracts import ActionPlugin, Ended, Machine, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
@@ -22,7 +22,7 @@ _CODES = {
 _TOLD = (Outcome.CREATED, Outcome.CHANGED, Outcome.OK)
 
 
-class Shell(Action):
+class Shell(ActionPlugin):
     """Run a program (``argv``) or a line for /bin/sh (``command``), and judge by the exit code.
 
     A code in ``changed_exit_codes`` (0 where nothing is said) is changed, one in ``ok_exit_codes``
@@ -88,7 +88,7 @@ class Shell(Action):
         self._codes()
         self._lines()
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Run it to its end."""
         self._codes()
         return nodes.perform(self, self._run, stop)
@@ -97,7 +97,7 @@ class Shell(Action):
         ok, changed = self._codes()
         name = one_line(_line(self.parameters), commands.SHOWN)
         timeout_s = self.parameters.get("timeout_s")
-        lines = commands.Lines(self._lines(), self.context.output)
+        lines = commands.OutputLines(self._lines(), self.context.output)
         self._ended = ended = commands.run(
             machine,
             self.parameters.get("argv") or ["/bin/sh", "-c", self.parameters["command"]],

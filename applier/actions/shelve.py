@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from applier.actions import instances
 from applier.actions.parameters import one_line, resource
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import AlreadyDone
 from planner.states import Outcome
 
 
-class Shelve(Action):
+class Shelve(ActionPlugin):
     """Take an instance off its host, and keep it for later."""
 
     TYPE = "shelve"
@@ -32,7 +32,7 @@ class Shelve(Action):
         if instances.found(self)["status"] == "SHELVED":
             raise AlreadyDone(f"{resource(self.parameters, 'instance')} is SHELVED already")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Shelve it."""
         self.context.cloud().set_instance_status(self.parameters["resource_id"], "SHELVED", stop)
         return Outcome.CHANGED

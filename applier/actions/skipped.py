@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, text
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import AlreadyDone
 from planner.states import Outcome
 
 
-class Skipped(Action):
+class Skipped(ActionPlugin):
     """Be SKIPPED, with a ``reason``: the place of a task that others stand before and behind."""
 
     TYPE = "skipped"
@@ -39,7 +39,7 @@ class Skipped(Action):
         """Find that there is nothing to do."""
         raise AlreadyDone(self.parameters.get("reason") or "it is not to be done")
 
-    def execute(self, stop: Stop) -> Outcome:  # noqa: ARG002
+    def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
         """Do nothing."""
         return Outcome.OK
 

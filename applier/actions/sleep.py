@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier.actions import schemas
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
 
-class Sleep(Action):
+class Sleep(ActionPlugin):
     """Wait ``duration`` seconds; fractions count, and a stop ends it early."""
 
     TYPE = "sleep"
@@ -44,7 +44,7 @@ class Sleep(Action):
         """Give the duration: it does nothing else."""
         return cls.estimate(parameters)
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Wait, without looking at the clock until the end."""
         duration = self.parameters["duration"]
         began = time.monotonic()

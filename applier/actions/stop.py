@@ -12,7 +12,7 @@ from applier.errors import AlreadyDone
 from planner.states import Outcome
 
 
-class Stop(contracts.Action):
+class Stop(contracts.ActionPlugin):
     """Shut an instance down; it keeps its place on the host."""
 
     TYPE = "stop"
@@ -33,7 +33,7 @@ class Stop(contracts.Action):
         if instances.found(self)["status"] == "SHUTOFF":
             raise AlreadyDone(f"{resource(self.parameters, 'instance')} is SHUTOFF already")
 
-    def execute(self, stop: contracts.Stop) -> Outcome:
+    def execute(self, stop: contracts.StopSignal) -> Outcome:
         """Stop it."""
         self.context.cloud().set_instance_status(self.parameters["resource_id"], "SHUTOFF", stop)
         return Outcome.CHANGED
@@ -46,7 +46,7 @@ class Stop(contracts.Action):
         done = instance["status"] == "SHUTOFF"
         return contracts.Verified.DONE if done else contracts.Verified.NOT_DONE
 
-    def revert(self, stop: contracts.Stop) -> Outcome:
+    def revert(self, stop: contracts.StopSignal) -> Outcome:
         """Start it again."""
         instance_id = self.parameters["resource_id"]
         instance = self.context.cloud().instance(instance_id)

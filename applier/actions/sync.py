@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from applier.actions import commands, files, nodes, schemas
 from applier.actions.parameters import one_line, text
-from applier.contracts import Action, Ended, Machine, Stop, Verified
+from applier.contracts import ActionPlugin, Ended, Machine, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
@@ -22,7 +22,7 @@ _ITEM = re.compile(r"(\*deleting|[<>ch.][fdLDS]\S+) .+")
 _CHANGED = str(Outcome.CHANGED)
 
 
-class Sync(Action):
+class Sync(ActionPlugin):
     """Make ``dst`` on the node equal to ``src``; ok if it is already.
 
     ``src`` is a folder or file of this machine, or ``rsync://HOST/...``, which the node fetches
@@ -66,7 +66,7 @@ class Sync(Action):
         if not os.path.exists(self.parameters["src"]):
             raise ActionFailed(f"there is no {self.parameters['src']} on this machine")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Copy and remove what differs."""
         return nodes.perform(self, lambda machine: self._sync(machine, stop), stop)
 
@@ -77,7 +77,7 @@ class Sync(Action):
     def _is_fetched(self) -> bool:
         return bool(self.parameters["src"].startswith("rsync://"))
 
-    def _sync(self, machine: Machine, stop: Stop) -> Outcome:
+    def _sync(self, machine: Machine, stop: StopSignal) -> Outcome:
         src, dst = self.parameters["src"], self.parameters["dst"]
         if self._is_fetched():
             return self._rsync(machine, [], src, dst)
@@ -105,7 +105,7 @@ class Sync(Action):
             raise commands.failure(name, ended)
 
     def _rsync(self, machine: Machine, options: Sequence[str], src: str, dst: str) -> Outcome:
-        lines = commands.Lines({_CHANGED: _ITEM}, self.context.output)
+        lines = commands.OutputLines({_CHANGED: _ITEM}, self.context.output)
         program = [*_RSYNC, *options, "--", src, dst]
         name = one_line(shlex.join(["rsync", src, dst]), commands.SHOWN)
         self._ended = ended = commands.run(machine, program, name, output=lines)

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, touch
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Effect, Touch
 from planner.states import Outcome
 
 
-class TurnHostToAcpiS3State(Action):
+class TurnHostToAcpiS3State(ActionPlugin):
     """Suspend a host to memory (ACPI S3); refused while ACTIVE instances are on it.
 
     The host is ``resource_name``, else ``resource_id``.
@@ -52,7 +52,7 @@ class TurnHostToAcpiS3State(Action):
         if known["power"] == "off":
             raise ActionFailed(f"{host} cannot be suspended: it is off")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Suspend it."""
         self.context.cloud().set_host_power(resource(self.parameters, ""), "suspended", stop)
         return Outcome.CHANGED
@@ -64,7 +64,7 @@ class TurnHostToAcpiS3State(Action):
             return Verified.IN_DOUBT
         return Verified.DONE if known["power"] == "suspended" else Verified.NOT_DONE
 
-    def revert(self, stop: Stop) -> Outcome:
+    def revert(self, stop: StopSignal) -> Outcome:
         """Switch it on again."""
         host = resource(self.parameters, "")
         known = self.context.cloud().host(host)

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from applier.actions import files, nodes, schemas
 from applier.actions.parameters import one_line, text
-from applier.contracts import Action, Machine, Stop, Verified
+from applier.contracts import ActionPlugin, Machine, StopSignal, Verified
 from planner.states import Outcome
 
 
-class UploadFile(Action):
+class UploadFile(ActionPlugin):
     """Make a file hold ``data`` and have ``mode``; ok if it does already.
 
     The file is replaced as a whole, and folders above it are made. Without ``mode`` it keeps its
@@ -46,7 +46,7 @@ class UploadFile(Action):
         """Refuse what would run without a path or a text."""
         nodes.check(self, "path", "data")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Write it, unless it is there."""
         return nodes.perform(self, self._write, stop)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from applier.actions import schemas
 from applier.actions.parameters import one_line, resource, text, touch
-from applier.contracts import Action, Stop, Verified
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Touch
 from planner.states import Outcome
@@ -20,7 +20,7 @@ _WAYS = {
 }
 
 
-class VolumeMigrate(Action):
+class VolumeMigrate(ActionPlugin):
     """Move a volume to the pool ``destination_node`` (migrate), or make it ``destination_type``.
 
     ``retype`` changes the volume, ``swap`` puts a new one of that type in its place. It can be
@@ -93,7 +93,7 @@ class VolumeMigrate(Action):
         if volume[field] == destination:
             raise AlreadyDone(f"the {field} of {name} is {destination} already")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Move or retype it; the cloud refuses a pool or type that it has not."""
         key, field, _ = _WAYS[self.parameters["migration_type"]]
         destination = self.parameters[key]
@@ -109,7 +109,7 @@ class VolumeMigrate(Action):
             return Verified.IN_DOUBT
         return Verified.DONE if volume[field] == self.parameters[key] else Verified.NOT_DONE
 
-    def revert(self, stop: Stop) -> Outcome:
+    def revert(self, stop: StopSignal) -> Outcome:
         """Move or retype it back to where it is said to have been."""
         key, field, _ = _WAYS[self.parameters["migration_type"]]
         before = self.parameters.get(key.replace("destination", "source"))

@@ -9,7 +9,7 @@ from applier.cli import claim
 from applier.cli.arguments import with_action, with_reason
 from applier.cli.session import find_action, now, user
 from applier.cli.verb import Verb
-from applier.contracts import Wish
+from applier.contracts import Request
 from applier.errors import PlanConflict
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
@@ -40,8 +40,8 @@ class ActionSkip(Verb):
         for line in consequences(plan, action):
             self.say(line)
         if plan.state is PlanState.ONGOING:
-            wish = Wish(verb="skip", who=user(), why=parsed_args.reason, action=action.uuid)
-            session.store.add_wish(plan.uuid, wish, now=now())
+            request = Request(verb="skip", who=user(), why=parsed_args.reason, action=action.uuid)
+            session.store.add_request(plan.uuid, request, now=now())
             self.say(claim.asked(session.store, plan, f"to skip {action.label}"))
             self.say("It is skipped once everything before it has ended, unless it starts first.")
             return 0
@@ -99,8 +99,8 @@ class ActionAbort(Verb):
             if action.state is ActionState.PENDING:
                 text += f". To leave it out: actionplan action skip {plan.uuid[:8]} {action.label}"
             raise PlanConflict(plan.uuid, plan.state, text)
-        wish = Wish(verb="abort", who=user(), why=parsed_args.reason, action=action.uuid)
-        store.add_wish(plan.uuid, wish, now=now())
+        request = Request(verb="abort", who=user(), why=parsed_args.reason, action=action.uuid)
+        store.add_request(plan.uuid, request, now=now())
         self.say(claim.asked(store, plan, f"to abort {action.label}"))
         return 0
 

@@ -9,8 +9,8 @@ from typing import Any
 from applier.cli.arguments import add_format, with_action, with_plan
 from applier.cli.files import rendered
 from applier.cli.reporters import action_text
+from applier.cli.reporters.formatting import duration
 from applier.cli.reporters.plan_table import console
-from applier.cli.reporters.words import duration
 from applier.cli.session import find_action
 from applier.cli.verb import ListVerb, Verb
 from planner.model import Action

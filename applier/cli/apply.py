@@ -7,12 +7,11 @@ import sys
 
 from rich.text import Text
 
-from applier.cli import claim, files, parts, running
-from applier.cli import settings as setting
+from applier.cli import claim, files, foreground, parts, set_options
 from applier.cli.arguments import PLAN_HELP, add_planning
 from applier.cli.reporters import plan_table
+from applier.cli.reporters.formatting import count, resources, some
 from applier.cli.reporters.lasting import lasting
-from applier.cli.reporters.words import count, resources, some
 from applier.cli.verb import REFUSED, Verb
 from applier.errors import PlanNotFound, UnknownActionTypes
 from planner import saved
@@ -45,7 +44,7 @@ class Apply(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Plan if need be, ask, run, recap."""
-        settings = setting.read(parsed_args.set)
+        settings = set_options.read(parsed_args.set)
         if not parsed_args.yes and not sys.stdin.isatty():
             self.note("Refused: there is no terminal to ask on; add --yes to run the plan unasked")
             return REFUSED
@@ -60,9 +59,9 @@ class Apply(Verb):
         if not parsed_args.yes and not self._agreed(plan, workers):
             self.say(f"Not applied. The plan is kept: actionplan apply {plan.uuid[:8]}")
             return REFUSED
-        return running.run(self, plan, settings, workers)
+        return foreground.run(self, plan, settings, workers)
 
-    def _plan(self, args: argparse.Namespace, settings: setting.Settings) -> ActionPlan:
+    def _plan(self, args: argparse.Namespace, settings: set_options.SetOptions) -> ActionPlan:
         """Give the plan that is to run, kept in the record."""
         store = self.session.store
         if not files.is_file(args.file):
@@ -130,7 +129,9 @@ def question(plan: ActionPlan, workers: int) -> str:
     return f"Apply {what}{on}, at most {min(workers, len(left))} at once?"
 
 
-def setting_too_late(plan: ActionPlan, settings: setting.Settings, planner: str | None) -> None:
+def setting_too_late(
+    plan: ActionPlan, settings: set_options.SetOptions, planner: str | None
+) -> None:
     """Raise InvalidInput for what a plan that is made cannot heed any more."""
     files.refuse_planning(settings, planner)
     given, own = settings.on_failure, plan.on_failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from applier.cli.settings import whole_number
+from applier.cli.set_options import whole_number
 
 PLAN_HELP = "uuid, a unique beginning of one, a unique name, or 'last'"
 ACTION_HELP = "name, or uuid, or a unique beginning of one (action list shows them)"

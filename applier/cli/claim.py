@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from applier import resuming
-from applier.cli.reporters.words import ago, one_line
-from applier.contracts import Claimant, Wish
+from applier.cli.reporters.formatting import ago, one_line
+from applier.contracts import Claimant, Request
 from applier.errors import PlanConflict
-from applier.record import Store
+from applier.run import resume
+from applier.store import Store
 from planner.model import ActionPlan
 from planner.states import PlanState
 
@@ -17,7 +17,7 @@ from planner.states import PlanState
 RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 #: Why a plan cannot be started, resumed or removed as it stands.
 _STANDS = {
-    **resuming.REFUSED,
+    **resume.REFUSED,
     PlanState.RECOMMENDED: "it has not been started yet",
     PlanState.ONGOING: "it runs",
     PlanState.CANCELLING: "it is being cancelled",
@@ -53,7 +53,7 @@ def named(plan: ActionPlan) -> str:
 
 def is_gone(claimant: Claimant | None) -> bool:
     """True if the process ran on this host and is there no more: it crashed, or was killed."""
-    return claimant is not None and resuming.is_gone(claimant)
+    return claimant is not None and resume.is_gone(claimant)
 
 
 def headline(store: Store, plan: ActionPlan) -> str | None:
@@ -76,21 +76,21 @@ def under_way(store: Store, plan: ActionPlan, record: str, now: datetime) -> Ite
     since = f"Heard of {ago((now - heard).total_seconds())}" if heard else "Never heard of"
     yield f"{since}, in the record {record}"
     names = {a.uuid: a.label for a in plan.actions}
-    for wish in store.wishes(plan.uuid):
-        yield asked_for(wish, names)
+    for request in store.requests(plan.uuid):
+        yield asked_for(request, names)
 
 
-def asked_for(wish: Wish, names: Mapping[str, str]) -> str:
+def asked_for(request: Request, names: Mapping[str, str]) -> str:
     """Say what an operator asked for, with who, when and why.
 
-    >>> asked_for(Wish(verb="skip", who="ada", why="by hand", action="u"), {"u": "db-1"})
+    >>> asked_for(Request(verb="skip", who="ada", why="by hand", action="u"), {"u": "db-1"})
     'Asked for: skip db-1, by ada: by hand'
     """
-    limits = " ".join(f"{name}={number}" for name, number in wish.limits.items())
-    of = names.get(wish.action, wish.action) if wish.action else limits
-    at = f" at {wish.created_at:%Y-%m-%d %H:%M:%S} UTC" if wish.created_at else ""
-    why = f": {wish.why}" if wish.why else ""
-    return f"Asked for: {wish.verb}{f' {of}' if of else ''}, by {wish.who}{at}{why}"
+    limits = " ".join(f"{name}={number}" for name, number in request.limits.items())
+    of = names.get(request.action, request.action) if request.action else limits
+    at = f" at {request.created_at:%Y-%m-%d %H:%M:%S} UTC" if request.created_at else ""
+    why = f": {request.why}" if request.why else ""
+    return f"Asked for: {request.verb}{f' {of}' if of else ''}, by {request.who}{at}{why}"
 
 
 def taken(store: Store, uuid: str) -> PlanConflict | None:
@@ -114,7 +114,7 @@ def stands(plan: ActionPlan) -> PlanConflict:
     """Say why a plan is not one for what was asked, and what can be done with it."""
     why = _STANDS[plan.state]
     instead = _INSTEAD.get(plan.state, "make a new one: actionplan create FILE")
-    if plan.state is PlanState.SUCCEEDED and not resuming.refused(plan):
+    if plan.state is PlanState.SUCCEEDED and not resume.refused(plan):
         why, instead = "a rollback undid some of it", "do that again: actionplan resume {}"
     text = f"{named(plan).replace('Plan', 'plan', 1)} is {plan.state}: {why}"
     return PlanConflict(plan.uuid, plan.state, f"{text}; {instead.format(plan.uuid[:8])}")

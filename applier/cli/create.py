@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from applier.cli import files, parts
-from applier.cli import settings as setting
+from applier.cli import files, parts, set_options
 from applier.cli.arguments import add_format, add_planning
-from applier.cli.durations import history, makespan_s
+from applier.cli.predictions import makespan_s, past_durations
 from applier.cli.reporters import plan_table
-from applier.cli.reporters.words import duration
+from applier.cli.reporters.formatting import duration
 from applier.cli.verb import Verb
-from applier.history import NOTHING
+from applier.run.durations import NOTHING
 from planner import planning, saved
 from planner.errors import PlannerError
 from planner.model import ActionPlan
@@ -59,7 +58,7 @@ class Create(Verb):
             return self._create(parsed_args)
 
     def _create(self, parsed_args: argparse.Namespace) -> int:
-        settings = setting.read(parsed_args.set)
+        settings = set_options.read(parsed_args.set)
         conf = self.session.conf
         document = parts.chosen(files.opened(parsed_args.file), parsed_args, self.session)
         problem = None
@@ -109,7 +108,7 @@ class Create(Verb):
     ) -> str | None:
         """Say how long each ordering takes; None if a duration is unknown, or there is only one."""
         orderings = _ORDERINGS.get(plan.planner)
-        known = history(self.session)
+        known = past_durations(self.session)
         # Asked first: without durations there is nothing to compare, and no plan is made for it.
         if not orderings or known.of(plan, recorded=recorded).known_from.get(NOTHING):
             return None

@@ -15,7 +15,7 @@ from typing import Any
 from oslo_config import cfg
 
 from applier.cli.session import Session
-from applier.cli.settings import Settings
+from applier.cli.set_options import SetOptions
 from applier.errors import ApplierError, ConfigurationError, PlanNotFound
 from planner import documents, make_plan, saved
 from planner.documents import Document
@@ -69,7 +69,7 @@ def opened(name: str) -> Document:
 
 def planned(
     document: Document,
-    settings: Settings,
+    settings: SetOptions,
     conf: cfg.ConfigOpts,
     *,
     planner: str | None = None,
@@ -87,7 +87,7 @@ def planned(
     return with_policy(plan, settings)
 
 
-def with_policy(plan: ActionPlan, settings: Settings) -> ActionPlan:
+def with_policy(plan: ActionPlan, settings: SetOptions) -> ActionPlan:
     """Return the plan with the ``on_failure`` that was set, if it was set."""
     return replace(plan, on_failure=settings.on_failure or plan.on_failure)
 
@@ -111,7 +111,7 @@ def refuse_begun(plan: ActionPlan, document: Document) -> None:
         raise InvalidInput([Mistake(text, ("state",))]).located(document.locate)
 
 
-def refuse_planning(settings: Settings, planner: str | None) -> None:
+def refuse_planning(settings: SetOptions, planner: str | None) -> None:
     """Raise InvalidInput if there is anything that only a plan that is yet to be made can heed."""
     places = [f"--set {text}" for text in settings.planning]
     if planner is not None:

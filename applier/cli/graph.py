@@ -8,7 +8,7 @@ from pathlib import Path
 
 from applier.cli import files
 from applier.cli.arguments import PLAN_HELP
-from applier.cli.settings import Settings
+from applier.cli.set_options import SetOptions
 from applier.cli.verb import Verb
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, Action
@@ -59,7 +59,7 @@ class Graph(Verb):
         wanted = _Wanted(parsed_args)
         name = parsed_args.plan
         if files.is_file(name):
-            plan = files.planned(files.opened(name), Settings(), self.session.conf)
+            plan = files.planned(files.opened(name), SetOptions(), self.session.conf)
         else:
             plan = files.kept(self.session, name)
         kept = {

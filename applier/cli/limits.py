@@ -7,15 +7,15 @@ import argparse
 from applier.cli import claim
 from applier.cli.arguments import positive, with_plan, with_reason
 from applier.cli.session import now, user
-from applier.cli.settings import whole_number
+from applier.cli.set_options import whole_number
 from applier.cli.verb import Verb
-from applier.contracts import Wish
+from applier.contracts import Request
 from applier.errors import PlanConflict
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.model import ActionPlan
 from planner.states import PlanState
 
-#: The name under which a wish has the number of workers.
+#: The name under which a request has the number of workers.
 _WORKERS = "max_workers"
 
 
@@ -61,8 +61,8 @@ class SetLimits(Verb):
                 "before that: apply --set max_workers=N, or limits in the document"
             )
             raise PlanConflict(plan.uuid, plan.state, text)
-        wish = Wish(verb="limit", who=user(), why=parsed_args.reason, limits=limits)
-        store.add_wish(plan.uuid, wish, now=now())
+        request = Request(verb="limit", who=user(), why=parsed_args.reason, limits=limits)
+        store.add_request(plan.uuid, request, now=now())
         words = ", ".join(f"{name}={number}" for name, number in limits.items())
         self.say(claim.asked(store, plan, f"for {words}"))
         return 0

@@ -13,7 +13,7 @@ from applier.cli.reporters import deployment_table, plan_table
 from applier.cli.session import now, user
 from applier.cli.verb import ListVerb, Verb
 from applier.errors import PlanConflict
-from applier.record import PlanSummary
+from applier.store import PlanSummary
 from planner.planners.deployment import message
 from planner.states import ActionState, PlanState
 
@@ -107,7 +107,7 @@ class Show(Verb):
         return 0
 
 
-class Delete(Verb):
+class DeletePlan(Verb):
     """Remove a plan that is not under way
 
     It is marked DELETED and no longer listed; its uuid still shows it.

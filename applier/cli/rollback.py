@@ -10,7 +10,7 @@ from applier.cli.arguments import with_plan
 from applier.cli.reporters import plan_table
 from applier.cli.session import now
 from applier.cli.verb import Verb
-from applier.rollback import REVERT, rollback
+from applier.rollback.plan import REVERT, rollback
 from planner.model import JOIN
 
 

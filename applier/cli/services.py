@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from applier.cli.reporters.words import ago
+from applier.cli.reporters.formatting import ago
 from applier.cli.session import now
 from applier.cli.verb import ListVerb
-from applier.record import Service
-from applier.resuming import is_gone
+from applier.run.resume import is_gone
+from applier.store import Service
 
 
 class ServiceList(ListVerb):

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
     from applier.clouds.simulated import SimulatedCloud
-    from applier.contracts import Action, Claimant
+    from applier.contracts import ActionPlugin, Claimant
     from applier.engines import Engine
     from applier.machines import OpenMachines
-    from applier.record import Store
-    from applier.scheduling.policy import TypePolicy
+    from applier.scheduling.type_policy import TypePolicy
+    from applier.store import Store
     from planner.model import Action as PlannedAction
     from planner.model import ActionPlan
     from planner.registry import ActionTypes
@@ -83,9 +83,9 @@ class Session:
         return self.store.load_plan(self.store.find_plan(reference))
 
     @property
-    def plugins(self) -> Mapping[str, type[Action]]:
+    def plugins(self) -> Mapping[str, type[ActionPlugin]]:
         """The installed action plugins, as those that can be run."""
-        return cast("Mapping[str, type[Action]]", self.action_types)
+        return cast("Mapping[str, type[ActionPlugin]]", self.action_types)
 
     @cached_property
     def policies(self) -> Mapping[str, TypePolicy]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from applier.cli import files, parts, ranges
-from applier.cli import settings as setting
+from applier.cli import files, parts, ranges, set_options
 from applier.cli.arguments import PLAN_HELP, add_format, add_planning
-from applier.cli.durations import Prediction, history, predicted, sentence
+from applier.cli.predictions import Prediction, past_durations, predicted, sentence
 from applier.cli.reporters import timeline
-from applier.cli.reporters.words import duration
+from applier.cli.reporters.formatting import duration
 from applier.cli.verb import Verb
-from applier.history import RECORD, History
+from applier.run.durations import RECORD, PastDurations
 from applier.scheduling.forecast import Forecast
 from planner.documents import Document
 from planner.model import ActionPlan
@@ -50,7 +49,7 @@ class Simulate(Verb):
             document = parts.chosen(files.opened(parsed_args.file), parsed_args, self.session)
         else:
             parts.refuse(parsed_args)
-        known = history(self.session)
+        known = past_durations(self.session)
         made = [self._simulated(parsed_args, document, each, known) for each in combinations]
         if keys:
             rows = [
@@ -76,9 +75,9 @@ class Simulate(Verb):
         args: argparse.Namespace,
         document: Document | None,
         texts: tuple[str, ...],
-        known: History,
+        known: PastDurations,
     ) -> tuple[ActionPlan, Prediction]:
-        settings = setting.read(texts)
+        settings = set_options.read(texts)
         if document is None:
             files.refuse_planning(settings, args.planner)
             plan = files.kept(self.session, args.file)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Iterator
 
-from applier import resuming
 from applier.cli import claim
 from applier.cli.arguments import with_plan, with_reason
-from applier.cli.reporters.words import ago, count
+from applier.cli.reporters.formatting import ago, count
 from applier.cli.session import now, user
 from applier.cli.verb import Verb
-from applier.contracts import Wish
+from applier.contracts import Request
 from applier.errors import PlanConflict
-from applier.record import Service, Store
+from applier.run import resume
 from applier.scheduling.resumption import TO_VERIFY
+from applier.store import Service, Store
 from planner.model import JOIN, ActionPlan
 from planner.states import ENDED_PLAN, ActionState, PlanState
 
@@ -50,7 +50,7 @@ class Start(Verb):
 
 def present(store: Store) -> list[Service]:
     """List the services that reported, last heard of first, but for those that are gone."""
-    return [service for service in store.services() if not resuming.is_gone(service)]
+    return [service for service in store.services() if not resume.is_gone(service)]
 
 
 def awaited(store: Store, plan: ActionPlan) -> Iterator[str]:
@@ -62,7 +62,7 @@ def awaited(store: Store, plan: ActionPlan) -> Iterator[str]:
     yield f"Follow it with: actionplan watch {plan.uuid[:8]}"
 
 
-class Pause(Verb):
+class PausePlan(Verb):
     """Pause a running plan: nothing new starts, what runs ends
 
     To go on: apply or start; after resume, what did not end well is tried again.
@@ -86,8 +86,8 @@ class Pause(Verb):
             if plan.state is PlanState.PENDING:
                 text += f". To keep it from being run: actionplan cancel {short}"
             raise PlanConflict(plan.uuid, plan.state, text)
-        wish = Wish(verb="pause", who=user(), why=parsed_args.reason)
-        store.add_wish(plan.uuid, wish, now=now())
+        request = Request(verb="pause", who=user(), why=parsed_args.reason)
+        store.add_request(plan.uuid, request, now=now())
         self.say(claim.asked(store, plan, "to pause it"))
         return 0
 
@@ -113,10 +113,10 @@ class Resume(Verb):
         short = plan.uuid[:8]
         self._refuse(plan)
         if parsed_args.dry_run:
-            for line in foreseen(plan, resuming.to_reset(plan)):
+            for line in foreseen(plan, resume.to_reset(plan)):
                 self.say(line)
             return 0
-        resuming.resume(store, plan.uuid, now=now(), who=user(), why=parsed_args.reason)
+        resume.resume(store, plan.uuid, now=now(), who=user(), why=parsed_args.reason)
         plan = store.load_plan(plan.uuid)
         for line in foreseen(plan, ()):
             self.say(line)
@@ -131,11 +131,11 @@ class Resume(Verb):
         """Raise what resuming would raise."""
         if plan.state in claim.RUNNING:
             claimant = self.session.store.claimant(plan.uuid)
-            if claimant is not None and resuming.alive(claimant, now()):
+            if claimant is not None and resume.alive(claimant, now()):
                 raise claim.taken(self.session.store, plan.uuid) or PlanConflict(
                     plan.uuid, plan.state, f"plan {plan.uuid[:8]} is {plan.state}"
                 )
-        elif resuming.refused(plan):
+        elif resume.refused(plan):
             raise claim.stands(plan)
 
 
@@ -190,8 +190,8 @@ class Cancel(Verb):
             self.say(f"{claim.named(plan)} is being cancelled already; what runs is awaited.")
             return 0
         if plan.state is PlanState.ONGOING:
-            wish = Wish(verb="cancel", who=user(), why=parsed_args.reason)
-            store.add_wish(plan.uuid, wish, now=now())
+            request = Request(verb="cancel", who=user(), why=parsed_args.reason)
+            store.add_request(plan.uuid, request, now=now())
             self.say(claim.asked(store, plan, "to cancel it"))
             return 0
         store.move_plan(plan.uuid, PlanState.CANCELLED, now=now(), message=message)

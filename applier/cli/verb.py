@@ -99,7 +99,7 @@ class ListVerb(Lister, Verb):
 
     def _load_formatter_plugins(self) -> Any:
         """Offer all formats there are; tables have the look of all others."""
-        from applier.cli.reporters.rows import RowTable
+        from applier.cli.reporters.table import RowTable
 
         formats = super()._load_formatter_plugins()
         formats["table"].obj = RowTable()

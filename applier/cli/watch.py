@@ -7,8 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from applier import resuming
-from applier.cli import claim, running
+from applier.cli import claim, foreground
 from applier.cli.arguments import with_plan
 from applier.cli.main import INTERRUPTED
 from applier.cli.reporters import recap
@@ -17,6 +16,7 @@ from applier.cli.steering import present
 from applier.cli.verb import PAUSED, Verb
 from applier.contracts import Report
 from applier.errors import PlanConflict
+from applier.run import resume
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -59,7 +59,7 @@ class Watch(Verb):
         recap.show(plan, took(plan), self.app.stdout)
         for line in recap.next_steps(plan):
             self.say(line)
-        return running.exit_code(plan)
+        return foreground.exit_code(plan)
 
     def _followed(self, plan: ActionPlan) -> ActionPlan:
         """Show changes until the plan stops or is lost; gives it as it is then."""
@@ -67,7 +67,7 @@ class Watch(Verb):
             return plan
         # Nobody sets it: waiting for it can be interrupted.
         never, known = threading.Event(), replace(plan, actions=_unstarted(plan))
-        with running.watcher(self, plan) as watcher:
+        with foreground.watcher(self, plan) as watcher:
             watcher.on_plan(plan.state, plan.status_message)
             while True:
                 goes, news = plan.state in _GOING, plan.state is not known.state
@@ -85,7 +85,7 @@ class Watch(Verb):
         if plan.state not in claim.RUNNING:
             return False
         claimant = self.session.store.claimant(plan.uuid)
-        return claimant is None or not resuming.alive(claimant, now())
+        return claimant is None or not resume.alive(claimant, now())
 
 
 def _unstarted(plan: ActionPlan) -> tuple[Action, ...]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from applier.cli import claim
-from applier.cli import settings as setting
+from applier.cli import claim, set_options
 from applier.cli.arguments import with_action
-from applier.cli.durations import history, predicted, sentence
+from applier.cli.predictions import past_durations, predicted, sentence
 from applier.cli.reporters.action_text import wrapped
+from applier.cli.reporters.formatting import one_line
 from applier.cli.reporters.plan_table import console
 from applier.cli.reporters.reasons import foreseen, waiting
 from applier.cli.reporters.wave import sources
-from applier.cli.reporters.words import one_line
 from applier.cli.session import find_action
 from applier.cli.verb import Verb
 from planner.model import Action
@@ -43,7 +42,7 @@ class Why(Verb):
         """Look at the forecast or at the record."""
         from applier.cli.files import refuse_planning
 
-        settings = setting.read(parsed_args.set)
+        settings = set_options.read(parsed_args.set)
         refuse_planning(settings, None)
         session = self.session
         workers = settings.max_workers or session.max_workers
@@ -53,10 +52,10 @@ class Why(Verb):
             lines = [*ended_or_runs(action), *(f"  {line}" for line in sources(plan, action))]
         elif plan.state in claim.RUNNING:
             others = session.store.held_by_others(plan.uuid)
-            waits = waiting(plan, action, others, session.store.wishes(plan.uuid), workers)
+            waits = waiting(plan, action, others, session.store.requests(plan.uuid), workers)
             lines = [f"{one_line(action.label)} waits:", *(f"  {line}" for line in waits)]
         else:
-            durations = history(session).of(plan)
+            durations = past_durations(session).of(plan)
             found = predicted(session, plan, durations, workers).forecast
             lines = [*foreseen(plan, action, found, workers), sentence(durations)]
         width = console(self.app.stdout).width

@@ -15,7 +15,7 @@ from applier.clouds import capacity, document, operations
 from applier.clouds.operations import Work
 from applier.clouds.schema import ONGOING, ROOM, World
 from applier.clouds.world_file import WorldFile, born
-from applier.contracts import Stop
+from applier.contracts import StopSignal
 from applier.errors import ActionFailed, ConfigurationError
 
 
@@ -94,40 +94,44 @@ class SimulatedCloud:
         """``vcpus, ram_mb, disk_gb``."""
         return self._look("flavors", flavor)
 
-    def migrate(self, instance_id: str, destination: str | None, live: bool, stop: Stop) -> str:
+    def migrate(
+        self, instance_id: str, destination: str | None, live: bool, stop: StopSignal
+    ) -> str:
         """Move an instance; returns the host it is on now."""
         work = self._do(lambda w: operations.migrate(w, instance_id, destination, live), stop)
         moved = work.result["instances"][instance_id] or {}
         return str(moved["host"])
 
-    def resize(self, instance_id: str, flavor: str, stop: Stop) -> None:
+    def resize(self, instance_id: str, flavor: str, stop: StopSignal) -> None:
         """Give an instance another flavor."""
         self._do(lambda w: operations.resize(w, instance_id, flavor), stop)
 
-    def set_instance_status(self, instance_id: str, status: str, stop: Stop) -> None:
+    def set_instance_status(self, instance_id: str, status: str, stop: StopSignal) -> None:
         """Make an instance ACTIVE, SHUTOFF or SHELVED."""
         self._do(lambda w: operations.set_instance_status(w, instance_id, status), stop)
 
-    def create_instance(self, name: str, wanted: Mapping[str, Any], stop: Stop) -> str:
+    def create_instance(self, name: str, wanted: Mapping[str, Any], stop: StopSignal) -> str:
         """Create an instance; of what is wanted, the flavor counts. Returns its uuid."""
         fresh, flavor = str(uuid.uuid4()), wanted.get("flavor")
         self._do(lambda w: operations.create_instance(w, fresh, name, flavor), stop)
         return fresh
 
-    def delete_instance(self, instance_id: str, stop: Stop) -> None:
+    def delete_instance(self, instance_id: str, stop: StopSignal) -> None:
         """Remove an instance."""
         self._do(lambda w: operations.delete_instance(w, instance_id), stop)
 
-    def set_service_status(self, host: str, status: str, reason: str | None, stop: Stop) -> None:
+    def set_service_status(
+        self, host: str, status: str, reason: str | None, stop: StopSignal
+    ) -> None:
         """Enable or disable the compute service of a host."""
         self._do(lambda w: operations.set_service_status(w, host, status, reason), stop)
 
-    def set_host_power(self, host: str, power: str, stop: Stop) -> None:
+    def set_host_power(self, host: str, power: str, stop: StopSignal) -> None:
         """Switch a host on or off, or suspend it."""
         self._do(lambda w: operations.set_host_power(w, host, power), stop)
 
     def migrate_volume(
-        self, volume_id: str, pool: str | None, volume_type: str | None, stop: Stop
+        self, volume_id: str, pool: str | None, volume_type: str | None, stop: StopSignal
     ) -> None:
         """Move a volume to another pool, or give it another type."""
         self._do(lambda w: operations.migrate_volume(w, volume_id, pool, volume_type), stop)
@@ -136,7 +140,7 @@ class SimulatedCloud:
         entry: Mapping[str, Any] | None = self._file.read()[table].get(key)
         return entry
 
-    def _do(self, begin: Callable[[World], Work], stop: Stop) -> Work:
+    def _do(self, begin: Callable[[World], Work], stop: StopSignal) -> Work:
         with self._file.changing() as world:
             work = begin(world)
             operations.refuse_conflicts(world, work)
@@ -155,7 +159,7 @@ class SimulatedCloud:
             operations.commit(world, work)
         return work
 
-    def _take_time(self, work: Work, fault: Mapping[str, Any] | None, stop: Stop) -> None:
+    def _take_time(self, work: Work, fault: Mapping[str, Any] | None, stop: StopSignal) -> None:
         kind = fault["kind"] if fault else None
         seconds = work.seconds
         if fault and kind in ("fail", "error"):

@@ -17,16 +17,16 @@ from taskflow import exceptions, states, storage, task
 from taskflow import flow as taskflow_flow
 from taskflow.engines import base
 
-from applier.contracts import Report, Wish
-from applier.engines import Event, Events, Foreign
-from applier.engines.running import Running
+from applier.contracts import Report, Request
+from applier.engines import Event, Events, ReservationsChanged
+from applier.engines.in_progress import Running
 from applier.engines.timers import Timer, Timers
 from applier.engines.workers import Workers
 from applier.errors import PlanConflict
-from applier.record import Reservation
-from applier.recorder import Recorder
+from applier.recording.recorder import Recorder
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.turn import Halt, Stopped, Turn
+from applier.store import Reservation
 from planner.states import WELL, ActionState
 
 _REQUIRED = ("schedule", "recorder", "events", "max_workers")
@@ -38,19 +38,19 @@ GRACE_S = 30.0
 class _News:
     """What came in since the last turn, besides ends."""
 
-    wishes: list[Wish] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     elapsed: list[str] = field(default_factory=list)
-    foreign: tuple[Reservation, ...] | None = None
+    held_by_others: tuple[Reservation, ...] | None = None
 
 
 class LinearEngine(base.Engine):
-    """Runs a graph flow of :class:`applier.tasks.ActionTask` and :class:`applier.tasks.JoinTask`.
+    """Runs a graph flow of the tasks of :mod:`applier.engines.tasks`.
 
     Options: ``schedule`` makes the Scheduler from the links of the flow, so that what runs is the
     flow; ``recorder`` writes each turn; ``events`` is the queue (``queue.SimpleQueue``) into which
-    anybody may put a Wish; ``max_workers``; ``wishes`` and ``foreign`` reservations, those to begin
-    with; ``grace_s``, after which an action that was told to stop is given up; ``clock``, in
-    seconds.
+    anybody may put a Request; ``max_workers``; ``requests`` and the reservations
+    ``held_by_others``, those to begin with; ``grace_s``, after which an action that was told to
+    stop is given up; ``clock``, in seconds.
 
     Work begins only after the commit that holds its start, and an end is durable before anything
     that depends on it starts. When the recorder raises, nothing new starts; what runs is told to
@@ -125,7 +125,7 @@ class LinearEngine(base.Engine):
 
     def suspend(self) -> None:
         """Start nothing new; :meth:`run` returns when what runs has ended. Any thread may ask."""
-        self._events.put(Wish(verb="pause", who="taskflow"))
+        self._events.put(Request(verb="pause", who="taskflow"))
 
     def run(self) -> None:
         """Run the flow until nothing runs and nothing more will.
@@ -150,17 +150,24 @@ class LinearEngine(base.Engine):
             self._change_state(result)
 
     def _loop(self, scheduler: Scheduler, running: Running, workers: Workers) -> None:
-        self._news.wishes += self._options.get("wishes", ())
+        self._news.requests += self._options.get("requests", ())
         if not self._events.empty():
             self._gather(running)
         first, self._news = self._news, _News()
-        foreign = self._options.get("foreign", ()) if first.foreign is None else first.foreign
-        self._carry_out(scheduler.begin(first.wishes, foreign), running, workers)
+        held_by_others = (
+            self._options.get("held_by_others", ())
+            if first.held_by_others is None
+            else first.held_by_others
+        )
+        self._carry_out(scheduler.begin(first.requests, held_by_others), running, workers)
         while not scheduler.done:
             self._gather(running)
             news, self._news = self._news, _News()
             turn = scheduler.turn(
-                self._recorder.incoming, news.wishes, elapsed=news.elapsed, foreign=news.foreign
+                self._recorder.incoming,
+                news.requests,
+                elapsed=news.elapsed,
+                held_by_others=news.held_by_others,
             )
             self._carry_out(turn, running, workers)
 
@@ -184,10 +191,10 @@ class LinearEngine(base.Engine):
         if isinstance(event, Report):
             if running.ended(event):
                 self._recorder.incoming.append(event)
-        elif isinstance(event, Wish):
-            self._news.wishes.append(event)
-        elif isinstance(event, Foreign):
-            self._news.foreign = event.reservations
+        elif isinstance(event, Request):
+            self._news.requests.append(event)
+        elif isinstance(event, ReservationsChanged):
+            self._news.held_by_others = event.reservations
         elif isinstance(event, PlanConflict):
             raise event
 

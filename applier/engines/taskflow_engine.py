@@ -12,17 +12,16 @@ from typing import Any, ClassVar
 from oslo_config import cfg
 from taskflow import engines
 
-from applier import flow
-from applier.contracts import Wish
-from applier.engines import Events
+from applier.contracts import Request
+from applier.engines import Events, flow
 from applier.engines.linear import GRACE_S
-from applier.record import Reservation
-from applier.recorder import Recorder
+from applier.recording.recorder import Recorder
 from applier.scheduling import order
-from applier.scheduling.policy import TypePolicy
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.turn import Halt
+from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure, ends
+from applier.store import Reservation
 from planner.model import ActionPlan
 
 
@@ -60,8 +59,8 @@ class TaskFlowEngine:
         ranks: Mapping[str, int] | None = None,
         policies: Mapping[str, TypePolicy] | None = None,
         workerless: Collection[str] = (),
-        foreign: Iterable[Reservation] = (),
-        wishes: Iterable[Wish] = (),
+        held_by_others: Iterable[Reservation] = (),
+        requests: Iterable[Request] = (),
     ) -> Halt | None:
         """See :meth:`applier.engines.Engine.run`."""
         ended = ends(plan.actions)
@@ -87,8 +86,8 @@ class TaskFlowEngine:
                 events=events,
                 max_workers=self.max_workers,
                 grace_s=self.grace_s,
-                foreign=tuple(foreign),
-                wishes=tuple(wishes),
+                held_by_others=tuple(held_by_others),
+                requests=tuple(requests),
             )
             engine.compile()
             built()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from applier.contracts import Machine, Stop
+from applier.contracts import Machine, StopSignal
 from applier.errors import ActionFailed
 from applier.machines import address as addresses
 from applier.machines.local import Local
 from applier.machines.settings import SimulationSettings, SshSettings
-from applier.machines.simulated import Simulation
+from applier.machines.simulated_nodes import Simulation
 from planner.states import Outcome
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class OpenMachines:
         self._lock = threading.Lock()
         self._connections: Connections | None = None
 
-    def machine(self, address: str | None, stop: Stop) -> Machine:
+    def machine(self, address: str | None, stop: StopSignal) -> Machine:
         """Open the machine at an address, or this one; raises ActionFailed."""
         if address is None:
             return Local(stop)
@@ -44,7 +44,7 @@ class OpenMachines:
 
         return Remote(connections, self._ssh, known, stop)
 
-    def simulate(self, node: str, task: str, seconds: float, stop: Stop) -> Outcome:
+    def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
         """Do nothing for a while; raises ActionFailed if the task is to fail, or is stopped."""
         return self._simulation.run(node, task, seconds, stop)
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from applier.contracts import Content, Ended, Stop
+from applier.contracts import Content, Ended, StopSignal
 from applier.errors import ActionFailed
 from applier.machines import process
 
@@ -17,7 +17,7 @@ from applier.machines import process
 class Local:
     """The machine on which the applier runs, for one attempt of an action."""
 
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: StopSignal) -> None:
         self._stop = stop
 
     def run(

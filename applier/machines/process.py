@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from applier.contracts import Ended, Stop
+from applier.contracts import Ended, StopSignal
 
 #: Seconds that a process group has between SIGTERM and SIGKILL.
 GRACE_S = 2.0
@@ -59,7 +59,7 @@ class Tail:
 def run(
     arguments: Sequence[str],
     *,
-    stop: Stop,
+    stop: StopSignal,
     output: Callable[[str], None],
     env: Mapping[str, str] | None = None,
     cwd: str | None = None,
@@ -122,7 +122,7 @@ class _Follower:
         self._selector.close()
         os.close(self._end)
 
-    def follow(self, stop: Stop, deadline: float | None) -> str | None:
+    def follow(self, stop: StopSignal, deadline: float | None) -> str | None:
         """Follow the process until it has ended, or say why it has to."""
         while not self._turn():
             if stop.is_set():

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import asyncssh
 
-from applier.contracts import Content, Ended, Stop
+from applier.contracts import Content, Ended, StopSignal
 from applier.errors import ActionFailed
 from applier.machines import process
 from applier.machines.address import Address
@@ -33,7 +33,7 @@ class Remote:
     """The machine at an address, for one attempt of an action."""
 
     def __init__(
-        self, connections: Connections, settings: SshSettings, address: Address, stop: Stop
+        self, connections: Connections, settings: SshSettings, address: Address, stop: StopSignal
     ) -> None:
         self._connections, self._settings = connections, settings
         self._address, self._stop = address, stop

@@ -27,7 +27,7 @@ class SshSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SimulationSettings:
-    """How simulated nodes behave; see :mod:`applier.machines.simulated`."""
+    """How simulated nodes behave; see :mod:`applier.machines.simulated_nodes`."""
 
     speed: float = 1.0
     failures: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from applier.contracts import Report, Verified
-from applier.record import Attempt
+from applier.store import Attempt
 from planner.model import Action
 from planner.states import ActionState, Outcome
 

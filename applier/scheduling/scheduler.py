@@ -1,7 +1,7 @@
 """The scheduler: what ended goes in, what may start now comes out. Pure.
 
 It has no clock, no threads and no I/O. The engine drives it with what its workers report, the
-forecast with a simulated clock, so the two cannot disagree. A turn is: wishes and ends come in;
+forecast with a simulated clock, so the two cannot disagree. A turn is: requests and ends come in;
 links are counted down; whatever has nothing left to wait for gets its verdict; what may run waits
 at the gates; the gates say what starts. Linear in actions and links.
 """
@@ -12,15 +12,15 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from applier.contracts import Report, Wish
-from applier.record import Reservation
+from applier.contracts import Report, Request
 from applier.scheduling.countdown import Countdown
 from applier.scheduling.gates import Gates
-from applier.scheduling.policy import Retries, TypePolicy
 from applier.scheduling.tolerances import Tolerances
-from applier.scheduling.turn import Halt, Stopped, Turn, Why
+from applier.scheduling.turn import Halt, Stopped, Turn, WaitReason
+from applier.scheduling.type_policy import Retries, TypePolicy
 from applier.scheduling.verdict import End, OnFailure, Verdicts, ending
 from applier.scheduling.waiting import Waiting
+from applier.store import Reservation
 from planner.model import JOIN, Action
 from planner.states import WELL, ActionState
 
@@ -65,7 +65,7 @@ class Scheduler:
         self._countdown = Countdown(after, groups)
         self._open = sum(uuid not in self._verdicts for uuid in self._actions)
         self._running: dict[str, None] = {}
-        self._skips: dict[str, Wish] = {}
+        self._skips: dict[str, Request] = {}
         self._retries = Retries(policies or {})
         self._tolerances = Tolerances(tolerances)
         #: Those that were told to stop: they are not tried again.
@@ -100,40 +100,42 @@ class Scheduler:
         """How many actions the gates looked at so far."""
         return self._gates.examined
 
-    def begin(self, wishes: Iterable[Wish] = (), foreign: Iterable[Reservation] = ()) -> Turn:
-        """Give the first turn; ``wishes`` and what is ``foreign`` are those that were before it."""
-        self._waiting.hear(foreign)
+    def begin(
+        self, requests: Iterable[Request] = (), held_by_others: Iterable[Reservation] = ()
+    ) -> Turn:
+        """Give the first turn; ``requests`` and ``held_by_others`` are those from before it."""
+        self._waiting.hear(held_by_others)
         due = deque(self._countdown.due())
         for uuid in self._actions:
             if uuid not in self._countdown:  # it ended in an earlier run and is behind us
                 due += self._countdown.passed(uuid, self._verdicts.well(uuid))
-        return self._go_on(Turn(), due, wishes)
+        return self._go_on(Turn(), due, requests)
 
     def turn(
         self,
         reports: Iterable[Report],
-        wishes: Sequence[Wish] = (),
+        requests: Sequence[Request] = (),
         *,
         elapsed: Iterable[str] = (),
-        foreign: Iterable[Reservation] | None = None,
+        held_by_others: Iterable[Reservation] | None = None,
     ) -> Turn:
         """Take in what ended and what operators want; say what follows from it.
 
-        Wishes hold for all that became due by these reports. ``elapsed`` are those whose delay is
-        over; ``foreign``, when it is given, is all that other plans hold now.
+        Requests hold for all that became due by these reports. ``elapsed`` are those whose delay is
+        over; ``held_by_others``, when it is given, is all that other plans hold now.
         """
         turn, due = Turn(), deque[str]()
-        unwanted = {w.action for w in wishes if w.verb in ("skip", "abort")}
-        cancelled = any(w.verb == "cancel" for w in wishes)
+        unwanted = {w.action for w in requests if w.verb in ("skip", "abort")}
+        cancelled = any(w.verb == "cancel" for w in requests)
         for report in reports:
             retried = not (cancelled or report.uuid in unwanted)
             self._take_in(report, turn, due, retried)
-        if foreign is not None:
-            self._waiting.hear(foreign)
+        if held_by_others is not None:
+            self._waiting.hear(held_by_others)
         self._waiting.elapsed(elapsed)
-        return self._go_on(turn, due, wishes)
+        return self._go_on(turn, due, requests)
 
-    def why(self, uuid: str) -> Why | None:
+    def why(self, uuid: str) -> WaitReason | None:
         """Say what an action waits for; None if it runs, has ended, or may not start any more."""
         action = self._actions[uuid]
         if uuid in self._verdicts or uuid in self._running or self.halt:
@@ -143,10 +145,10 @@ class Scheduler:
             return why
         left = tuple(u for u in action.before() if u not in self._verdicts)
         if left:
-            return Why("all", left)
+            return WaitReason("all", left)
         for group in action.needs_any:
             if not any(u in self._verdicts and self._verdicts.well(u) for u in group):
-                return Why("any", tuple(u for u in group if u not in self._verdicts))
+                return WaitReason("any", tuple(u for u in group if u not in self._verdicts))
         return None
 
     def _take_in(self, report: Report, turn: Turn, due: deque[str], retried: bool) -> None:
@@ -177,9 +179,9 @@ class Scheduler:
         over = self.stopped in (Stopped.CANCELLED, Stopped.EXCEEDED)
         return uuid not in self._aborted and not over
 
-    def _go_on(self, turn: Turn, due: deque[str], wishes: Iterable[Wish]) -> Turn:
-        for wish in wishes:
-            self._hear(wish, turn, due)
+    def _go_on(self, turn: Turn, due: deque[str], requests: Iterable[Request]) -> Turn:
+        for request in requests:
+            self._hear(request, turn, due)
         if self.halt is None:
             self._settle(turn, due)
             self._start(turn)
@@ -212,27 +214,27 @@ class Scheduler:
             self._note(report, due)
         return bool(found)
 
-    def _hear(self, wish: Wish, turn: Turn, due: deque[str]) -> None:
+    def _hear(self, request: Request, turn: Turn, due: deque[str]) -> None:
         if not self._open:
             return  # it comes too late
-        who = f"by {wish.who}" + (f": {wish.why}" if wish.why else "")
-        if wish.verb == "cancel" and self.stopped is not Stopped.CANCELLED:
+        who = f"by {request.who}" + (f": {request.why}" if request.why else "")
+        if request.verb == "cancel" and self.stopped is not Stopped.CANCELLED:
             turn.cancelling = f"cancelled {who}"
             self.halt = Halt(Stopped.CANCELLED, turn.cancelling)
             turn.stops += self._running
             self._end_all(turn, f"the plan was cancelled {who}")
-        elif wish.verb == "pause":
+        elif request.verb == "pause":
             self.halt = self.halt or Halt(Stopped.PAUSED, f"paused {who}")
-        elif wish.verb == "limit":
-            self._limit(wish, turn)
-        elif wish.action in self._actions and wish.action not in self._verdicts:
-            if wish.verb == "skip":
-                self._skip(wish.action, wish, due)
-            elif wish.verb == "abort":
-                self._abort(wish.action, f"aborted {who}", turn, due)
+        elif request.verb == "limit":
+            self._limit(request, turn)
+        elif request.action in self._actions and request.action not in self._verdicts:
+            if request.verb == "skip":
+                self._skip(request.action, request, due)
+            elif request.verb == "abort":
+                self._abort(request.action, f"aborted {who}", turn, due)
 
-    def _skip(self, uuid: str, wish: Wish, due: deque[str]) -> None:
-        self._skips[uuid] = wish
+    def _skip(self, uuid: str, request: Request, due: deque[str]) -> None:
+        self._skips[uuid] = request
         if self._waiting.withdraw(uuid):
             due.append(uuid)
 
@@ -247,8 +249,8 @@ class Scheduler:
             turn.ended.append(report)
             self._note(report, due)
 
-    def _limit(self, wish: Wish, turn: Turn) -> None:
-        for name, number in wish.limits.items():
+    def _limit(self, request: Request, turn: Turn) -> None:
+        for name, number in request.limits.items():
             if name == MAX_WORKERS:
                 self._gates.set_workers(number)
                 turn.max_workers = number
@@ -272,9 +274,9 @@ class Scheduler:
                 self._waiting.submit(name)
 
     def _verdict(self, action: Action) -> Report | None:
-        wish = self._skips.get(action.uuid)
-        if wish is not None:
-            message = f"skipped by {wish.who}" + (f": {wish.why}" if wish.why else "")
+        request = self._skips.get(action.uuid)
+        if request is not None:
+            message = f"skipped by {request.who}" + (f": {request.why}" if request.why else "")
             return ending(action, ActionState.SKIPPED, message)
         report = self._verdicts.on(action)
         if report is None and action.action_type == JOIN:
@@ -298,6 +300,6 @@ class Scheduler:
         self._waiting.clear()
 
 
-#: The name under which a wish has the number of workers among its limits.
+#: The name under which a request has the number of workers among its limits.
 MAX_WORKERS = "max_workers"
 _FAILURES = frozenset({ActionState.FAILED, ActionState.UNKNOWN})

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from applier.contracts import Report
-from applier.record import Reservation
+from applier.store import Reservation
 
 
 class Stopped(StrEnum):
@@ -45,7 +45,7 @@ class Turn:
     max_workers: int | None = None
 
 
-class Why(NamedTuple):
+class WaitReason(NamedTuple):
     """What an action waits for.
 
     ``kind``: ``all`` of ``actions`` have to end, ``any`` of them has to end well, a ``token`` has

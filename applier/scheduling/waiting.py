@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from applier.record import Reservation
-from applier.scheduling.foreign import Foreign
 from applier.scheduling.gates import Gates
-from applier.scheduling.turn import Why
+from applier.scheduling.held_by_others import HeldByOthers
+from applier.scheduling.turn import WaitReason
+from applier.store import Reservation
 from planner.model import Action
 
 
@@ -29,17 +29,17 @@ class Waiting:
         self._at_gates: set[str] = set()
         #: Those whose attempt failed, and that start again after a delay.
         self.delayed: set[str] = set()
-        self._foreign = Foreign()
+        self._held_by_others = HeldByOthers()
 
     @property
     def for_others(self) -> bool:
         """True if something waits for what comes by itself: the end of a delay, another plan."""
-        return bool(self.delayed or self._foreign)
+        return bool(self.delayed or self._held_by_others)
 
     def submit(self, uuid: str) -> None:
         """Let an action that may run wait for whatever it still lacks."""
         action = self._actions[uuid]
-        if not self._foreign.park(action):
+        if not self._held_by_others.park(action):
             self._at_gates.add(uuid)
             worker = uuid not in self._workerless
             self._gates.submit(uuid, action.tokens, self._ranks[uuid], worker=worker)
@@ -53,9 +53,9 @@ class Waiting:
 
     def hear(self, reservations: Iterable[Reservation]) -> None:
         """Take in all that other plans hold now."""
-        for action in self._foreign.replace(reservations):
+        for action in self._held_by_others.replace(reservations):
             self.submit(action.uuid)
-        for uuid in [u for u in self._at_gates if self._foreign.park(self._actions[u])]:
+        for uuid in [u for u in self._at_gates if self._held_by_others.park(self._actions[u])]:
             self._at_gates.remove(uuid)
             self._gates.withdraw(uuid)
 
@@ -75,32 +75,34 @@ class Waiting:
         if uuid in self.delayed:
             self.delayed.remove(uuid)
             return True
-        return self._foreign.leave(uuid)
+        return self._held_by_others.leave(uuid)
 
     def lost(self) -> list[tuple[str, str, str]]:
         """Give those that wait for a token that never comes back: action, token, its keeper."""
         by_rank = sorted(self._at_gates, key=self._ranks.__getitem__)
         return [(uuid, *lost) for uuid in by_rank if (lost := self._gates.lost_to(uuid))]
 
-    def why(self, uuid: str, running: Collection[str]) -> Why | None:
+    def why(self, uuid: str, running: Collection[str]) -> WaitReason | None:
         """Say what an action waits for; None if it is not among those that wait."""
         action = self._actions[uuid]
         if uuid in self.delayed:
-            return Why("delay", ())
-        if uuid in self._foreign:
-            held = self._foreign.blocking(action)
-            return Why("plan", (), held.resource if held else None, held)
+            return WaitReason("delay", ())
+        if uuid in self._held_by_others:
+            held = self._held_by_others.blocking(action)
+            return WaitReason("plan", (), held.resource if held else None, held)
         if uuid not in self._at_gates:
             return None
         token = self._gates.why(uuid)
         if token is None:
-            return Why("worker", tuple(running))
+            return WaitReason("worker", tuple(running))
         lost = self._gates.lost_to(uuid)
         holders = (u for u in running if token in self._actions[u].tokens)
-        return Why("token", (*holders, *([lost[1]] if lost and lost[0] == token else [])), token)
+        return WaitReason(
+            "token", (*holders, *([lost[1]] if lost and lost[0] == token else [])), token
+        )
 
     def clear(self) -> None:
         """Forget all."""
         self._at_gates.clear()
         self.delayed.clear()
-        self._foreign.clear()
+        self._held_by_others.clear()

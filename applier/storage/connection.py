@@ -173,7 +173,7 @@ def _missing(url: sa.URL) -> str:
 
 
 @contextmanager
-def told(url: sa.URL) -> Iterator[None]:
+def translate_errors(url: sa.URL) -> Iterator[None]:
     """Turn whatever the database refuses inside into a StoreError with one sentence.
 
     A Ctrl-C stays one, whatever comes in its wake: its connection is given up, and oslo.db, drivers

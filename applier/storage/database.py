@@ -23,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.errors import PlanNotFound, StoreError
 from applier.storage import rows, schema
 from applier.storage import statements as said
-from applier.storage.connection import lost, make_engine, parse, told
+from applier.storage.connection import lost, make_engine, parse, translate_errors
 from applier.storage.unwritable import Unwritable, fits
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class Database:
         #: By plan, the last write of which nobody knows whether it was made, and its name.
         self._unsure: dict[str, tuple[object, str]] = {}
         try:
-            with told(self._url):
+            with translate_errors(self._url):
                 self._open()
         except BaseException:
             self.close()
@@ -145,7 +145,7 @@ class Database:
         Raises StoreError for whatever the database refuses in the end.
         """
         give_up = time.monotonic() + self._patience_s
-        with told(self._url):
+        with translate_errors(self._url):
             for number in itertools.count(1):
                 wait = min(SHORTEST_WAIT_S * 2 ** (number - 1), LONGEST_WAIT_S)
                 try:

@@ -11,10 +11,10 @@ from itertools import count
 from types import EllipsisType
 from uuid import uuid4
 
-from applier.contracts import Claimant, Report, Wish
+from applier.contracts import Claimant, Report, Request
 from applier.errors import ActionNotFound, PlanNotFound
-from applier.record import Attempt, PlanSummary, Reservation, Service
 from applier.storage import rules
+from applier.store import Attempt, PlanSummary, Reservation, Service
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
@@ -28,7 +28,7 @@ class _Kept:
     claim: str | None = None
     claimant: Claimant | None = None
     claimed_at: datetime | None = None
-    wishes: list[Wish] = field(default_factory=list)
+    wishes: list[Request] = field(default_factory=list)
     #: By action, those that ended.
     attempts: dict[str, list[Attempt]] = field(default_factory=dict)
     #: When it became PENDING, and when it reserved: numbers that grow.
@@ -51,7 +51,7 @@ class MemoryStore:
         self._turns = count(1)
 
     def save_plan(self, plan: ActionPlan) -> None:
-        """See :meth:`applier.record.Store.save_plan`."""
+        """See :meth:`applier.store.Store.save_plan`."""
         rules.require_distinct(plan)
         with self._lock:
             if plan.uuid in self._plans:
@@ -60,13 +60,13 @@ class MemoryStore:
             self._plans[plan.uuid] = _Kept(replace(plan, actions=()), actions)
 
     def load_plan(self, uuid: str) -> ActionPlan:
-        """See :meth:`applier.record.Store.load_plan`."""
+        """See :meth:`applier.store.Store.load_plan`."""
         with self._lock:
             kept = self._kept(uuid)
             return replace(kept.head, actions=tuple(kept.actions.values()))
 
     def find_plan(self, reference: str) -> str:
-        """See :meth:`applier.record.Store.find_plan`."""
+        """See :meth:`applier.store.Store.find_plan`."""
         with self._lock:
             heads = [kept.head for kept in self._plans.values()]
         there = [h for h in heads if h.state is not PlanState.DELETED or h.uuid == reference]
@@ -79,7 +79,7 @@ class MemoryStore:
     def list_plans(
         self, *, state: PlanState | None = None, limit: int | None = None
     ) -> list[PlanSummary]:
-        """See :meth:`applier.record.Store.list_plans`."""
+        """See :meth:`applier.store.Store.list_plans`."""
         with self._lock:
             wanted = [
                 kept
@@ -97,7 +97,7 @@ class MemoryStore:
         message: str | None = None,
         seen: Claimant | None = None,
     ) -> None:
-        """See :meth:`applier.record.Store.move_plan`."""
+        """See :meth:`applier.store.Store.move_plan`."""
         with self._lock:
             kept = self._kept(uuid)
             check("plan", uuid, kept.head.state, new, Who.OPERATOR)
@@ -122,7 +122,7 @@ class MemoryStore:
         message: str | None = None,
         seen: Claimant | EllipsisType | None = ...,
     ) -> None:
-        """See :meth:`applier.record.Store.resume_plan`."""
+        """See :meth:`applier.store.Store.resume_plan`."""
         with self._lock:
             kept = self._kept(uuid)
             rules.require_resumable(uuid, kept.head.state, actions)
@@ -135,13 +135,13 @@ class MemoryStore:
             self._move(kept, PlanState.PENDING, now, message)
 
     def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
-        """See :meth:`applier.record.Store.skip_action`."""
+        """See :meth:`applier.store.Store.skip_action`."""
         self._change(plan, action, ActionState.SKIPPED, rules.WAITING_PLAN, now, message)
 
     def settle_action(
         self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
     ) -> None:
-        """See :meth:`applier.record.Store.settle_action`."""
+        """See :meth:`applier.store.Store.settle_action`."""
         rules.require_settling(action, new)
         self._change(plan, action, new, rules.UNCLAIMED_PLAN, now, message)
 
@@ -171,13 +171,13 @@ class MemoryStore:
             kept.head = replace(kept.head, updated_at=now)
 
     def pending_plans(self) -> list[str]:
-        """See :meth:`applier.record.Store.pending_plans`."""
+        """See :meth:`applier.store.Store.pending_plans`."""
         with self._lock:
             kept = [k for k in self._plans.values() if k.head.state is PlanState.PENDING]
         return [k.head.uuid for k in sorted(kept, key=lambda k: k.queued)]
 
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
-        """See :meth:`applier.record.Store.claim_plan`."""
+        """See :meth:`applier.store.Store.claim_plan`."""
         with self._lock:
             kept = self._kept(uuid)
             if kept.head.state is not PlanState.PENDING:
@@ -188,20 +188,20 @@ class MemoryStore:
             return kept.claim
 
     def claimant(self, uuid: str) -> Claimant | None:
-        """See :meth:`applier.record.Store.claimant`."""
+        """See :meth:`applier.store.Store.claimant`."""
         with self._lock:
             kept = self._kept(uuid)
             return kept.claimant if kept.claim else None
 
     def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
-        """See :meth:`applier.record.Store.beat`."""
+        """See :meth:`applier.store.Store.beat`."""
         with self._lock:
             kept = self._claimed(uuid, claim)
             if kept.claimant is not None:
                 kept.claimant = replace(kept.claimant, heartbeat_at=now)
 
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
-        """See :meth:`applier.record.Store.commit`."""
+        """See :meth:`applier.store.Store.commit`."""
         for report in reports:
             check("action", report.uuid, report.old, report.state, Who.ENGINE)
         with self._lock:
@@ -244,7 +244,7 @@ class MemoryStore:
     def move_claimed(
         self, uuid: str, claim: str, new: PlanState, *, now: datetime, message: str | None = None
     ) -> None:
-        """See :meth:`applier.record.Store.move_claimed`."""
+        """See :meth:`applier.store.Store.move_claimed`."""
         with self._lock:
             kept = self._claimed(uuid, claim)
             check("plan", uuid, kept.head.state, new, Who.ENGINE)
@@ -259,14 +259,14 @@ class MemoryStore:
             kept.queued = next(self._turns)
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
-        """See :meth:`applier.record.Store.reserve`."""
+        """See :meth:`applier.store.Store.reserve`."""
         with self._lock:
             kept = self._claimed(uuid, claim)
             kept.resources, kept.reserved = frozenset(resources), next(self._turns)
             kept.head = replace(kept.head, updated_at=now)
 
     def held_by_others(self, uuid: str) -> list[Reservation]:
-        """See :meth:`applier.record.Store.held_by_others`."""
+        """See :meth:`applier.store.Store.held_by_others`."""
         with self._lock:
             mine = self._kept(uuid)
             earlier = [k for k in self._plans.values() if k.reserved < mine.reserved]
@@ -277,22 +277,22 @@ class MemoryStore:
                 for resource in k.resources & mine.resources
             )
 
-    def add_wish(self, plan: str, wish: Wish, *, now: datetime) -> None:
-        """See :meth:`applier.record.Store.add_wish`."""
+    def add_request(self, plan: str, wish: Request, *, now: datetime) -> None:
+        """See :meth:`applier.store.Store.add_request`."""
         with self._lock:
             kept = self._kept(plan)
             if kept.claim is None:
                 raise rules.not_claimed(plan, kept.head.state)
             kept.wishes.append(replace(wish, number=len(kept.wishes) + 1, created_at=now))
 
-    def wishes(self, plan: str, after: int = 0) -> list[Wish]:
-        """See :meth:`applier.record.Store.wishes`."""
+    def requests(self, plan: str, after: int = 0) -> list[Request]:
+        """See :meth:`applier.store.Store.requests`."""
         with self._lock:
             kept = self._plans.get(plan)
             return kept.wishes[after:] if kept else []
 
     def attempts(self, plan: str, action: str) -> list[Attempt]:
-        """See :meth:`applier.record.Store.attempts`."""
+        """See :meth:`applier.store.Store.attempts`."""
         with self._lock:
             kept = self._kept(plan)
             found = _action(kept, action)
@@ -302,28 +302,28 @@ class MemoryStore:
         return ended
 
     def output(self, plan: str, action: str) -> str | None:
-        """See :meth:`applier.record.Store.output`."""
+        """See :meth:`applier.store.Store.output`."""
         tried = self.attempts(plan, action)
         return tried[-1].output if tried else None
 
     def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
-        """See :meth:`applier.record.Store.durations`."""
+        """See :meth:`applier.store.Store.durations`."""
         with self._lock:
             took = {name: self._took.get(name, [])[::-1][:most] for name in action_types}
         return {name: rules.seconds(times) for name, times in took.items()}
 
     def report_service(self, service: Service) -> None:
-        """See :meth:`applier.record.Store.report_service`."""
+        """See :meth:`applier.store.Store.report_service`."""
         with self._lock:
             self._services[service.uuid] = service
 
     def remove_service(self, uuid: str) -> None:
-        """See :meth:`applier.record.Store.remove_service`."""
+        """See :meth:`applier.store.Store.remove_service`."""
         with self._lock:
             self._services.pop(uuid, None)
 
     def services(self) -> list[Service]:
-        """See :meth:`applier.record.Store.services`."""
+        """See :meth:`applier.store.Store.services`."""
         with self._lock:
             by_uuid = sorted(self._services.values(), key=lambda service: service.uuid)
         return sorted(by_uuid, key=lambda service: service.heartbeat_at, reverse=True)

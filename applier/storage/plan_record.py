@@ -12,12 +12,12 @@ from oslo_db.exception import DBDuplicateEntry  # type: ignore[import-untyped]
 
 from applier.contracts import Claimant
 from applier.errors import ActionNotFound, PlanNotFound
-from applier.record import PlanSummary
 from applier.storage import rows, rules
 from applier.storage import statements as said
 from applier.storage.changes import Change, Move
 from applier.storage.database import Database, plan_row
 from applier.storage.tables import actions, plans
+from applier.store import PlanSummary
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
@@ -28,7 +28,7 @@ class PlanRecord:
     _database: Database
 
     def save_plan(self, plan: ActionPlan) -> None:
-        """See :meth:`applier.record.Store.save_plan`."""
+        """See :meth:`applier.store.Store.save_plan`."""
         rules.require_distinct(plan)
         head, members = rows.plan_row(plan), list(rows.action_rows(plan))
 
@@ -45,7 +45,7 @@ class PlanRecord:
         self._database.tried(save, lost_too=False)
 
     def load_plan(self, uuid: str) -> ActionPlan:
-        """See :meth:`applier.record.Store.load_plan`."""
+        """See :meth:`applier.store.Store.load_plan`."""
 
         def load() -> ActionPlan:
             with self._database.read() as database:
@@ -56,7 +56,7 @@ class PlanRecord:
         return self._database.tried(load)
 
     def find_plan(self, reference: str) -> str:
-        """See :meth:`applier.record.Store.find_plan`."""
+        """See :meth:`applier.store.Store.find_plan`."""
 
         def find() -> str:
             with self._database.read() as database:
@@ -73,7 +73,7 @@ class PlanRecord:
     def list_plans(
         self, *, state: PlanState | None = None, limit: int | None = None
     ) -> list[PlanSummary]:
-        """See :meth:`applier.record.Store.list_plans`."""
+        """See :meth:`applier.store.Store.list_plans`."""
 
         def listed() -> list[PlanSummary]:
             with self._database.read() as database:
@@ -85,7 +85,7 @@ class PlanRecord:
         return self._database.tried(listed)
 
     def pending_plans(self) -> list[str]:
-        """See :meth:`applier.record.Store.pending_plans`."""
+        """See :meth:`applier.store.Store.pending_plans`."""
 
         def read() -> list[str]:
             with self._database.read() as database:
@@ -102,7 +102,7 @@ class PlanRecord:
         message: str | None = None,
         seen: Claimant | None = None,
     ) -> None:
-        """See :meth:`applier.record.Store.move_plan`."""
+        """See :meth:`applier.store.Store.move_plan`."""
 
         def allowed(head: rows.Row) -> None:
             check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
@@ -127,7 +127,7 @@ class PlanRecord:
         message: str | None = None,
         seen: Claimant | EllipsisType | None = ...,
     ) -> None:
-        """See :meth:`applier.record.Store.resume_plan`."""
+        """See :meth:`applier.store.Store.resume_plan`."""
         wanted = tuple(dict.fromkeys(actions))
 
         def members(database: sa.Connection) -> None:
@@ -150,7 +150,7 @@ class PlanRecord:
             self._database.tried(partial(move.make, self._database, allowed, members))
 
     def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
-        """See :meth:`applier.record.Store.skip_action`."""
+        """See :meth:`applier.store.Store.skip_action`."""
         with self._database.named(plan, "skip", action, message) as name:
             change = Change(plan, action, ActionState.SKIPPED, now=now, message=message, name=name)
             self._database.tried(partial(change.make, self._database, rules.WAITING_PLAN))
@@ -158,7 +158,7 @@ class PlanRecord:
     def settle_action(
         self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
     ) -> None:
-        """See :meth:`applier.record.Store.settle_action`."""
+        """See :meth:`applier.store.Store.settle_action`."""
         rules.require_settling(action, new)
         with self._database.named(plan, "settle", action, new, message) as name:
             change = Change(plan, action, new, now=now, message=message, name=name)

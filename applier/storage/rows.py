@@ -13,9 +13,9 @@ from datetime import datetime
 from itertools import starmap
 from typing import Any
 
-from applier.contracts import Claimant, Report, Wish
-from applier.record import Attempt, PlanSummary
+from applier.contracts import Claimant, Report, Request
 from applier.storage.rules import attempt_end, kept
+from applier.store import Attempt, PlanSummary
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
@@ -157,7 +157,7 @@ def counts_of(rows: Sequence[Sequence[Any]]) -> dict[str, dict[ActionState, int]
     return counts
 
 
-def wish_row(plan: str, number: int, wish: Wish, now: datetime) -> dict[str, Any]:
+def wish_row(plan: str, number: int, wish: Request, now: datetime) -> dict[str, Any]:
     """Give the row of a wish."""
     return {
         "plan": plan,
@@ -171,10 +171,10 @@ def wish_row(plan: str, number: int, wish: Wish, now: datetime) -> dict[str, Any
     }
 
 
-def wish_of(row: Row) -> Wish:
+def wish_of(row: Row) -> Request:
     """Give the wish of a row."""
     known = {key: value for key, value in row.items() if key != "plan"}
-    return Wish(**known | {"limits": json.loads(row["limits"] or "{}")})
+    return Request(**known | {"limits": json.loads(row["limits"] or "{}")})
 
 
 def claimant_of(head: Row) -> Claimant | None:

@@ -9,7 +9,7 @@ from types import EllipsisType
 
 from applier.contracts import Claimant, Report
 from applier.errors import PlanConflict, PlanNotFound
-from applier.record import Attempt, Reservation
+from applier.store import Attempt, Reservation
 from planner.errors import InvalidPlan, InvalidTransition
 from planner.model import ActionPlan
 from planner.states import ActionState, Outcome, PlanState, Who, sources

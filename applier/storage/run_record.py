@@ -8,14 +8,14 @@ from functools import partial
 
 import sqlalchemy as sa
 
-from applier.contracts import Claimant, Report, Wish
+from applier.contracts import Claimant, Report, Request
 from applier.errors import PlanConflict
-from applier.record import Attempt, Reservation
 from applier.storage import rows, rules
 from applier.storage import statements as said
 from applier.storage.changes import Move, action_row, give_back, take_turn, write_reports
 from applier.storage.database import Database, plan_row
 from applier.storage.tables import reservations, wishes
+from applier.store import Attempt, Reservation
 from planner.states import ActionState, PlanState, Who, check
 
 
@@ -26,7 +26,7 @@ class RunRecord:
     _new_id: Callable[[], str]
 
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
-        """See :meth:`applier.record.Store.claim_plan`."""
+        """See :meth:`applier.store.Store.claim_plan`."""
 
         def claim() -> None:
             with self._database.write() as database:
@@ -44,11 +44,11 @@ class RunRecord:
         return token
 
     def claimant(self, uuid: str) -> Claimant | None:
-        """See :meth:`applier.record.Store.claimant`."""
+        """See :meth:`applier.store.Store.claimant`."""
         return self._database.tried(lambda: rows.claimant_of(self._database.head(uuid)))
 
     def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
-        """See :meth:`applier.record.Store.beat`."""
+        """See :meth:`applier.store.Store.beat`."""
 
         def beat() -> None:
             with self._database.write() as database:
@@ -60,7 +60,7 @@ class RunRecord:
         self._database.tried(beat)
 
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
-        """See :meth:`applier.record.Store.commit`."""
+        """See :meth:`applier.store.Store.commit`."""
         for report in reports:
             check("action", report.uuid, report.old, report.state, Who.ENGINE)
 
@@ -97,7 +97,7 @@ class RunRecord:
     def move_claimed(
         self, uuid: str, claim: str, new: PlanState, *, now: datetime, message: str | None = None
     ) -> None:
-        """See :meth:`applier.record.Store.move_claimed`."""
+        """See :meth:`applier.store.Store.move_claimed`."""
 
         def allowed(head: rows.Row) -> None:
             if head["claim"] != claim:
@@ -109,7 +109,7 @@ class RunRecord:
             self._database.tried(partial(move.make, self._database, allowed))
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
-        """See :meth:`applier.record.Store.reserve`."""
+        """See :meth:`applier.store.Store.reserve`."""
         wanted = [{"plan": uuid, "resource": resource} for resource in dict.fromkeys(resources)]
 
         def reserve() -> None:
@@ -130,7 +130,7 @@ class RunRecord:
         self._database.tried(reserve)
 
     def held_by_others(self, uuid: str) -> list[Reservation]:
-        """See :meth:`applier.record.Store.held_by_others`."""
+        """See :meth:`applier.store.Store.held_by_others`."""
 
         def read() -> list[Reservation]:
             with self._database.read() as database:
@@ -144,8 +144,8 @@ class RunRecord:
 
         return self._database.tried(read)
 
-    def add_wish(self, plan: str, wish: Wish, *, now: datetime) -> None:
-        """See :meth:`applier.record.Store.add_wish`."""
+    def add_request(self, plan: str, wish: Request, *, now: datetime) -> None:
+        """See :meth:`applier.store.Store.add_request`."""
 
         def add() -> None:
             with self._database.write() as database:
@@ -157,10 +157,10 @@ class RunRecord:
 
         self._database.tried(add, lost_too=False)
 
-    def wishes(self, plan: str, after: int = 0) -> list[Wish]:
-        """See :meth:`applier.record.Store.wishes`."""
+    def requests(self, plan: str, after: int = 0) -> list[Request]:
+        """See :meth:`applier.store.Store.requests`."""
 
-        def read() -> list[Wish]:
+        def read() -> list[Request]:
             with self._database.read() as database:
                 found = database.execute(said.WISHES, {"plan_uuid": plan, "after": after})
                 return [rows.wish_of(row) for row in found.mappings()]
@@ -168,7 +168,7 @@ class RunRecord:
         return self._database.tried(read)
 
     def attempts(self, plan: str, action: str) -> list[Attempt]:
-        """See :meth:`applier.record.Store.attempts`."""
+        """See :meth:`applier.store.Store.attempts`."""
         where = {"plan_uuid": plan, "action_uuid": action}
 
         def read() -> list[Attempt]:
@@ -184,12 +184,12 @@ class RunRecord:
         return self._database.tried(read)
 
     def output(self, plan: str, action: str) -> str | None:
-        """See :meth:`applier.record.Store.output`."""
+        """See :meth:`applier.store.Store.output`."""
         tried = self.attempts(plan, action)
         return tried[-1].output if tried else None
 
     def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
-        """See :meth:`applier.record.Store.durations`."""
+        """See :meth:`applier.store.Store.durations`."""
 
         def read() -> dict[str, list[float]]:
             with self._database.read() as database:

@@ -16,7 +16,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from applier.errors import StoreError
-from applier.storage.connection import hinted, make_engine, parse, shown, told
+from applier.storage.connection import hinted, make_engine, parse, shown, translate_errors
 from applier.storage.tables import VERSION_TABLE, metadata
 
 #: Every version of the tables that there was, oldest first; a test compares it with alembic's.
@@ -41,7 +41,7 @@ def _migrate(connection: str, revision: str, *, up: bool) -> None:
     url = parse(connection)
     engine = make_engine(url)
     try:
-        with told(url), alone(url):
+        with translate_errors(url), alone(url):
             if url.get_backend_name() == "sqlite":
                 create_file(url, engine)
             with engine.begin() as database:
@@ -53,7 +53,7 @@ def _migrate(connection: str, revision: str, *, up: bool) -> None:
 
 def version(database: sa.Connection, url: sa.URL) -> str | None:
     """Give the version of the tables, None without any; raises StoreError if they are not ours."""
-    names = refuse_foreign(database, url)
+    names = refuse_held_by_others(database, url)
     if VERSION_TABLE not in names:
         return None
     column: sa.ColumnClause[str] = sa.column("version_num")
@@ -66,7 +66,7 @@ def version(database: sa.Connection, url: sa.URL) -> str | None:
     return found
 
 
-def refuse_foreign(database: sa.Connection, url: sa.URL) -> set[str]:
+def refuse_held_by_others(database: sa.Connection, url: sa.URL) -> set[str]:
     """Give the names of all tables; raises StoreError if they are Watcher's.
 
     A SQLite file is never shared: one with tables of anybody else is refused as well.

@@ -12,12 +12,12 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-from applier.record import Service
 from applier.storage import statements as said
 from applier.storage.database import Database
 from applier.storage.plan_record import PlanRecord
 from applier.storage.run_record import RunRecord
 from applier.storage.tables import services
+from applier.store import Service
 
 
 class SqlStore(PlanRecord, RunRecord):
@@ -33,7 +33,7 @@ class SqlStore(PlanRecord, RunRecord):
     0 not at all; each later call connects anew. No call blocks longer than that, and 10 s for a
     connection or 30 s for an answer that does not come. A lost connection is tried again where it
     can be told whether the first try was written, or where that makes no difference; the others
-    (``save_plan``, ``add_wish``) say that it was lost, and the operator looks. A call that ended
+    (``save_plan``, ``add_request``) say that it was lost, and the operator looks. A call that ended
     with a StoreError may be made again with the same arguments, ``now`` aside: it is written once.
     """
 
@@ -60,7 +60,7 @@ class SqlStore(PlanRecord, RunRecord):
         self._database.close()
 
     def report_service(self, service: Service) -> None:
-        """See :meth:`applier.record.Store.report_service`."""
+        """See :meth:`applier.store.Store.report_service`."""
         row = asdict(service)
 
         def report() -> None:
@@ -71,7 +71,7 @@ class SqlStore(PlanRecord, RunRecord):
         self._database.tried(report)
 
     def remove_service(self, uuid: str) -> None:
-        """See :meth:`applier.record.Store.remove_service`."""
+        """See :meth:`applier.store.Store.remove_service`."""
 
         def remove() -> None:
             with self._database.write() as database:
@@ -80,7 +80,7 @@ class SqlStore(PlanRecord, RunRecord):
         self._database.tried(remove)
 
     def services(self) -> list[Service]:
-        """See :meth:`applier.record.Store.services`."""
+        """See :meth:`applier.store.Store.services`."""
 
         def read() -> list[Service]:
             with self._database.read() as database:

@@ -11,7 +11,6 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.record import Attempt
 from applier.storage.rules import UNDOABLE
 from applier.storage.tables import (
     actions,
@@ -22,6 +21,7 @@ from applier.storage.tables import (
     turn,
     wishes,
 )
+from applier.store import Attempt
 from planner.model import JOIN
 from planner.states import ActionState, Outcome, PlanState
 

@@ -34,7 +34,7 @@ from typing import Any
 import jsonschema
 
 from applier.clouds.simulated import SimulatedCloud
-from applier.contracts import Action, ActionContext, Verified
+from applier.contracts import ActionContext, ActionPlugin, Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import JOIN, Effect, Touch
 from planner.states import Outcome
@@ -66,28 +66,30 @@ class ActionContract:
         cloud = SimulatedCloud(folder / "cloud.json")
         return ActionContext(cloud=lambda: cloud, output=lambda _: None)
 
-    def test_its_type_is_a_plain_word(self, action: type[Action]) -> None:
+    def test_its_type_is_a_plain_word(self, action: type[ActionPlugin]) -> None:
         """The type stands in documents, options and tokens, and ``join`` is the engine's own."""
         assert re.fullmatch(r"[a-z][a-z0-9_]*", action.TYPE), f"{action.TYPE!r} is no plain word"
         assert action.TYPE != JOIN, f"{JOIN!r} is no plugin's type"
 
-    def test_it_says_what_it_does(self, action: type[Action]) -> None:
+    def test_it_says_what_it_does(self, action: type[ActionPlugin]) -> None:
         """The docstring is what the documentation and ``action type show`` print."""
         assert (action.__doc__ or "").strip(), f"{action.__name__} has no docstring"
-        assert action.__doc__ != Action.__doc__, f"{action.__name__} has no docstring of its own"
+        assert action.__doc__ != ActionPlugin.__doc__, (
+            f"{action.__name__} has no docstring of its own"
+        )
 
-    def test_it_says_whether_running_it_twice_does_harm(self, action: type[Action]) -> None:
+    def test_it_says_whether_running_it_twice_does_harm(self, action: type[ActionPlugin]) -> None:
         """After a crash this decides whether an operator is asked."""
         assert isinstance(action.RERUN_SAFE, bool), "RERUN_SAFE is True or False"
 
-    def test_its_schema_is_one(self, action: type[Action]) -> None:
+    def test_its_schema_is_one(self, action: type[ActionPlugin]) -> None:
         """A keyword that is misspelled checks nothing, so that types and limits have to be real."""
         jsonschema.Draft202012Validator.check_schema(action.SCHEMA)
         assert json.loads(json.dumps(action.SCHEMA)) == action.SCHEMA, "SCHEMA is not plain JSON"
         unknown = {key for key in _keywords(action.SCHEMA) if key not in _KEYWORDS}
         assert not unknown, f"{', '.join(sorted(unknown))}: no keyword of JSON Schema"
 
-    def test_its_schema_refuses_unknown_parameters(self, action: type[Action]) -> None:
+    def test_its_schema_refuses_unknown_parameters(self, action: type[ActionPlugin]) -> None:
         """A parameter that is misspelled must not be ignored."""
         assert action.SCHEMA.get("type") == "object", "parameters are an object"
         assert action.SCHEMA.get("additionalProperties") is False, "unknown ones are refused"
@@ -95,13 +97,13 @@ class ActionContract:
             with_more = {**example, "no_such_parameter": 1}
             assert not _fits(action, with_more), f"{with_more} is accepted"
 
-    def test_its_examples_satisfy_its_schema(self, action: type[Action]) -> None:
+    def test_its_examples_satisfy_its_schema(self, action: type[ActionPlugin]) -> None:
         """Examples are what people copy."""
         for example in _examples(action):
             errors = [e.message for e in _validator(action).iter_errors(example)]
             assert not errors, f"example {example}: {'; '.join(errors)}"
 
-    def test_planning_with_it_is_pure(self, action: type[Action]) -> None:
+    def test_planning_with_it_is_pure(self, action: type[ActionPlugin]) -> None:
         """Equal parameters give equal touches, estimate and words, and stay as they are."""
         for example in _examples(action):
             before = copy.deepcopy(example)
@@ -111,7 +113,7 @@ class ActionContract:
             assert example == before, f"{example}: parameters were changed"
 
     def test_planning_with_it_survives_parameters_that_nobody_checked(
-        self, action: type[Action]
+        self, action: type[ActionPlugin]
     ) -> None:
         """Plans are also made of documents whose parameters fit no schema."""
         _plan(action, {})
@@ -120,7 +122,7 @@ class ActionContract:
                 _plan(action, odd)
 
     def test_its_precheck_refuses_with_a_sentence(
-        self, action: type[Action], tmp_path: Path
+        self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
         """A precheck returns, or raises AlreadyDone or ActionFailed with what the matter is."""
         for example in _examples(action):
@@ -132,7 +134,7 @@ class ActionContract:
             assert said.strip(), f"{example}: the refusal says nothing"
 
     def test_looking_whether_it_is_done_gives_an_answer(
-        self, action: type[Action], tmp_path: Path
+        self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
         """After a crash its verify is asked first: it answers, twice the same."""
         for example in _examples(action):
@@ -142,13 +144,15 @@ class ActionContract:
             assert work.verify() is found, f"{example}: looking changed the answer"
 
     def test_an_abort_that_comes_at_any_time_does_no_harm(
-        self, action: type[Action], tmp_path: Path
+        self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
         """It may come before the work began, and after it ended."""
         for example in _examples(action):
             action(example, self.make_context(tmp_path)).abort()
 
-    def test_what_cannot_be_undone_says_so(self, action: type[Action], tmp_path: Path) -> None:
+    def test_what_cannot_be_undone_says_so(
+        self, action: type[ActionPlugin], tmp_path: Path
+    ) -> None:
         """A type that is not REVERTIBLE refuses with a sentence; one that is has a revert."""
         assert isinstance(action.REVERTIBLE, bool), "REVERTIBLE is True or False"
         stop = threading.Event()
@@ -163,7 +167,7 @@ class ActionContract:
             assert isinstance(end, Outcome | ActionFailed), f"{example}: reverted with {end!r}"
             assert str(end).strip(), f"{example}: the refusal says nothing"
 
-    def test_an_action_that_only_waits_says_for_how_long(self, action: type[Action]) -> None:
+    def test_an_action_that_only_waits_says_for_how_long(self, action: type[ActionPlugin]) -> None:
         """Seconds for parameters that fit the schema; nothing is raised for those that do not."""
         for example in _examples(action):
             seconds = action.waits_s(example)
@@ -172,7 +176,9 @@ class ActionContract:
             for odd in _odd(action, example):
                 action.waits_s(odd)
 
-    def test_a_stop_that_is_set_ends_it_soon(self, action: type[Action], tmp_path: Path) -> None:
+    def test_a_stop_that_is_set_ends_it_soon(
+        self, action: type[ActionPlugin], tmp_path: Path
+    ) -> None:
         """Once the stop is set it ends: ActionFailed with a sentence, or an outcome if done."""
         for example in _examples(action):
             ends: list[object] = []
@@ -186,7 +192,7 @@ class ActionContract:
             assert str(end).strip(), f"{example}: the failure says nothing"
 
 
-def _execute(work: Action, ends: list[object]) -> None:
+def _execute(work: ActionPlugin, ends: list[object]) -> None:
     stop = threading.Event()
     stop.set()
     _note_end(lambda: work.execute(stop), ends)
@@ -199,7 +205,7 @@ def _note_end(call: Callable[[], object], ends: list[object]) -> None:
         ends.append(error)
 
 
-def _plan(action: type[Action], parameters: Mapping[str, Any]) -> tuple[object, ...]:
+def _plan(action: type[ActionPlugin], parameters: Mapping[str, Any]) -> tuple[object, ...]:
     """Give what planners ask of an action, and check its shape."""
     parameters = MappingProxyType(dict(parameters))
     touches = list(action.touches(parameters))
@@ -218,24 +224,24 @@ def _plan(action: type[Action], parameters: Mapping[str, Any]) -> tuple[object, 
     return touches, estimate, words
 
 
-def _examples(action: type[Action]) -> list[dict[str, Any]]:
+def _examples(action: type[ActionPlugin]) -> list[dict[str, Any]]:
     examples = copy.deepcopy(list(action.SCHEMA.get("examples", ())))
     assert examples, f"the schema of {action.TYPE} has no examples to work on"
     return examples
 
 
-def _odd(action: type[Action], example: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _odd(action: type[ActionPlugin], example: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for key in action.SCHEMA.get("properties", {}):
         yield {k: v for k, v in example.items() if k != key}
         for odd in ODDITIES:
             yield {**example, key: odd}
 
 
-def _validator(action: type[Action]) -> jsonschema.Draft202012Validator:
+def _validator(action: type[ActionPlugin]) -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(dict(action.SCHEMA))
 
 
-def _fits(action: type[Action], parameters: Mapping[str, Any]) -> bool:
+def _fits(action: type[ActionPlugin], parameters: Mapping[str, Any]) -> bool:
     return _validator(action).is_valid(dict(parameters))
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from applier.contracts import Report
 from applier.errors import ActionNotFound, PlanConflict, PlanNotFound
-from applier.record import Attempt, Store
+from applier.store import Attempt, Store
 from applier.testing.plans import new_plan
 from applier.testing.runs import LATER, ME, NOW, claimed, starts, succeeds
 from planner.model import Action

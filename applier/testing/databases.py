@@ -19,7 +19,7 @@ import pytest
 import sqlalchemy as sa
 
 from applier.errors import StoreError
-from applier.storage.connection import make_engine, parse, told
+from applier.storage.connection import make_engine, parse, translate_errors
 
 POSTGRESQL = "postgresql://postgres@127.0.0.1/postgres"
 MYSQL = "mysql://root@127.0.0.1/test"
@@ -33,12 +33,12 @@ def scratch_database(server: str) -> Iterator[str]:
     engine = make_engine(url).execution_options(isolation_level="AUTOCOMMIT")
     force = " WITH (FORCE)" if url.get_backend_name() == "postgresql" else ""
     try:
-        with told(url), engine.connect() as database:
+        with translate_errors(url), engine.connect() as database:
             database.execute(sa.text(f"CREATE DATABASE {name}"))
         try:
             yield url.set(database=name).render_as_string(hide_password=False)
         finally:
-            with told(url), engine.connect() as database:
+            with translate_errors(url), engine.connect() as database:
                 database.execute(sa.text(f"DROP DATABASE {name}{force}"))
     finally:
         engine.dispose()

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from applier.contracts import ActionContext, Report, Stop, Wish
+from applier.contracts import ActionContext, Report, Request, StopSignal
 from applier.engines import Engine
 from applier.errors import ActionFailed, AlreadyDone, PlanConflict, StoreError
 from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
@@ -123,7 +123,7 @@ class EngineContract:
         assert trial.messages()["a"] == "it is there"
 
     def test_a_cancel_before_the_start_lets_nothing_start(self) -> None:
-        """The wish may be there before the plan runs."""
+        """The request may be there before the plan runs."""
         trial = self.trial(_chain())
         trial.runner.cancel("ann", "enough")
         assert trial.run() is PlanState.CANCELLED
@@ -133,11 +133,13 @@ class EngineContract:
 
     def test_a_cancel_stops_what_runs_and_awaits_it(self) -> None:
         """It comes through the record; the plan is CANCELLING meanwhile."""
-        trial = self.trial(_chain(), wish_interval_s=0.001)
+        trial = self.trial(_chain(), request_interval_s=0.001)
         seen: list[PlanState] = []
 
-        def work(_parameters: Mapping[str, Any], _context: ActionContext, stop: Stop) -> Outcome:
-            trial.store.add_wish(trial.uuid, Wish(verb="cancel", who="ann"), now=_now())
+        def work(
+            _parameters: Mapping[str, Any], _context: ActionContext, stop: StopSignal
+        ) -> Outcome:
+            trial.store.add_request(trial.uuid, Request(verb="cancel", who="ann"), now=_now())
             assert stop.wait(PATIENCE_S), "it was not told to stop"
             seen.append(trial.plan().state)
             raise ActionFailed("stopped half-way")
@@ -166,15 +168,17 @@ class EngineContract:
         assert again.run() is PlanState.SUCCEEDED
         assert again.store.started == ["b", "c"]
 
-    def test_a_wish_to_skip_is_followed_in_its_turn(self) -> None:
+    def test_a_request_to_skip_is_followed_in_its_turn(self) -> None:
         """And what needs the skipped one goes on."""
-        trial = self.trial(_chain(), wish_interval_s=0.001)
-        skip = Wish(verb="skip", who="ann", why="not today", action="b")
+        trial = self.trial(_chain(), request_interval_s=0.001)
+        skip = Request(verb="skip", who="ann", why="not today", action="b")
 
-        def work(parameters: Mapping[str, Any], _context: ActionContext, _stop: Stop) -> Outcome:
+        def work(
+            parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal
+        ) -> Outcome:
             if parameters["uuid"] == "a":
-                trial.store.add_wish(trial.uuid, skip, now=_now())
-                assert trial.store.heard.wait(PATIENCE_S), "nobody asks for wishes"
+                trial.store.add_request(trial.uuid, skip, now=_now())
+                assert trial.store.heard.wait(PATIENCE_S), "nobody asks for requests"
             return Outcome.CHANGED
 
         trial.work = work
@@ -191,7 +195,9 @@ class EngineContract:
         trial = self.trial(_pair(), max_workers=2)
         stopped: list[str] = []
 
-        def work(parameters: Mapping[str, Any], _context: ActionContext, stop: Stop) -> Outcome:
+        def work(
+            parameters: Mapping[str, Any], _context: ActionContext, stop: StopSignal
+        ) -> Outcome:
             if parameters["uuid"] == "a":
                 assert stop.wait(PATIENCE_S), "it was not told to stop"
                 stopped.append("a")
@@ -225,7 +231,9 @@ class _Meeting:
         self._lock = threading.Lock()
         self._inside = self.peak = 0
 
-    def work(self, _parameters: Mapping[str, Any], _context: ActionContext, _stop: Stop) -> Outcome:
+    def work(
+        self, _parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal
+    ) -> Outcome:
         with self._lock:
             self._inside += 1
             self.peak = max(self.peak, self._inside)
@@ -278,7 +286,7 @@ _FAMILY = _plan(
 
 
 def _raising(uuid: str, error: BaseException) -> Work:
-    def work(parameters: Mapping[str, Any], _context: ActionContext, _stop: Stop) -> Outcome:
+    def work(parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal) -> Outcome:
         if parameters["uuid"] == uuid:
             raise error
         return Outcome.CHANGED
@@ -293,14 +301,14 @@ def _failing(uuid: str) -> Work:
 def _fated(seed: int) -> Work:
     fate = random_fate(seed)
 
-    def work(parameters: Mapping[str, Any], _context: ActionContext, _stop: Stop) -> Outcome:
+    def work(parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal) -> Outcome:
         return carry_out(fate(parameters["uuid"]))
 
     return work
 
 
 def _then(ask: Any) -> Work:
-    def work(_parameters: Mapping[str, Any], _context: ActionContext, _stop: Stop) -> Outcome:
+    def work(_parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal) -> Outcome:
         ask("ann")
         return Outcome.CHANGED
 

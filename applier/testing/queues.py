@@ -16,7 +16,7 @@ import pytest
 
 from applier.contracts import Claimant
 from applier.errors import PlanConflict
-from applier.record import Reservation, Service, Store
+from applier.store import Reservation, Service, Store
 from applier.testing.plans import MADE, new_plan
 from applier.testing.runs import LATER, ME, NOW, at_once, claimed
 from planner.model import ActionPlan

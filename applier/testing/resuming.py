@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from applier.contracts import ActionOf, Report, Wish
+from applier.contracts import ActionOf, Report, Request
 from applier.errors import ActionNotFound, PlanConflict
-from applier.record import Store
+from applier.store import Store
 from applier.testing.attempts import ends
 from applier.testing.plans import MADE, new_plan
 from applier.testing.runs import LATER, ME, NOW, at_once, claimed, starts, succeeds
@@ -234,7 +234,7 @@ class ResumeContract:
                     write()
             if state == "PENDING":
                 with pytest.raises(PlanConflict):
-                    store.add_wish(plan.uuid, Wish(verb="pause", who="wanda"), now=NOW)
+                    store.add_request(plan.uuid, Request(verb="pause", who="wanda"), now=NOW)
                 store.claim_plan(plan.uuid, ME, now=NOW)
         assert store.load_plan(plan.uuid).actions == before.actions
 

@@ -1,4 +1,4 @@
-"""The part of the suite for stores that is about running: claims, commits and wishes.
+"""The part of the suite for stores that is about running: claims, commits and requests.
 
 See :mod:`applier.testing.stores`, which has the whole.
 """
@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from applier.contracts import ActionOf, Claimant, Report, Wish
+from applier.contracts import ActionOf, Claimant, Report, Request
 from applier.errors import ActionNotFound, ApplierError, PlanConflict
-from applier.record import Store
+from applier.store import Store
 from applier.testing.plans import MADE, new_plan
 from planner.errors import InvalidTransition
 from planner.model import Action, ActionPlan
@@ -319,65 +319,65 @@ class CommitContract:
         assert [dict(s.actions) for s in listed] == [{ActionState.SUCCEEDED: 12}] * 4
 
 
-class WishContract:
+class RequestContract:
     """What operators ask of a running plan."""
 
-    def test_wishes_are_numbered_and_listed_from_where_one_stopped(self, store: Store) -> None:
+    def test_requests_are_numbered_and_listed_from_where_one_stopped(self, store: Store) -> None:
         """Per plan, from 1, oldest first."""
         plan, other = new_plan("a"), new_plan("b")
         claimed(store, plan)
         claimed(store, other)
-        assert store.wishes(plan.uuid) == []
-        skip = Wish(verb="skip", who="wanda", why="by hand", action=plan.actions[0].uuid)
-        cancel = Wish(verb="cancel", who="otto")
-        store.add_wish(plan.uuid, skip, now=NOW)
-        store.add_wish(other.uuid, cancel, now=NOW)
-        store.add_wish(plan.uuid, cancel, now=LATER)
+        assert store.requests(plan.uuid) == []
+        skip = Request(verb="skip", who="wanda", why="by hand", action=plan.actions[0].uuid)
+        cancel = Request(verb="cancel", who="otto")
+        store.add_request(plan.uuid, skip, now=NOW)
+        store.add_request(other.uuid, cancel, now=NOW)
+        store.add_request(plan.uuid, cancel, now=LATER)
         first = replace(skip, number=1, created_at=NOW)
         second = replace(cancel, number=2, created_at=LATER)
-        assert store.wishes(plan.uuid) == [first, second]
-        assert store.wishes(plan.uuid, after=1) == [second]
-        assert store.wishes(plan.uuid, after=2) == []
-        assert [wish.number for wish in store.wishes(other.uuid)] == [1]
+        assert store.requests(plan.uuid) == [first, second]
+        assert store.requests(plan.uuid, after=1) == [second]
+        assert store.requests(plan.uuid, after=2) == []
+        assert [request.number for request in store.requests(other.uuid)] == [1]
 
-    def test_a_plan_that_nobody_runs_takes_no_wishes(self, store: Store) -> None:
+    def test_a_plan_that_nobody_runs_takes_no_requests(self, store: Store) -> None:
         """Nobody would read them; those that were made stay to be read."""
         plan = new_plan("a")
         store.save_plan(plan)
-        wish = Wish(verb="cancel", who="wanda")
+        request = Request(verb="cancel", who="wanda")
         with pytest.raises(PlanConflict, match="RECOMMENDED"):
-            store.add_wish(plan.uuid, wish, now=NOW)
+            store.add_request(plan.uuid, request, now=NOW)
         store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
         claim = store.claim_plan(plan.uuid, ME, now=NOW)
-        store.add_wish(plan.uuid, wish, now=NOW)
+        store.add_request(plan.uuid, request, now=NOW)
         store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
         with pytest.raises(PlanConflict, match="PAUSED"):
-            store.add_wish(plan.uuid, wish, now=NOW)
-        assert [wish.number for wish in store.wishes(plan.uuid)] == [1]
+            store.add_request(plan.uuid, request, now=NOW)
+        assert [request.number for request in store.requests(plan.uuid)] == [1]
 
-    def test_a_wish_for_limits_keeps_them(self, store: Store) -> None:
+    def test_a_request_for_limits_keeps_them(self, store: Store) -> None:
         """As they were asked for, to whoever reads them."""
         plan = new_plan("a")
         claimed(store, plan)
         limits = {"type:migrate": 1, "node:*": 2, "max_workers": 8}
-        store.add_wish(plan.uuid, Wish(verb="limit", who="wanda", limits=limits), now=NOW)
-        (wish,) = store.wishes(plan.uuid)
-        assert dict(wish.limits) == limits
-        assert (wish.who, wish.created_at) == ("wanda", NOW)
+        store.add_request(plan.uuid, Request(verb="limit", who="wanda", limits=limits), now=NOW)
+        (request,) = store.requests(plan.uuid)
+        assert dict(request.limits) == limits
+        assert (request.who, request.created_at) == ("wanda", NOW)
 
-    def test_wishes_made_at_once_get_different_numbers(self, store: Store) -> None:
+    def test_requests_made_at_once_get_different_numbers(self, store: Store) -> None:
         """None is lost."""
         plan = new_plan("a")
         claimed(store, plan)
 
         def add(index: int) -> None:
             for number in range(5):
-                wish = Wish(verb="skip", who=f"{index}", why=f"{number}")
-                store.add_wish(plan.uuid, wish, now=NOW)
+                request = Request(verb="skip", who=f"{index}", why=f"{number}")
+                store.add_request(plan.uuid, request, now=NOW)
 
         assert at_once(4, add) == [None] * 4
-        wishes = store.wishes(plan.uuid)
-        assert [wish.number for wish in wishes] == list(range(1, 21))
-        assert {(w.who, w.why) for w in wishes} == {
+        requests = store.requests(plan.uuid)
+        assert [request.number for request in requests] == list(range(1, 21))
+        assert {(w.who, w.why) for w in requests} == {
             (str(i), str(n)) for i in range(4) for n in range(5)
         }

@@ -27,9 +27,9 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from applier.contracts import Wish
+from applier.contracts import Request
 from applier.errors import ActionNotFound, PlanConflict, PlanNotFound
-from applier.record import Store
+from applier.store import Store
 from applier.testing.attempts import AttemptContract
 from applier.testing.plans import MADE, new_plan, plans
 from applier.testing.queues import QueueContract, ReservationContract, ServiceContract
@@ -40,7 +40,7 @@ from applier.testing.runs import (
     NOW,
     ClaimContract,
     CommitContract,
-    WishContract,
+    RequestContract,
     at_once,
     claimed,
     starts,
@@ -126,7 +126,7 @@ class SavingContract:
             lambda: store.claimant("none"),
             lambda: store.commit("none", "claim", [], now=NOW),
             lambda: store.move_claimed("none", "claim", PlanState.PAUSED, now=NOW),
-            lambda: store.add_wish("none", Wish(verb="cancel", who="wanda"), now=NOW),
+            lambda: store.add_request("none", Request(verb="cancel", who="wanda"), now=NOW),
             lambda: store.output("none", "none"),
             lambda: store.attempts("none", "none"),
             lambda: store.beat("none", "claim", now=NOW),
@@ -313,7 +313,7 @@ class StoreContract(
     OperatorContract,
     ClaimContract,
     CommitContract,
-    WishContract,
+    RequestContract,
     AttemptContract,
     HeartbeatContract,
     ResumeContract,

@@ -15,20 +15,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
-from applier.contracts import Action as ActionPlugin
-from applier.contracts import ActionContext, Claimant, Report, Stop, Wish
+from applier.contracts import ActionContext, ActionPlugin, Claimant, Report, Request, StopSignal
 from applier.engines import Engine
+from applier.engines.tasks import workerless
 from applier.errors import ApplierError
-from applier.record import Store
-from applier.runner import Runner
+from applier.run.runner import Runner
 from applier.scheduling.verdict import End, OnFailure
 from applier.storage.memory import MemoryStore
-from applier.tasks import workerless
+from applier.store import Store
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState, Outcome, PlanState
 
 #: What an action does when it runs: its parameters (``uuid`` among them), its context, its stop.
-Work = Callable[[Mapping[str, Any], ActionContext, Stop], Outcome]
+Work = Callable[[Mapping[str, Any], ActionContext, StopSignal], Outcome]
 
 CLAIMANT = Claimant(host="test", pid=1, user="tester")
 
@@ -39,9 +38,9 @@ class CheckedStore:
     ``commits`` holds what was committed, ``started`` the actions in the order of their starts,
     ``peak`` how many ran at once. ``before_commit`` is called with each batch before it is passed
     on: a test may raise there what a broken store raises. ``heard`` is set once the engine's side
-    has come for more wishes, so that those before are on their way. ``needed`` says whether needs
+    has come for more requests, so that those before are on their way. ``needed`` says whether needs
     hold; ``workerless`` are the actions that do not count against ``max_workers``, which a test
-    may change as a wish does.
+    may change as a request does.
     """
 
     def __init__(self, inner: Store, plan: ActionPlan, *, max_workers: int) -> None:
@@ -64,11 +63,11 @@ class CheckedStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def wishes(self, plan: str, after: int = 0) -> list[Wish]:
-        """Pass it on; who asks for what comes after a wish has that wish."""
+    def requests(self, plan: str, after: int = 0) -> list[Request]:
+        """Pass it on; who asks for what comes after a request has that request."""
         if after:
             self.heard.set()
-        return self._inner.wishes(plan, after)
+        return self._inner.requests(plan, after)
 
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
         """Check the batch, then pass it on."""
@@ -115,13 +114,13 @@ def plugin(work: Work, action_type: str = "nop") -> type[ActionPlugin]:
         TYPE: ClassVar[str] = action_type
         SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
 
-        def execute(self, stop: Stop) -> Outcome:
+        def execute(self, stop: StopSignal) -> Outcome:
             return work(self.parameters, self.context, stop)
 
     return Scripted
 
 
-def changed(_parameters: Mapping[str, Any], _context: ActionContext, _stop: Stop) -> Outcome:
+def changed(_parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal) -> Outcome:
     """Do nothing, and say that something changed."""
     return Outcome.CHANGED
 
@@ -131,7 +130,7 @@ class Trial:
 
     Each action's parameters get its ``uuid``, so that one function can do the ``work`` of all; it
     may be set later. ``plugins`` are further action types. What else is given goes to the
-    :class:`applier.runner.Runner`.
+    :class:`applier.run.runner.Runner`.
     """
 
     def __init__(
@@ -155,7 +154,7 @@ class Trial:
         self.store.workerless = workerless(plan.actions, self._plugins())
         given: dict[str, Any] = {
             "cloud": lambda: None,
-            "wish_interval_s": 60.0,
+            "request_interval_s": 60.0,
             "heartbeat_interval_s": 60.0,
             "store_patience_s": 0.0,
             **options,

@@ -87,8 +87,10 @@ def _settle(
         shifts.append(offset + size[name] / 2)
         offset += size[name] + SPACE
         around = sorted(middle[n] for n in near.get(name, ()))
-        wish = (around[(len(around) - 1) // 2] + around[len(around) // 2]) / 2 if around else None
-        wanted.append((middle[name] if wish is None else wish) - shifts[-1])
+        request = (
+            (around[(len(around) - 1) // 2] + around[len(around) // 2]) / 2 if around else None
+        )
+        wanted.append((middle[name] if request is None else request) - shifts[-1])
     low = strip.start + LANE_SPACE
     high = strip.end - LANE_SPACE - (offset - SPACE)
     for name, place, shift in zip(names, rising(wanted), shifts, strict=True):
@@ -102,8 +104,8 @@ def rising(wanted: Sequence[float]) -> list[float]:
     [1.0, 4.0, 4.0, 9.0]
     """
     blocks: list[tuple[float, int]] = []
-    for wish in wanted:
-        total, count = float(wish), 1
+    for request in wanted:
+        total, count = float(request), 1
         while blocks and blocks[-1][0] / blocks[-1][1] >= total / count:
             more, others = blocks.pop()
             total, count = total + more, count + others

@@ -33,13 +33,13 @@ from typing import NamedTuple
 
 from plans import deployment, edges, layers, waiting
 
-from applier.contracts import Claimant, Wish
+from applier.contracts import Claimant, Request
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.recorder import Recorder
+from applier.engines.tasks import task_maker
+from applier.recording.recorder import Recorder
 from applier.scheduling.forecast import forecast
 from applier.scheduling.verdict import OnFailure
 from applier.storage.sql import SqlStore
-from applier.tasks import task_maker
 from applier.testing.trials import changed, plugin
 from planner.model import ActionPlan
 from planner.states import PlanState
@@ -216,7 +216,7 @@ def cancelling(number: int) -> None:
 
         def work(_parameters: object, _context: object, stop: object) -> object:
             cancelled.append(time.perf_counter())
-            events.put(Wish(verb="cancel", who="me"))
+            events.put(Request(verb="cancel", who="me"))
             stop.wait()
             return changed(None, None, None)
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import yaml
 
-from applier import deployment
-from applier.deployment import Status
+from applier.run import node_states
+from applier.run.node_states import Status
 from applier.storage.sql import SqlStore
 from planner import documents
 from planner.model import JOIN, ActionPlan
@@ -117,10 +117,10 @@ def wrong_reports(plan: ActionPlan, log: Log) -> Iterator[str]:
     """Say which node, or whether the whole, is reported as something else than the log shows."""
     tasks: dict[str, list[str]] = {}
     for action in plan.actions:
-        node = deployment.node_of(action)
+        node = node_states.node_of(action)
         if node is not None and action.action_type != "skipped":
             tasks.setdefault(node, []).append(action.label)
-    found = deployment.report(plan)
+    found = node_states.report(plan)
     for node in found.nodes:
         ends = [log.ends.get(name) for name in tasks.get(node.uid, ())]
         ready = all(end == "changed" for end in ends)
@@ -149,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             plan = deploy(tasks, Path(folder), seed, given.failing)
             log = Log(Path(folder) / "log")
             found = list(problems(plan, log))
-        nodes = Counter(str(node.status) for node in deployment.report(plan).nodes)
+        nodes = Counter(str(node.status) for node in node_states.report(plan).nodes)
         ends = Counter(log.ends.values())
         told = ", ".join(f"{number} {status}" for status, number in sorted(nodes.items()))
         print(

@@ -30,7 +30,7 @@ from pathlib import Path
 from victim import POINTS, WORKERS, Doubtful, Orders, fate_of, plan_of, read_effects
 
 from applier.errors import StoreError
-from applier.resuming import resume
+from applier.run.resume import resume
 from applier.scheduling.gates import Gates
 from applier.scheduling.verdict import End
 from applier.storage.schema import upgrade

@@ -23,12 +23,11 @@ from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
-from applier.contracts import Action as ActionPlugin
-from applier.contracts import Claimant, Report, Stop, Verified
+from applier.contracts import ActionPlugin, Claimant, Report, StopSignal, Verified
 from applier.engines.linear import LinearEngine
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.runner import Runner
-from applier.scheduling.policy import TypePolicy
+from applier.run.runner import Runner
+from applier.scheduling.type_policy import TypePolicy
 from applier.storage.sql import SqlStore
 from applier.testing.random_plans import FAILURES, Fate, carry_out, random_fate, random_plan
 from planner.model import JOIN, Action, ActionPlan
@@ -145,7 +144,7 @@ class Work(ActionPlugin):
     death: ClassVar[Death]
     fate: ClassVar[Fate]
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         uuid = self.parameters["uuid"]
         self.death.at("start durable, no work yet")
         self.effects.begin(uuid)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from applier.actions.nop import Nop
 from applier.clouds.simulated import SimulatedCloud
-from applier.contracts import Action, ActionContext
+from applier.contracts import ActionContext, ActionPlugin
 from applier.errors import ActionFailed, AlreadyDone
 from applier.testing.actions import ActionContract
 from planner.states import Outcome
@@ -26,7 +26,7 @@ def entry(request) -> EntryPoint:
 
 
 @pytest.fixture
-def action(entry) -> type[Action]:
+def action(entry) -> type[ActionPlugin]:
     return entry.load()
 
 
@@ -35,7 +35,7 @@ class TestInstalledActions(ActionContract):
         assert entry.name == action.TYPE
 
     def test_it_inherits_from_the_contract_alone(self, action):
-        assert action.__bases__ == (Action,)
+        assert action.__bases__ == (ActionPlugin,)
 
     def test_neither_a_precheck_nor_a_stopped_run_changes_the_cloud(self, action, tmp_path):
         cloud = SimulatedCloud(tmp_path / "cloud.json")

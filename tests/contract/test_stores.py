@@ -11,12 +11,12 @@ import sqlalchemy as sa
 
 from applier.contracts import Claimant
 from applier.errors import PlanConflict
-from applier.record import Store
 from applier.storage import schema
 from applier.storage.connection import make_engine, parse
 from applier.storage.memory import MemoryStore
 from applier.storage.sql import SqlStore
 from applier.storage.tables import metadata, turn
+from applier.store import Store
 from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
 from applier.testing.plans import MADE, new_plan
 from applier.testing.stores import StoreContract

@@ -19,7 +19,7 @@ def test_pause_reaches_whoever_runs_the_plan(
     assert "has been asked to pause it." in out
     watched = actionplan.start("watch", "last")
     with watched:
-        # Once the wish has been read nothing starts; to be sure of that the plan tells so.
+        # Once the request has been read nothing starts; to be sure of that the plan tells so.
         running.send_signal(signal.SIGINT)
         gate.let_go()
         assert running.wait() == 5

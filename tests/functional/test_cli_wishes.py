@@ -89,7 +89,7 @@ def test_skip_reaches_whoever_runs_the_plan(
     out = actionplan.good("action", "skip", "last", "third", "--reason", "moved by hand")
     assert "has been asked to skip third." in out
     assert "It is skipped once everything before it has ended" in out
-    # Nobody can tell when the wish is read; paused and gone on with, it has been for certain.
+    # Nobody can tell when the request is read; paused and gone on with, it has been for certain.
     running.send_signal(signal.SIGINT)
     gate.let_go()
     assert running.wait() == 5

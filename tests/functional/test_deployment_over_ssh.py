@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from sshd import SSHD, Sshd, lives, make_key
 
-from applier import resuming
 from applier.actions.anchor import Anchor
 from applier.actions.shell import Shell
 from applier.actions.skipped import Skipped
@@ -22,6 +21,7 @@ from applier.actions.upload_file import UploadFile
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.machines import OpenMachines
 from applier.machines.settings import SshSettings
+from applier.run import resume
 from applier.storage.memory import MemoryStore
 from applier.testing.trials import Trial
 from planner.model import Action, ActionPlan
@@ -144,7 +144,7 @@ def test_a_node_that_is_lost_midway_fails_and_the_others_go_on(servers, settings
 
     (tmp_path / "gate-3").unlink()
     lost.start()
-    resuming.resume(store, made.uuid, now=datetime.now(UTC), who="tester", why=None)
+    resume.resume(store, made.uuid, now=datetime.now(UTC), who="tester", why=None)
     assert trial(store.load_plan(made.uuid), settings, store).run() is PlanState.SUCCEEDED
     for n in servers:
         again = "node 3\n" if n == 3 else ""

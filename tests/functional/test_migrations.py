@@ -17,11 +17,11 @@ from alembic.script import ScriptDirectory
 
 from applier.contracts import Report
 from applier.errors import StoreError
-from applier.record import Attempt
 from applier.storage import schema
 from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
 from applier.storage.tables import VERSION_TABLE, metadata
+from applier.store import Attempt
 from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
 from applier.testing.plans import new_plan
 from planner.states import ActionState, Outcome, PlanState
@@ -222,8 +222,8 @@ def test_what_a_plan_has_done_survives_an_upgrade(old):
         assert store.output("ran", plan.actions[0].uuid) == "all of it"
         assert store.durations(["nop"]) == {"nop": [30.0]}
         assert store.pending_plans() == ["next"]
-        (wish,) = store.wishes("ran")
-        assert (wish.verb, wish.who, wish.limits) == ("pause", "wanda", {})
+        (request,) = store.requests("ran")
+        assert (request.verb, request.who, request.limits) == ("pause", "wanda", {})
         end = Report(uuid="a4", old=ActionState.ONGOING, state=ActionState.FAILED)
         store.commit("ran", "claim-1", [end], now=began)
         store.move_claimed("ran", "claim-1", PlanState.FAILED, now=began)

@@ -18,7 +18,7 @@ from applier.actions.reboot import Reboot
 from applier.actions.shell import Shell
 from applier.actions.sync import Sync
 from applier.actions.upload_file import UploadFile
-from applier.contracts import Action, ActionContext, Verified
+from applier.contracts import ActionContext, ActionPlugin, Verified
 from applier.errors import ActionFailed
 from applier.machines import OpenMachines
 from applier.machines.settings import SshSettings
@@ -70,7 +70,7 @@ def stop() -> threading.Event:
     return threading.Event()
 
 
-Make = Callable[..., Action]
+Make = Callable[..., ActionPlugin]
 
 
 @pytest.fixture(params=["over SSH", "here"])
@@ -79,14 +79,14 @@ def make(request, server, machines, programs, printed, monkeypatch) -> Make:
     where = {"node": "3", "address": server.address} if request.param == "over SSH" else {}
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
 
-    def made(action: type[Action], **parameters: object) -> Action:
+    def made(action: type[ActionPlugin], **parameters: object) -> ActionPlugin:
         context = ActionContext(cloud=pytest.fail, output=printed.append, machines=machines)
         return action({**where, **parameters}, context)
 
     return made
 
 
-def done(work: Action, stop: threading.Event) -> Outcome:
+def done(work: ActionPlugin, stop: threading.Event) -> Outcome:
     work.precheck()
     return work.execute(stop)
 

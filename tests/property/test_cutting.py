@@ -6,9 +6,9 @@ import networkx as nx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.cutting import cut
-from planner.dominators import dominators
-from planner.reach import behind
+from planner.planners.events.cutting import cut
+from planner.planners.events.dominators import dominators
+from planner.planners.events.reach import behind
 
 Edges = set[tuple[int, int]]
 

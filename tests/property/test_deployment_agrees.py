@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from applier import deployment
 from applier.actions.anchor import Anchor
 from applier.actions.puppet import Puppet
 from applier.actions.skipped import Skipped
-from applier.deployment import Status, Word
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.machines import OpenMachines
 from applier.machines.settings import SimulationSettings
+from applier.run import node_states
+from applier.run.node_states import Status, Word
 from applier.testing.trials import Trial
 from planner.model import Action, ActionPlan
 from planner.states import PlanState
@@ -40,7 +40,7 @@ def plan(nodes: int) -> ActionPlan:
     actions.append(Action(uuid="sync/end", name="sync/end", action_type="anchor", parents=last))
     return ActionPlan(
         uuid="plan",
-        planner=deployment.PLANNER,
+        planner=node_states.PLANNER,
         actions=tuple(actions),
         limits={"node:*": 1},
         state=PlanState.PENDING,
@@ -79,7 +79,7 @@ def test_each_report_agrees_with_the_log_of_the_nodes(seed, tmp_path):
         made, TaskFlowEngine(max_workers=20), max_workers=20, plugins=PLUGINS, machines=machines
     )
     state = store_of.run()
-    found, log_of = deployment.report(store_of.plan()), logged(log)
+    found, log_of = node_states.report(store_of.plan()), logged(log)
     assert len(found.nodes) == 100
     for node in found.nodes:
         expected = log_of[node.uid]

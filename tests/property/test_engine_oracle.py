@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from taskflow import engines
 
-from applier import flow
 from applier.contracts import Report
+from applier.engines import flow
+from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
-from applier.recorder import Recorder
+from applier.recording.recorder import Recorder
 from applier.scheduling import order
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import End, OnFailure
 from applier.storage.memory import MemoryStore
-from applier.tasks import task_maker
 from applier.testing.random_plans import random_fate
 from applier.testing.trials import CLAIMANT, plugin
 from planner.model import Action, ActionPlan

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from applier.actions.pause import Pause
 from applier.engines import linear
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.recorder import Recorder
+from applier.engines.tasks import task_maker, workerless
+from applier.recording.recorder import Recorder
 from applier.scheduling.forecast import best_ranks, forecast
 from applier.scheduling.verdict import OnFailure
 from applier.storage.memory import MemoryStore
-from applier.tasks import task_maker, workerless
 from applier.testing.random_plans import random_plan
 from applier.testing.trials import CLAIMANT, changed, plugin
 from planner.model import JOIN, Action, ActionPlan

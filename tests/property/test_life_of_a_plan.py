@@ -15,17 +15,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from applier import outcome
-from applier.contracts import Report, Verified, Wish
+from applier.contracts import Report, Request, Verified
 from applier.errors import PlanConflict
-from applier.recorder import Recorder
-from applier.resuming import to_reset
+from applier.recording.recorder import Recorder
+from applier.run import outcome
+from applier.run.resume import to_reset
 from applier.scheduling import order
 from applier.scheduling.gates import Gates
-from applier.scheduling.policy import TypePolicy
 from applier.scheduling.resumption import TO_VERIFY, decide
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.turn import Turn
+from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure, ends
 from applier.storage.memory import MemoryStore
 from applier.testing.random_plans import random_plan
@@ -102,7 +102,7 @@ class Applier:
     """Does what runner and engine do, one turn at a time."""
 
     def __init__(self, store: MemoryStore, uuid: str, world: World) -> None:
-        earlier = store.wishes(uuid)
+        earlier = store.requests(uuid)
         self.claim = store.claim_plan(uuid, CLAIMANT, now=NOW)
         plan = store.load_plan(uuid)
         self.store, self.uuid, self.world = store, uuid, world
@@ -134,15 +134,15 @@ class Applier:
 
     def turn(self, *, elapsed: bool, dies: bool) -> PlanState | None:
         """Take everything in, write it, do it; gives the state of the plan once it has ended."""
-        wishes = [*self.before, *self.store.wishes(self.uuid, self.heard)]
-        self.before, self.heard = [], len(self.store.wishes(self.uuid))
-        self._hear(wishes)
+        requests = [*self.before, *self.store.requests(self.uuid, self.heard)]
+        self.before, self.heard = [], len(self.store.requests(self.uuid))
+        self._hear(requests)
         incoming = [found for found in self.running.values() if found is not None]
         over, self.delayed = (self.delayed, []) if elapsed else ([], self.delayed)
         if self.begun:
-            turn = self.scheduler.turn(incoming, wishes, elapsed=over)
+            turn = self.scheduler.turn(incoming, requests, elapsed=over)
         else:
-            turn, self.begun = self.scheduler.begin(wishes), True
+            turn, self.begun = self.scheduler.begin(requests), True
         if dies:
             return None
         self.recorder.incoming += incoming
@@ -154,9 +154,9 @@ class Applier:
         self.recorder.move(state, message)
         return state
 
-    def _hear(self, wishes: list[Wish]) -> None:
-        for wish in wishes:
-            for name, number in wish.limits.items():
+    def _hear(self, requests: list[Request]) -> None:
+        for request in requests:
+            for name, number in request.limits.items():
                 if name == "max_workers":
                     self.workers = number
                 else:
@@ -259,12 +259,12 @@ class LifeOfAPlan(RuleBasedStateMachine):
 
     @precondition(lambda self: self.applier)
     @rule(data=st.data(), verb=st.sampled_from(["pause", "cancel", "skip", "abort", "limit"]))
-    def wish(self, data, verb):
+    def request(self, data, verb):
         action = self.some(data, OPEN) if verb in ("skip", "abort") else None
         token = data.draw(st.sampled_from(["type:a", "node:0", "node:*", "max_workers"]))
         limits = {token: data.draw(st.integers(1, 3))} if verb == "limit" else {}
-        wish = Wish(verb=verb, who="ann", action=action, limits=limits)
-        self.store.add_wish(self.uuid, wish, now=NOW)
+        request = Request(verb=verb, who="ann", action=action, limits=limits)
+        self.store.add_request(self.uuid, request, now=NOW)
 
     @precondition(lambda self: self.applier)
     @rule(worked=st.booleans(), in_commit=st.booleans())

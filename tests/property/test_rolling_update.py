@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from applier.rollback import rollback
+from applier.rollback.plan import rollback
 from planner.errors import InvalidInput
 from planner.model import JOIN, Action, ActionPlan
 from planner.planners.rolling_update.planner import RollingUpdatePlanner

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from applier.contracts import Report, Wish
+from applier.contracts import Report, Request
 from applier.scheduling import order
 from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Scheduler, Stopped, Turn
@@ -37,9 +37,9 @@ class Drive:
         )
         self.limit = Gates(plan.limits, 1).limit
 
-    def run(self, wishes_at: dict[int, list[Wish]] | None = None) -> dict[str, End]:
-        wishes = dict(wishes_at or {})
-        turn, number = self.scheduler.begin(wishes.get(0, ())), 0
+    def run(self, requests_at: dict[int, list[Request]] | None = None) -> dict[str, End]:
+        requests = dict(requests_at or {})
+        turn, number = self.scheduler.begin(requests.get(0, ())), 0
         self.take(turn)
         while not self.scheduler.done:
             number += 1
@@ -48,7 +48,7 @@ class Drive:
             reports = [self.report(uuid) for uuid in some]
             for report in reports:
                 self.note(report)
-            self.take(self.scheduler.turn(reports, wishes.get(number, ())))
+            self.take(self.scheduler.turn(reports, requests.get(number, ())))
         assert not self.scheduler.running
         return self.ends
 
@@ -95,12 +95,12 @@ def test_skipped_actions_end_as_the_rules_say(seed, number):
     plan = random_plan(seed)
     chance = random.Random(seed)
     wanted = {a.uuid for a in chance.sample(plan.actions, 3)}
-    wishes = [Wish(verb="skip", who="ann", action=uuid) for uuid in wanted]
+    requests = [Request(verb="skip", who="ann", action=uuid) for uuid in wanted]
     drive = Drive(plan, seed)
-    found = drive.run({number: wishes})
+    found = drive.run({number: requests})
     skipped = wanted.difference(drive.ran)
     if number == 0:
-        assert skipped == wanted, "a wish that is there from the beginning is never too late"
+        assert skipped == wanted, "a request that is there from the beginning is never too late"
     too_late = {u for u in skipped if found[u].state is not ActionState.SKIPPED}
     expected = expected_ends(plan, random_fate(seed), skipped=skipped - too_late)
     assert found == expected
@@ -111,8 +111,8 @@ def test_skipped_actions_end_as_the_rules_say(seed, number):
 def test_after_a_cancel_nothing_starts_and_all_ends(seed, number):
     plan = random_plan(seed)
     drive = Drive(plan, seed)
-    wish = Wish(verb="cancel", who="ann")
-    found = drive.run({number: [wish]})
+    request = Request(verb="cancel", who="ann")
+    found = drive.run({number: [request]})
     assert set(found) == set(drive.actions)
     cancelled = [u for u, end in found.items() if end.state is ActionState.CANCELLED]
     assert not set(cancelled) & set(drive.ran), "nothing that started is ended behind its back"
@@ -124,7 +124,7 @@ def test_after_a_cancel_nothing_starts_and_all_ends(seed, number):
 def test_a_paused_plan_that_goes_on_ends_as_if_it_had_never_paused(seed, policy, number):
     plan = random_plan(seed)
     first = Drive(plan, seed, on_failure=policy)
-    ended = dict(first.run({number: [Wish(verb="pause", who="ann")]}))
+    ended = dict(first.run({number: [Request(verb="pause", who="ann")]}))
     second = Drive(plan, seed, on_failure=policy, ended=ended)
     assert second.run() == expected_ends(plan, random_fate(seed), policy)
     assert not set(first.ran) & set(second.ran), "nothing runs twice"

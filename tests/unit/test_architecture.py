@@ -46,9 +46,6 @@ LAYERS = (
             "planner.model",
             "planner.states",
             "planner.graph",
-            "planner.cutting",
-            "planner.dominators",
-            "planner.reach",
             "planner.effects",
             "planner.render.*",
         ),
@@ -87,19 +84,18 @@ LAYERS = (
             "applier",
             "applier.errors",
             "applier.contracts",
-            "applier.deployment",
-            "applier.record",
+            "applier.store",
             "applier.scheduling.*",
-            "applier.history",
-            "applier.outcome",
-            "applier.reopening",
-            "applier.rollback",
+            "applier.run.outcome",
+            "applier.run.node_states",
+            "applier.run.durations",
+            "applier.rollback.*",
         ),
         above=("L0",),
         third_party=(),
         pure=True,
     ),
-    Layer("L3", ("applier.flow",), above=("L0",), third_party=("taskflow",), pure=True),
+    Layer("L3", ("applier.engines.flow",), above=("L0",), third_party=("taskflow",), pure=True),
     Layer("L4a", ("applier.machines.*",), above=("L0", "L3"), third_party=("asyncssh",)),
     Layer(
         "L4",
@@ -110,37 +106,19 @@ LAYERS = (
     ),
     Layer(
         "L5",
-        (
-            "applier.engines.*",
-            "applier.insistence",
-            "applier.recorder",
-            "applier.tasks",
-            "applier.verifying",
-        ),
+        ("applier.recording.*", "applier.engines.*"),
         above=("L0", "L1", "L2", "L3", "L4"),
         third_party=("oslo_config", "taskflow"),
     ),
     Layer(
         "L6",
-        (
-            "applier.conf",
-            "applier.heartbeat",
-            "applier.resuming",
-            "applier.runner",
-            "applier.wishes",
-        ),
+        ("applier.conf", "applier.run.*", "applier.service.*"),
         above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5"),
-        third_party=("oslo_config", "platformdirs"),
+        third_party=("cotyledon", "futurist", "oslo_config", "oslo_log", "platformdirs"),
     ),
     Layer(
         "L7",
-        (
-            "applier.cli.*",
-            "applier.interrupts",
-            "applier.service",
-            "applier.serving",
-            "applier.testing.*",
-        ),
+        ("applier.cli.*", "applier.testing.*"),
         above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5", "L6"),
         third_party=None,
     ),
@@ -173,14 +151,20 @@ FILE_LINES = 400
 FUNCTION_LINES = 60
 
 #: Modules in which a state may be assigned.
-WRITERS_OF_STATES = ("applier/recorder.py", "applier/storage/rows.py")
+WRITERS_OF_STATES = ("applier/recording/recorder.py", "applier/storage/rows.py")
 
 #: Where everything may be caught and not raised again, and why.
 CATCHES_ALL = {
-    ("applier/tasks.py", "ActionTask.execute"): "a plugin may raise anything; it becomes a report",
-    ("applier/tasks.py", "ActionTask.abort"): "a plugin may raise anything; execute tells its end",
-    ("applier/tasks.py", "verified"): "a plugin may raise anything; then nobody can say",
-    ("applier/tasks.py", "waits_s"): "a plugin may raise anything; executed, it says so",
+    (
+        "applier/engines/tasks.py",
+        "ActionTask.execute",
+    ): "a plugin may raise anything; it becomes a report",
+    (
+        "applier/engines/tasks.py",
+        "ActionTask.abort",
+    ): "a plugin may raise anything; execute tells its end",
+    ("applier/engines/tasks.py", "verified"): "a plugin may raise anything; then nobody can say",
+    ("applier/engines/tasks.py", "waits_s"): "a plugin may raise anything; executed, it says so",
     ("planner/planners/solution.py", "about"): "a plugin may raise anything; the error names it",
     ("applier/testing/actions.py", "_note_end"): "the suite judges whatever a plugin raises",
 }
@@ -223,14 +207,19 @@ def product() -> list[Source]:
 
 
 def places_of(module: str) -> list[tuple[Layer, str]]:
-    """Find the layer of a module, and the entry there that means it: one, if the table is right."""
-    return [
+    """Find the layer of a module, and the entry that names it: one, if the table is right.
+
+    A module that has an entry of its own belongs to that, and not to the entry of its package.
+    """
+    found = [
         (layer, entry)
         for layer in LAYERS
         for entry in layer.modules
         if module == entry.removesuffix(".*")
         or (entry.endswith(".*") and module.startswith(entry.removesuffix("*")))
     ]
+    own = [(layer, entry) for layer, entry in found if entry == module]
+    return own or found
 
 
 def imports(source: Source, modules: set[str]) -> Iterator[tuple[int, str]]:
@@ -473,33 +462,53 @@ PLANTED = [
     (layers, "applier/contracts.py", "import subprocess", "this layer is pure"),
     (
         layers,
-        "applier/outcome.py",
+        "applier/run/outcome.py",
         "from taskflow.patterns import graph_flow",
         "accepted here: none",
     ),
     (layers, "applier/scheduling/gates.py", "import threading", "this layer is pure"),
     (layers, "applier/actions/nop.py", "from applier.storage import sql", "siblings"),
-    (layers, "applier/storage/sql.py", "from applier.recorder import Recorder", "that is L5"),
+    (
+        layers,
+        "applier/storage/sql.py",
+        "from applier.recording.recorder import Recorder",
+        "that is L5",
+    ),
     (layers, "applier/storage/sql.py", "from oslo_config import cfg", "accepted here: alembic"),
-    (layers, "applier/tasks.py", "from applier.runner import Runner", "that is L6"),
-    (layers, "applier/runner.py", "import applier.cli.main", "that is L7"),
+    (layers, "applier/engines/tasks.py", "from applier.run.runner import Runner", "that is L6"),
+    (layers, "applier/run/runner.py", "import applier.cli.main", "that is L7"),
     (layers, "applier/newcomer.py", "", "applier.newcomer belongs to no layer"),
     (layers, "planner/model.py", "from planner.newcomer import x", "it belongs to no layer"),
     (names_that_say_something, "applier/storage/utils.py", "", "'utils' does not say"),
     (sizes, "planner/graph.py", "x = 1\n" * 401, "401 lines, more than 400"),
     (sizes, "planner/graph.py", "def f():\n" + "    x = 1\n" * 60, "f has 61 lines"),
-    (one_writer_of_states, "applier/runner.py", "plan.state = 'ONGOING'", "a state is assigned"),
-    (one_writer_of_states, "applier/runner.py", "plan.state: str = 'x'", "a state is assigned"),
-    (one_writer_of_states, "applier/runner.py", "a.name, a.state = 'x', 'y'", "a state is"),
-    (nothing_swallowed, "applier/runner.py", "try: f()\nexcept: pass", "module catches everything"),
+    (
+        one_writer_of_states,
+        "applier/run/runner.py",
+        "plan.state = 'ONGOING'",
+        "a state is assigned",
+    ),
+    (one_writer_of_states, "applier/run/runner.py", "plan.state: str = 'x'", "a state is assigned"),
+    (one_writer_of_states, "applier/run/runner.py", "a.name, a.state = 'x', 'y'", "a state is"),
     (
         nothing_swallowed,
-        "applier/runner.py",
+        "applier/run/runner.py",
+        "try: f()\nexcept: pass",
+        "module catches everything",
+    ),
+    (
+        nothing_swallowed,
+        "applier/run/runner.py",
         "class A:\n  def f(self):\n    try: g()\n    except (OSError, Exception) as e: print(e)",
         "A.f catches everything",
     ),
-    (no_waiting_by_the_clock, "applier/runner.py", "import time\ntime.sleep(1)", "cannot be"),
-    (no_waiting_by_the_clock, "applier/tasks.py", "from time import sleep\nsleep(1)", "cannot be"),
+    (no_waiting_by_the_clock, "applier/run/runner.py", "import time\ntime.sleep(1)", "cannot be"),
+    (
+        no_waiting_by_the_clock,
+        "applier/engines/tasks.py",
+        "from time import sleep\nsleep(1)",
+        "cannot be",
+    ),
     (no_shell, "applier/actions/nop.py", "subprocess.run('ls', shell=True)", "a shell outside"),
     (no_shell, "applier/actions/nop.py", "subprocess.run('ls', shell=x)", "a shell outside"),
     (no_shell, "applier/cli/main.py", "os.system('ls')", "a shell outside"),
@@ -530,12 +539,12 @@ def test_a_planted_violation_is_found(
 ALLOWED = [
     (layers, "planner/model.py", "from planner.states import X\nimport networkx, json"),
     (layers, "planner/planners/weight.py", "from oslo_config import cfg"),
-    (layers, "applier/flow.py", "from taskflow.patterns import graph_flow"),
+    (layers, "applier/engines/flow.py", "from taskflow.patterns import graph_flow"),
     (layers, "applier/storage/sql.py", "import time\nfrom applier.storage import rows"),
-    (one_writer_of_states, "applier/recorder.py", "row.state = new"),
+    (one_writer_of_states, "applier/recording/recorder.py", "row.state = new"),
     (one_writer_of_states, "applier/errors.py", "class A:\n  def f(self): self.state = 'x'"),
-    (nothing_swallowed, "applier/runner.py", "try: f()\nexcept BaseException:\n  g()\n  raise"),
-    (nothing_swallowed, "applier/runner.py", "try: f()\nexcept ExceptionGroup: pass"),
+    (nothing_swallowed, "applier/run/runner.py", "try: f()\nexcept BaseException:\n  g()\n  raise"),
+    (nothing_swallowed, "applier/run/runner.py", "try: f()\nexcept ExceptionGroup: pass"),
     (no_shell, "applier/actions/nop.py", "subprocess.run(['ls'], shell=False)"),
     (no_shell, "applier/actions/shell.py", "subprocess.run('ls', shell=True)"),
     (one_reader_of_yaml, "planner/yaml_text.py", "yaml.load(text, Loader=_Loader)"),

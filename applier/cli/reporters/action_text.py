@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from applier.cli.reporters.formatting import duration, one_line
 from applier.cli.reporters.joins import through
-from applier.cli.reporters.words import duration, one_line
-from applier.record import Attempt
+from applier.store import Attempt
 from planner.model import JOIN, Action, ActionPlan
 
 #: How many lines of what a try printed are shown: of the last one, and of those before.

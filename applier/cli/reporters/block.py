@@ -13,9 +13,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from applier.cli.reporters.formatting import STYLES, duration, minutes, one_line, result, retold
 from applier.cli.reporters.plan_table import console
 from applier.cli.reporters.wave import Wave
-from applier.cli.reporters.words import STYLES, duration, minutes, one_line, result, retold
 from applier.contracts import Report
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, Outcome, PlanState

@@ -9,10 +9,10 @@ from typing import TextIO
 from rich.table import Table
 from rich.text import Text
 
-from applier import deployment
+from applier.cli.reporters.formatting import count, one_line, some
 from applier.cli.reporters.plan_table import BETWEEN, NARROW, console, put, table_of
-from applier.cli.reporters.words import count, one_line, some
-from applier.deployment import Node, Status, Word
+from applier.run import node_states
+from applier.run.node_states import NodeResult, Status, Word
 from planner.model import ActionPlan
 
 STYLES = {
@@ -32,13 +32,13 @@ _NAMED = 4
 
 def is_shown(plan: ActionPlan) -> bool:
     """Say whether there is anything to tell: of a deployment that has begun."""
-    return plan.planner == deployment.PLANNER and deployment.has_begun(plan)
+    return plan.planner == node_states.PLANNER and node_states.has_begun(plan)
 
 
 def show(plan: ActionPlan, stream: TextIO) -> None:
     """Write what became of a deployment."""
     out = console(stream)
-    found = deployment.report(plan)
+    found = node_states.report(plan)
     numbers = Counter(node.status for node in found.nodes)
     told = ", ".join(f"{numbers[status]} {status}" for status in Status if numbers[status])
     nodes = f"{count(len(found.nodes), 'node')}{f': {told}' if told else ''}"
@@ -52,7 +52,7 @@ def show(plan: ActionPlan, stream: TextIO) -> None:
             out.print(f"and {left} more nodes")
 
 
-def _table(lines: Sequence[Sequence[Node]], room: int) -> Table:
+def _table(lines: Sequence[Sequence[NodeResult]], room: int) -> Table:
     """Make the table of nodes; those in a line are alike."""
     words = [w for w in Word if any(nodes[0].counts.get(w) for nodes in lines)]
     made = table_of("nodes", "status", *words, numbers=words)
@@ -73,9 +73,9 @@ def _table(lines: Sequence[Sequence[Node]], room: int) -> Table:
     return made
 
 
-def _alike(nodes: Iterable[Node]) -> list[list[Node]]:
+def _alike(nodes: Iterable[NodeResult]) -> list[list[NodeResult]]:
     """Put together those of equal status and counts, what asks for attention first."""
-    found: dict[object, list[Node]] = {}
+    found: dict[object, list[NodeResult]] = {}
     for node in nodes:
         found.setdefault((node.status, frozenset(node.counts.items())), []).append(node)
     order = list(Status)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
+from applier.cli.reporters.formatting import minutes, one_line, retold
 from applier.cli.reporters.wave import Wave
-from applier.cli.reporters.words import minutes, one_line, retold
 from applier.contracts import Report
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, ActionState, PlanState

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from applier.cli.reporters.words import duration, one_line, some
-from applier.contracts import Wish
-from applier.record import Reservation
+from applier.cli.reporters.formatting import duration, one_line, some
+from applier.contracts import Request
 from applier.scheduling.forecast import Forecast
 from applier.scheduling.gates import Gates
+from applier.store import Reservation
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState
 
@@ -73,7 +73,7 @@ def waiting(
     plan: ActionPlan,
     action: Action,
     others: Iterable[Reservation],
-    wishes: Iterable[Wish],
+    requests: Iterable[Request],
     workers: int,
 ) -> list[str]:
     """Say what keeps an action of a running plan from starting, by what is on record."""
@@ -81,8 +81,8 @@ def waiting(
     if lines:
         return lines
     limits: dict[str, int] = {"max_workers": workers, **plan.limits}
-    for wish in wishes:
-        limits |= wish.limits if wish.verb == "limit" else {}
+    for request in requests:
+        limits |= request.limits if request.verb == "limit" else {}
     running = [a for a in plan.actions if a.state is ActionState.ONGOING]
     lines = [_held(r) for r in others if r.resource in action.tokens]
     lines += _full(action, running, limits)

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.cli.reporters import deployment_table
+from applier.cli.reporters.formatting import RESULTS, duration, one_line, resources, result, some
 from applier.cli.reporters.plan_table import console, put, table_of
-from applier.cli.reporters.words import RESULTS, duration, one_line, resources, result, some
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
 

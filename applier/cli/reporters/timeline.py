@@ -8,8 +8,8 @@ from typing import TextIO
 from rich.text import Text
 
 from applier.cli.reporters.action_text import wrapped
+from applier.cli.reporters.formatting import duration, one_line
 from applier.cli.reporters.plan_table import MOST_ROWS, cell, console, put, table_of
-from applier.cli.reporters.words import duration, one_line
 from applier.scheduling.forecast import Forecast
 from planner.model import Action, ActionPlan
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from applier.cli.reporters.words import one_line, some
+from applier.cli.reporters.formatting import one_line, some
 from applier.contracts import Report
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, Outcome

@@ -26,7 +26,7 @@ def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
         for first, then in _edges(choice, choice.one_of[:1] if choice.forward else choice.one_of):
             before[then].append(first)
     try:
-        graph.arrange([[found] for found in before])
+        graph.topological_order([[found] for found in before])
         chosen = [list(c.one_of[:1] if c.forward else c.one_of) for c in choices]
     except graph.Loop:
         chosen = _one_by_one(links, choices)
@@ -48,7 +48,9 @@ def _one_by_one(links: Links, choices: Sequence[Choice]) -> list[list[tuple[int,
             before[then].append(first)
     knot_of = {
         position: number
-        for number, knot in enumerate(graph.knots([[b] for b in before], range(len(before))))
+        for number, knot in enumerate(
+            graph.strongly_connected_components([[b] for b in before], range(len(before)))
+        )
         for position in knot
     }
     after: list[list[int]] = [[] for _ in before]

@@ -19,7 +19,7 @@ def refused(linker: Linker, loop: graph.Loop) -> InvalidInput:
     ]
     return InvalidInput(
         _mistake(linker, [p for p in _shortest(before, knot) if not links.is_join(p)])
-        for knot in graph.knots(before, loop.left)
+        for knot in graph.strongly_connected_components(before, loop.left)
     )
 
 
@@ -83,6 +83,6 @@ def _behind(linker: Linker, first: int, then: int) -> Iterator[Relation]:
 
 def knotted(links: Links) -> list[int]:
     """Give the positions in an order that all links allow; raises ``planner.graph.Loop``."""
-    return graph.arrange(
+    return graph.topological_order(
         [[tuple(needs), *groups] for needs, groups in zip(links.before, links.any_of, strict=True)]
     )

@@ -15,7 +15,7 @@ from planner import graph
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path
 from planner.model import JOIN, Action, ActionPlan
-from planner.planners.deployment.actions import tokens
+from planner.planners.deployment.plan_actions import tokens
 from planner.planners.deployment.schema import RUNNABLE
 from planner.states import PlanState
 
@@ -128,7 +128,7 @@ def read(document: Mapping[str, Any], planner: str, surroundings: Surroundings) 
     Raises InvalidInput for links to what is not there, and for what stands twice.
     """
     entries = _in_order(list(_entries(document)))
-    reader = _Reader({entry.name: surroundings.new_id() for entry in entries})
+    reader = _MessageReader({entry.name: surroundings.new_id() for entry in entries})
     uuid = surroundings.new_id()
     actions = tuple(reader.action(*entry) for entry in entries)
     if reader.mistakes:
@@ -181,7 +181,7 @@ def _in_order(entries: list[_Entry]) -> list[_Entry]:
         [[place[name] for name in _waits_for(entry.value) if name in place]] for entry in entries
     ]
     try:
-        return [entries[i] for i in graph.arrange(before)]
+        return [entries[i] for i in graph.topological_order(before)]
     except graph.Loop:
         return entries  # told with its path once there is a plan to be validated
 
@@ -194,7 +194,7 @@ def _waits_for(entry: Mapping[str, Any]) -> Iterator[str]:
     yield from entry.get("after_joins") or ()
 
 
-class _Reader:
+class _MessageReader:
     """Reads one entry of a message after another, and collects what is wrong with them."""
 
     def __init__(self, uuids: Mapping[str, str]) -> None:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.model import Action, ActionPlan
-from planner.planners.deployment.actions import Maker, Step, groups_beside
 from planner.planners.deployment.names import Index, near
+from planner.planners.deployment.plan_actions import DeploymentStep, Maker, groups_beside
 from planner.planners.deployment.tasks import MASTER, SYNC, Deployment
 
 #: What only a simulated node reads.
@@ -38,13 +38,13 @@ class _Users(NamedTuple):
 class Chosen:
     """The chosen ones among steps in schedule order, each by its place, with the reason."""
 
-    def __init__(self, deployment: Deployment, steps: Sequence[Step]) -> None:
+    def __init__(self, deployment: Deployment, steps: Sequence[DeploymentStep]) -> None:
         self._deployment, self._part = deployment, deployment.part
         self._steps = steps
         self.reasons: dict[int, str | None] = {}
         self.notes: list[str] = []
 
-    def steps(self, maker: Maker) -> list[Step]:
+    def steps(self, maker: Maker) -> list[DeploymentStep]:
         """Give what is left of the steps; notes what is missing then."""
         part = self._part
         if part.nodes is None and part.tasks is None and part.changed_since is None:
@@ -142,7 +142,7 @@ class Chosen:
         step = self._steps[i]
         return step.task is None and any(p in self.reasons for p in _before(step))
 
-    def _left(self) -> list[Step]:
+    def _left(self) -> list[DeploymentStep]:
         """Give the chosen steps, and joins for what stands between them."""
         leading = set(self.reasons)
         for i in range(len(self._steps) - 1, -1, -1):
@@ -160,9 +160,9 @@ class Chosen:
 class _Rest:
     """What is left of some steps; where several left out ones waited for the same, one join is."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[DeploymentStep]) -> None:
         self._steps = steps
-        self.made: list[Step] = []
+        self.made: list[DeploymentStep] = []
         #: The old places of what is chosen, and of joins that stand for any of it.
         self._kept: set[int] = set()
         #: For each old place what those behind it wait for now.
@@ -192,11 +192,11 @@ class _Rest:
             self._joins[key] = len(self.made)
             name = step.name if step.task is None else f"join/{step.name}"
             why = "stands for what is left out"
-            join = Step(name, "", None, before, groups, step.order_only, why)
+            join = DeploymentStep(name, "", None, before, groups, step.order_only, why)
             self.made.append(join)
         self._instead[i] = (self._joins[key],)
 
-    def _links(self, step: Step) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    def _links(self, step: DeploymentStep) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
         before = {now for p in step.before for now in self._instead.get(p, ())}
         groups = []
         for group in step.any_of:
@@ -208,7 +208,7 @@ class _Rest:
         return tuple(sorted(before)), groups_beside(before, groups)
 
 
-def _before(step: Step) -> Iterable[int]:
+def _before(step: DeploymentStep) -> Iterable[int]:
     yield from step.before
     for group in step.any_of:
         yield from group

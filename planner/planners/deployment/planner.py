@@ -15,9 +15,9 @@ from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan
 from planner.planners.deployment import alternatives, loops, message, roles
-from planner.planners.deployment.actions import Maker, Step, groups_beside
 from planner.planners.deployment.link import Linker
 from planner.planners.deployment.parts import Chosen
+from planner.planners.deployment.plan_actions import DeploymentStep, Maker, groups_beside
 from planner.planners.deployment.reading import Reader
 from planner.planners.deployment.schema import SCHEMA
 from planner.planners.deployment.select import Landing
@@ -97,7 +97,7 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
 class Arranged(NamedTuple):
     """All steps in an order that their links allow, and what was doubtful about them."""
 
-    steps: Sequence[Step]
+    steps: Sequence[DeploymentStep]
     doubts: Sequence[Mistake]
 
 
@@ -139,16 +139,18 @@ def _task_based(deployment: Deployment, landing: Landing) -> Arranged:
             found = shared[positions] = tuple(sorted(place[p] for p in positions))
         return found
 
-    def step(position: int) -> Step:
+    def step(position: int) -> DeploymentStep:
         before = places(tuple(links.before[position]))
         any_of = groups_beside(before, map(places, links.any_of[position]))
         name = links.name(position)
         if links.is_join(position):
-            return Step(name, before=before, any_of=any_of, reason="stands for links of many")
+            return DeploymentStep(
+                name, before=before, any_of=any_of, reason="stands for links of many"
+            )
         uid, task = landing.pairs[position]
         role = f"role {task.where.text}"
         why = "all that lead to it have ended" if task.is_anchor else role
-        return Step(name, uid, task, before, any_of, task.is_anchor, why)
+        return DeploymentStep(name, uid, task, before, any_of, task.is_anchor, why)
 
     return Arranged([step(position) for position in order], doubts)
 

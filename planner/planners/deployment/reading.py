@@ -12,8 +12,8 @@ from planner.model import ActionPlan
 from planner.planners.deployment import fields
 from planner.planners.deployment.conditions import Condition, Unreadable
 from planner.planners.deployment.names import Patterns, near
-from planner.planners.deployment.parameters import Checked, translated
 from planner.planners.deployment.schema import RUNNABLE, UNHEEDED
+from planner.planners.deployment.task_parameters import Checked, translated
 from planner.planners.deployment.tasks import (
     NOWHERE,
     SYNC,

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from planner import graph
 from planner.errors import InvalidInput, Mistake
-from planner.planners.deployment.actions import Step
 from planner.planners.deployment.names import Index, near
+from planner.planners.deployment.plan_actions import DeploymentStep
 from planner.planners.deployment.select import Landing, Places
 from planner.planners.deployment.tasks import MASTER, Deployment, Task
 
@@ -53,7 +53,7 @@ class Order:
         if mistakes:
             raise InvalidInput(mistakes)
         try:
-            self.positions = graph.arrange([[tuple(found)] for found in self.before])
+            self.positions = graph.topological_order([[tuple(found)] for found in self.before])
         except graph.Loop as loop:
             raise InvalidInput(self._loops(loop)) from loop
 
@@ -79,7 +79,9 @@ class Order:
                     self.before[other][own] = None
 
     def _loops(self, loop: graph.Loop) -> Iterator[Mistake]:
-        for knot in graph.knots([[tuple(found)] for found in self.before], loop.left):
+        for knot in graph.strongly_connected_components(
+            [[tuple(found)] for found in self.before], loop.left
+        ):
             path = [min(knot)]
             while path.count(path[-1]) < 2:
                 path.append(min(p for p in self.before[path[-1]] if p in knot))
@@ -216,12 +218,12 @@ def _hooks(name: str, tasks: Sequence[Task], places: Places, *, strict: bool) ->
             yield Stage(f"{name}-{number}00", [Entry(uid, "", (task,)) for uid in uids], strict)
 
 
-def steps(stages: Sequence[Stage]) -> list[Step]:
+def steps(stages: Sequence[Stage]) -> list[DeploymentStep]:
     """Turn stages into steps: a join after each stage, and each task of a node after its last.
 
     A node that failed gets no more tasks; after a strict stage nobody does.
     """
-    made: list[Step] = []
+    made: list[DeploymentStep] = []
     last: dict[str, int] = {}
     seen: set[tuple[str, str]] = set()
     gates: dict[bool, int] = {}  # the last join of each kind: strict or not
@@ -236,13 +238,15 @@ def steps(stages: Sequence[Stage]) -> list[Step]:
                 own = (last[uid],) if uid in last else ()
                 before = tuple(sorted({*own, *(gates.values() if first else ())}))
                 why = f"{stage.name}: role {role}" if role else stage.name
-                made.append(Step(f"{uid}/{task.id}", uid, task, before, reason=why))
+                made.append(DeploymentStep(f"{uid}/{task.id}", uid, task, before, reason=why))
                 last[uid], first = len(made) - 1, False
             if not first:
                 ends.append(last[uid])
         if ends:
             # Each entry comes after the gates before it, and so does the next one.
             name, members = f"join/{stage.name}", tuple(sorted(ends))
-            made.append(Step(name, before=members, order_only=not stage.strict, reason=stage.name))
+            made.append(
+                DeploymentStep(name, before=members, order_only=not stage.strict, reason=stage.name)
+            )
             gates[stage.strict] = len(made) - 1
     return made

@@ -36,7 +36,7 @@ class Subset:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class EventsProblem:
     """Resources that depend on each other, and the actions that are staged.
 
     ``events``, ``connections`` and ``after`` stand as in the document, so that their places are
@@ -59,7 +59,7 @@ class Problem:
         return self.actions.get(action, self.nothing)
 
 
-def problem(document: Mapping[str, Any], surroundings: Surroundings) -> Problem:
+def problem(document: Mapping[str, Any], surroundings: Surroundings) -> EventsProblem:
     """Read a document that fits the schema; raises InvalidInput with all mistakes."""
     mistakes: list[Mistake] = []
     connections = [
@@ -80,7 +80,7 @@ def problem(document: Mapping[str, Any], surroundings: Surroundings) -> Problem:
     mistakes += [_by_name(m, names) for m in reader.mistakes]
     if mistakes:
         raise InvalidInput(mistakes)
-    return Problem(
+    return EventsProblem(
         name=document.get("name"),
         staged=dict.fromkeys(document["staged"]),
         events=events,

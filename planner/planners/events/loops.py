@@ -6,12 +6,14 @@ from collections import deque
 from collections.abc import Collection, Iterator
 
 from planner.errors import Mistake, Path
-from planner.planners.events.document import Problem
-from planner.planners.events.rules import Web, fires, orders
-from planner.reach import Edge
+from planner.planners.events.document import EventsProblem
+from planner.planners.events.edges import EventGraph, fires, orders
+from planner.planners.events.reach import Edge
 
 
-def mistakes(problem: Problem, web: Web, loops: Collection[frozenset[int]]) -> Iterator[Mistake]:
+def mistakes(
+    problem: EventsProblem, web: EventGraph, loops: Collection[frozenset[int]]
+) -> Iterator[Mistake]:
     """Give a mistake for each edge of a short loop in each of the sets, in the loop's order."""
     for nodes in loops:
         cycle = _cycle(web, nodes)
@@ -26,7 +28,7 @@ def mistakes(problem: Problem, web: Web, loops: Collection[frozenset[int]]) -> I
             text = "the same loop"
 
 
-def _cycle(web: Web, nodes: frozenset[int]) -> list[int]:
+def _cycle(web: EventGraph, nodes: frozenset[int]) -> list[int]:
     """Find a shortest way from the first of the nodes back to it."""
     after: dict[int, list[int]] = {}
     for one, other in sorted({*web.orders, *web.events}):
@@ -47,7 +49,7 @@ def _cycle(web: Web, nodes: frozenset[int]) -> list[int]:
     return [first, *reversed(cycle[1:])]
 
 
-def _places(problem: Problem, web: Web, edges: Collection[Edge]) -> dict[Edge, Path]:
+def _places(problem: EventsProblem, web: EventGraph, edges: Collection[Edge]) -> dict[Edge, Path]:
     """Find where the document asks for each edge: where for an order, else where for an event."""
     wanted = {(web.names[one], web.names[other]): (one, other) for one, other in edges}
     found: dict[Edge, Path] = {}

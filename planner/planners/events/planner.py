@@ -16,9 +16,9 @@ from planner.errors import InvalidInput
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.planners.draft import tokens
 from planner.planners.events import document as documents
-from planner.planners.events.document import Problem
+from planner.planners.events.document import EventsProblem
+from planner.planners.events.edges import Outcomes, web
 from planner.planners.events.loops import mistakes
-from planner.planners.events.rules import Outcomes, web
 from planner.planners.events.schema import SCHEMA
 from planner.planners.events.subset import part
 from planner.planners.events.unroll import Run, Unbreakable, unroll
@@ -29,7 +29,7 @@ _FAILURES = (Outcome.FAILED, Outcome.ERROR)
 _NAMED = 2
 
 
-class EventsPlanner(Planner[Problem]):
+class EventsPlanner(Planner[EventsProblem]):
     """Plans what is staged and all that its changes may set off; outcomes decide what really runs.
 
     An order is a parent. An event is a trigger; its source is a need as well, unless it asks for a
@@ -42,11 +42,11 @@ class EventsPlanner(Planner[Problem]):
     KIND = "events"
     SCHEMA = SCHEMA
 
-    def parse(self, document: Mapping[str, Any]) -> Problem:
+    def parse(self, document: Mapping[str, Any]) -> EventsProblem:
         """Check names, events, types and parameters."""
         return documents.problem(document, self.surroundings)
 
-    def plan(self, problem: Problem, options: Options) -> ActionPlan:  # noqa: ARG002
+    def plan(self, problem: EventsProblem, options: Options) -> ActionPlan:  # noqa: ARG002
         """Find what may run, end its loops, and keep the part that is wanted."""
         found = web(problem)
         try:
@@ -66,7 +66,7 @@ class EventsPlanner(Planner[Problem]):
         )
 
 
-def _action(problem: Problem, runs: Sequence[Run], uuids: Sequence[str], i: int) -> Action:
+def _action(problem: EventsProblem, runs: Sequence[Run], uuids: Sequence[str], i: int) -> Action:
     """Write one run as an action: its orders as parents, its events as triggers and needs."""
     run = runs[i]
     proposed = problem.proposed(run.action)
@@ -113,7 +113,7 @@ def _unasked(outcomes: Outcomes) -> Outcomes:
     return tuple([failure for failure in _FAILURES if failure not in outcomes])
 
 
-def _reason(problem: Problem, runs: Sequence[Run], run: Run) -> str:
+def _reason(problem: EventsProblem, runs: Sequence[Run], run: Run) -> str:
     if run.staged:
         return "staged" if run.action in problem.staged and not run.repeat else "chosen"
     named = islice(run.events.items(), _NAMED)
@@ -134,7 +134,7 @@ def _words(outcomes: Outcomes) -> str:
     return "|".join(outcome for outcome in outcomes if outcome is not implied)
 
 
-def _idle(problem: Problem, runs: Sequence[Run]) -> list[str]:
+def _idle(problem: EventsProblem, runs: Sequence[Run]) -> list[str]:
     """Say what of the document does nothing, and may be misspelt."""
     targets = {run.action for run in runs if run.events}
     targets |= {event.target for event in problem.events}

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.planners.events.document import Subset
+from planner.planners.events.reach import behind
 from planner.planners.events.unroll import Run
-from planner.reach import behind
 
 
 def part(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]:

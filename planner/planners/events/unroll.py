@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from planner.cutting import Cut, cut
-from planner.graph import arrange
-from planner.planners.events.rules import Outcomes, Web
-from planner.reach import Edge, behind
+from planner.graph import topological_order
+from planner.planners.events.cutting import Cut, cut
+from planner.planners.events.edges import EventGraph, Outcomes
+from planner.planners.events.reach import Edge, behind
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +42,7 @@ class Unbreakable(Exception):
         super().__init__(f"{len(loops)} loops")
 
 
-def unroll(web: Web) -> list[Run]:
+def unroll(web: EventGraph) -> list[Run]:
     """Give the runs in schedule order, by name where nothing else decides; raises Unbreakable.
 
     The repeat of an action follows its first run, is set off by the cut events alone and sets off
@@ -58,7 +58,7 @@ def unroll(web: Web) -> list[Run]:
         after[other].append(one)
     for one, other, outcomes in links.events():
         events[other][one] = outcomes
-    order = arrange([(a, tuple(e)) for a, e in zip(after, events, strict=True)])
+    order = topological_order([(a, tuple(e)) for a, e in zip(after, events, strict=True)])
     rank = {i: k for k, i in enumerate(order)}
     staged = {*web.staged}
     return [
@@ -78,7 +78,7 @@ def unroll(web: Web) -> list[Run]:
 class _Links:
     """Edges between runs; a run is a place in ``runs``, which go by name and number."""
 
-    def __init__(self, web: Web, found: Cut) -> None:
+    def __init__(self, web: EventGraph, found: Cut) -> None:
         self._web, self._cut = web, found
         self._loop = {node: k for k, nodes in enumerate(found.loops) for node in nodes}
         #: The actions that run twice.
@@ -133,6 +133,6 @@ class _Links:
         before: defaultdict[int, list[int]] = defaultdict(list)
         for one, other in kept:
             before[other].append(one)
-        order = arrange([(before.get(node, ()),) for node in range(len(self._web.names))])
+        order = topological_order([(before.get(node, ()),) for node in range(len(self._web.names))])
         pairs = [(target, source) for source, target in self._cut.edges]
         return {one for one, _ in behind([n for n in order if n in self._loop], kept, pairs)}

@@ -14,11 +14,11 @@ from typing import Any
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake, UnknownPlugin, accepted
 from planner.model import ActionPlan, ProposedAction
-from planner.planners.rolling_update import hidden, members, template, turns, words
+from planner.planners.rolling_update import hidden, members, summary, template, turns
 from planner.planners.rolling_update.drawing_up import DrawingUp
 from planner.planners.rolling_update.functions import Resolver
 from planner.planners.rolling_update.members import Member
-from planner.planners.rolling_update.roll import IN_PLACE, Roll, Settings, Step, rolled
+from planner.planners.rolling_update.roll import IN_PLACE, Roll, RollSettings, RollStep, rolled
 from planner.planners.rolling_update.schema import SCHEMA
 from planner.planners.rolling_update.template import Group
 from planner.planners.solution import read_actions
@@ -26,14 +26,14 @@ from planner.states import PlanState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Problem:
+class RollingUpdateProblem:
     """Groups by name in two versions, the members they have, and what bounds the roll."""
 
     name: str | None
     old: Mapping[str, Group]
     new: Mapping[str, Group]
     members: Mapping[str, Sequence[Member]]
-    settings: Settings
+    settings: RollSettings
     gates: Sequence[ProposedAction] = ()
     durations: Mapping[str, float] = field(default_factory=dict)
     deadline: datetime | float | None = None
@@ -41,7 +41,7 @@ class Problem:
     warnings: tuple[str, ...] = ()
 
 
-class RollingUpdatePlanner(Planner[Problem]):
+class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
     """Replaces the members of groups whose definition changed, batch by batch.
 
     The new template's update policy says how many at once, how many stay in service, and how long
@@ -53,7 +53,7 @@ class RollingUpdatePlanner(Planner[Problem]):
     SCHEMA = SCHEMA
     FILES = {"old_file": "old", "new_file": "new"}
 
-    def parse(self, document: Mapping[str, Any]) -> Problem:
+    def parse(self, document: Mapping[str, Any]) -> RollingUpdateProblem:
         """Read both templates, the members, the gates; raises InvalidInput, all at once."""
         given = document.get("parameters") or {}
         before = {**given, **(document.get("old_parameters") or {})}
@@ -83,7 +83,7 @@ class RollingUpdatePlanner(Planner[Problem]):
             for name in document.get(field) or {}
             if name not in declared
         ]
-        return Problem(
+        return RollingUpdateProblem(
             name=document.get("name"),
             old=old,
             new=new,
@@ -113,7 +113,7 @@ class RollingUpdatePlanner(Planner[Problem]):
             mistakes += [Mistake(m.text, ("gates", *m.path[1:]), m.place) for m in wrong.mistakes]
             return (), ()
 
-    def plan(self, problem: Problem, options: Options) -> ActionPlan:  # noqa: ARG002
+    def plan(self, problem: RollingUpdateProblem, options: Options) -> ActionPlan:  # noqa: ARG002
         """Draw up every group's batches; raises InvalidInput for a deadline or quota too small."""
         rolls, warnings = _rolls(problem)
         drawing = DrawingUp(self.surroundings, problem.gates, problem.durations)
@@ -139,15 +139,15 @@ class RollingUpdatePlanner(Planner[Problem]):
             state=PlanState.RECOMMENDED if drawing.actions else PlanState.SUCCEEDED,
             created_at=self.surroundings.now(),
             efficacy_indicators=tuple(
-                words.of_group(roll, ends[roll.group.name], timed=timed) for roll in rolls
+                summary.of_group(roll, ends[roll.group.name], timed=timed) for roll in rolls
             ),
-            global_efficacy=(words.of_all(rolls, peak, total_s, drawing.untimed),),
+            global_efficacy=(summary.of_all(rolls, peak, total_s, drawing.untimed),),
             on_failure="pause",
             warnings=(*problem.warnings, *warnings),
             actions=tuple(drawing.actions),
         )
 
-    def _require_bounds(self, problem: Problem, peak: int, total_s: float) -> None:
+    def _require_bounds(self, problem: RollingUpdateProblem, peak: int, total_s: float) -> None:
         mistakes = []
         if problem.quota is not None and peak > problem.quota:
             text = f"there are {peak} instances at the peak, and the quota is {problem.quota}"
@@ -163,12 +163,14 @@ class RollingUpdatePlanner(Planner[Problem]):
             raise InvalidInput(mistakes)
 
 
-def _settings(document: Mapping[str, Any]) -> Settings:
-    return Settings(
+def _settings(document: Mapping[str, Any]) -> RollSettings:
+    return RollSettings(
         mode=document.get("mode", "create_first"),
         pause_first=document.get("pause_first", False),
         steps=tuple(
-            Step(int(step.rstrip("%")), percent=True) if isinstance(step, str) else Step(step)
+            RollStep(int(step.rstrip("%")), percent=True)
+            if isinstance(step, str)
+            else RollStep(step)
             for step in document.get("steps") or ()
         ),
         max_unavailable_total=document.get("max_unavailable_total"),
@@ -186,7 +188,7 @@ def _deadline(written: Any, mistakes: list[Mistake]) -> datetime | float | None:
         return None
 
 
-def _rolls(problem: Problem) -> tuple[list[Roll], list[str]]:
+def _rolls(problem: RollingUpdateProblem) -> tuple[list[Roll], list[str]]:
     rolls, warnings = [], []
     for name, new in problem.new.items():
         old = problem.old.get(name)

@@ -9,15 +9,15 @@ from typing import NamedTuple
 from planner.planners.rolling_update import batches, causes
 from planner.planners.rolling_update.batches import Batch
 from planner.planners.rolling_update.members import Member, in_turn
-from planner.planners.rolling_update.policy import Policy
 from planner.planners.rolling_update.template import Group
+from planner.planners.rolling_update.update_policy import Policy
 
 CREATE_FIRST, IN_PLACE = "create_first", "in_place"
 #: The phase in which a group gets the size that it is to have, after its roll or without one.
 RESIZE = "resize"
 
 
-class Step(NamedTuple):
+class RollStep(NamedTuple):
     """After how many new members a batch ends: a number, or a percentage of the group."""
 
     number: int
@@ -26,19 +26,19 @@ class Step(NamedTuple):
     def of(self, target: int) -> int:
         """Give it as a number, percentages rounded up.
 
-        >>> Step(10, percent=True).of(30), Step(10, percent=True).of(31), Step(1).of(30)
+        >>> RollStep(10, percent=True).of(30), RollStep(10, percent=True).of(31), RollStep(1).of(30)
         (3, 4, 1)
         """
         return -(-target * self.number // 100) if self.percent else self.number
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
+class RollSettings:
     """What a document says of all its groups."""
 
     mode: str = CREATE_FIRST
     pause_first: bool = False
-    steps: Sequence[Step] = ()
+    steps: Sequence[RollStep] = ()
     max_unavailable_total: int | None = None
 
 
@@ -104,7 +104,9 @@ class Roll:
             yield serving - phase.create + added, most
 
 
-def rolled(new: Group, old: Group | None, members: Sequence[Member], settings: Settings) -> Roll:
+def rolled(
+    new: Group, old: Group | None, members: Sequence[Member], settings: RollSettings
+) -> Roll:
     """Decide what happens to a group that has these members."""
     cause, warnings = causes.cause(new, old)
     if cause is None or new.policy is None:
@@ -132,7 +134,7 @@ def rolled(new: Group, old: Group | None, members: Sequence[Member], settings: S
 
 
 def _phases(
-    new: Group, policy: Policy, members: Sequence[Member], settings: Settings
+    new: Group, policy: Policy, members: Sequence[Member], settings: RollSettings
 ) -> Iterator[Phase]:
     size = new.size(len(members))
     target = min(size, len(members))
@@ -154,7 +156,7 @@ def _phases(
 
 
 def _batches(
-    target: int, policy: Policy, members: Sequence[Member], settings: Settings
+    target: int, policy: Policy, members: Sequence[Member], settings: RollSettings
 ) -> list[Batch]:
     stuck = sum(member.current and member.failed for member in members)
     spare = min(stuck, len(members) - target)

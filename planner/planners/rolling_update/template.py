@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.errors import Path, accepted
-from planner.planners.rolling_update import policy
+from planner.planners.rolling_update import update_policy
 from planner.planners.rolling_update.functions import UNRESOLVED, Resolver
-from planner.planners.rolling_update.policy import Policy
+from planner.planners.rolling_update.update_policy import Policy
 
 LAUNCH_CONFIGURATION = "AWS::AutoScaling::LaunchConfiguration"
 #: Properties that say where members stand.
@@ -80,7 +80,7 @@ def groups(
     if not isinstance(resources, Mapping):
         resolver.wrong("a template has a mapping of Resources", (key,) if key in template else ())
         return {}
-    reader = _Reader(resolver, key, resources, with_policies=with_policies)
+    reader = _TemplateReader(resolver, key, resources, with_policies=with_policies)
     found = {}
     for name, resource in resources.items():
         kind = reader.part(resource, "Type", (key, name))[0] if reader.is_mapping(name) else None
@@ -91,7 +91,7 @@ def groups(
     return found
 
 
-class _Reader:
+class _TemplateReader:
     def __init__(
         self,
         resolver: Resolver,
@@ -131,11 +131,11 @@ class _Reader:
         found = None
         if self._with_policies and kind == "OS::Heat::AutoScalingGroup":
             rolling = properties.get("rolling_updates")
-            found = policy.heat(self._resolver, rolling, (*at, "rolling_updates"))
+            found = update_policy.heat(self._resolver, rolling, (*at, "rolling_updates"))
         elif self._with_policies and kind == "OS::Heat::ResourceGroup":
-            found = policy.of_resource_group(self._resolver, written, policy_at)
+            found = update_policy.of_resource_group(self._resolver, written, policy_at)
         elif self._with_policies:
-            found = policy.one_entry(self._resolver, written, policy_at)
+            found = update_policy.one_entry(self._resolver, written, policy_at)
         desired, least, most = self._sizes(how, properties, at)
         places = {p: self._resolver.value(properties.get(p), (*at, p)) for p in PLACES}
         configuration = self._configuration(how, properties, at)
@@ -179,7 +179,7 @@ class _Reader:
         if value is None or value is UNRESOLVED:
             return None
         try:
-            return policy.whole(value, 0)
+            return update_policy.whole(value, 0)
         except ValueError as reason:
             self._resolver.wrong(str(reason), (*at, name))
             return None

@@ -7,7 +7,7 @@ import pytest
 from applier import conf as configuration
 from applier.errors import ConfigurationError
 from applier.machines.settings import SimulationSettings, SshSettings
-from applier.scheduling.policy import TypePolicy
+from applier.scheduling.type_policy import TypePolicy
 from planner import registry
 from planner.errors import BrokenPlugin
 

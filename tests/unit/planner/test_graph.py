@@ -141,18 +141,20 @@ def test_waves_do_not_depend_on_the_order_of_the_actions() -> None:
 
 
 def test_arranging_keeps_what_is_in_order() -> None:
-    assert graph.arrange([[], [(0,)], [], [(1, 2), (0,)]]) == [0, 1, 2, 3]
+    assert graph.topological_order([[], [(0,)], [], [(1, 2), (0,)]]) == [0, 1, 2, 3]
 
 
 def test_arranging_keeps_small_positions_first() -> None:
-    assert graph.arrange([[(3,)], [], [(0,)], []]) == [1, 3, 0, 2]
+    assert graph.topological_order([[(3,)], [], [(0,)], []]) == [1, 3, 0, 2]
 
 
 def test_arranging_a_loop_says_what_is_left() -> None:
     with pytest.raises(graph.Loop) as loop:
-        graph.arrange([[], [(2,)], [(1,)], [(2,)]])
+        graph.topological_order([[], [(2,)], [(1,)], [(2,)]])
     assert loop.value.left == (1, 2, 3)
-    assert graph.knots([[], [(2,)], [(1,)], [(2,)]], loop.value.left) == [frozenset({1, 2})]
+    assert graph.strongly_connected_components([[], [(2,)], [(1,)], [(2,)]], loop.value.left) == [
+        frozenset({1, 2})
+    ]
 
 
 def test_an_edge_of_several_kinds_is_given_once_as_the_strongest() -> None:

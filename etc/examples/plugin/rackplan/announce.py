@@ -1,4 +1,4 @@
-"""Action ``announce``: a line in a log book."""
+"""ActionPlugin ``announce``: a line in a log book."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from applier.contracts import Action, Stop
+from applier.contracts import ActionPlugin, StopSignal
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Touch
 from planner.states import Outcome
 
 
-class Announce(Action):
+class Announce(ActionPlugin):
     """Append ``message`` as a line to the file ``path``, unless it stands there already."""
 
     TYPE = "announce"
@@ -53,7 +53,7 @@ class Announce(Action):
         if message in lines:
             raise AlreadyDone(f"{path} says so already")
 
-    def execute(self, stop: Stop) -> Outcome:
+    def execute(self, stop: StopSignal) -> Outcome:
         """Write the line."""
         path = Path(self.parameters["path"])
         if stop.is_set():

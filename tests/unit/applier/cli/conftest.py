@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from applier.cli.program import Program
-from applier.record import Store
 from applier.storage.sql import SqlStore
+from applier.store import Store
 
 #: Runs a command line; gives exit code, standard output, standard error.
 Run = Callable[..., tuple[int, str, str]]

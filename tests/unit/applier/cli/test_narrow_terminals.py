@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from applier.cli.reporters import action_text, deployment_table, plan_table, timeline
-from applier.cli.reporters.rows import RowTable
+from applier.cli.reporters.table import RowTable
 from applier.scheduling.forecast import forecast
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState

@@ -13,9 +13,9 @@ from rich.console import Console
 from applier.cli.apply import question
 from applier.cli.reporters import action_text, plan_table, recap
 from applier.cli.reporters.block import Block
+from applier.cli.reporters.formatting import duration, one_line
 from applier.cli.reporters.lasting import lasting
 from applier.cli.reporters.lines import Lines
-from applier.cli.reporters.words import duration, one_line
 from applier.contracts import Report
 from planner import graph
 from planner.model import JOIN, Action, ActionPlan, Trigger

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from datetime import UTC, datetime
 
-from applier.record import Service, Store
+from applier.store import Service, Store
 from applier.testing.plans import new_plan
 
 from .conftest import Run

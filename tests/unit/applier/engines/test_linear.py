@@ -10,14 +10,14 @@ from taskflow import engines, exceptions, retry, task
 from taskflow.listeners import base as listeners
 from taskflow.patterns import graph_flow
 
-from applier import flow
+from applier.engines import flow
+from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
-from applier.recorder import Recorder
+from applier.recording.recorder import Recorder
 from applier.scheduling import order
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import ends
 from applier.storage.memory import MemoryStore
-from applier.tasks import task_maker
 from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
 from applier.testing.trials import CLAIMANT, plugin
 from planner.model import Action, ActionPlan

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from applier.contracts import Verified
-from applier.record import Attempt
 from applier.scheduling.resumption import decide, was_cut_off
+from applier.store import Attempt
 from planner.model import Action
 from planner.states import ActionState, Outcome, Who, check
 

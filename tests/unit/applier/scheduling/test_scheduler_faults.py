@@ -5,24 +5,26 @@ from __future__ import annotations
 import pytest
 from test_scheduler_stories import CANCEL, PAUSE, Story, action, skip
 
-from applier.contracts import Report, Wish
-from applier.record import Reservation
-from applier.scheduling.policy import TypePolicy
-from applier.scheduling.scheduler import Scheduler, Stopped, Why
+from applier.contracts import Report, Request
+from applier.scheduling.scheduler import Scheduler, Stopped, WaitReason
+from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure
+from applier.store import Reservation
 from planner.states import ActionState
 
 TWICE = {"nop": TypePolicy(retries=1, retry_delay_s=5)}
-ABORT_A = Wish(verb="abort", who="ann", why="it loops", action="a")
+ABORT_A = Request(verb="abort", who="ann", why="it loops", action="a")
 
 
 class Faults(Story):
     """A story in which retries, delays, and what other plans hold are told as well."""
 
-    def turn(self, *events: Wish | str, elapsed=(), foreign=None) -> list[str]:
-        wishes = [event for event in events if isinstance(event, Wish)]
+    def turn(self, *events: Request | str, elapsed=(), held_by_others=None) -> list[str]:
+        requests = [event for event in events if isinstance(event, Request)]
         reports = [_report(event) for event in events if isinstance(event, str)]
-        turn = self.scheduler.turn(reports, wishes, elapsed=elapsed, foreign=foreign)
+        turn = self.scheduler.turn(
+            reports, requests, elapsed=elapsed, held_by_others=held_by_others
+        )
         return [f"delay {uuid} {seconds:g}" for uuid, seconds in turn.delays] + self.told(turn)
 
 
@@ -34,11 +36,11 @@ def _report(text: str) -> Report:
     )
 
 
-def limit(**limits: int) -> Wish:
+def limit(**limits: int) -> Request:
     named = {
         name.replace("_", ":") if name != "max_workers" else name: limits[name] for name in limits
     }
-    return Wish(verb="limit", who="ann", limits=named)
+    return Request(verb="limit", who="ann", limits=named)
 
 
 def held(*resources: str) -> list[Reservation]:
@@ -52,7 +54,7 @@ def test_an_attempt_that_failed_starts_again_after_its_delay():
     story = Faults(action("a"), action("b", needs=("a",)), policies=TWICE)
     assert story.begin() == ["start a"]
     assert story.turn("a fails") == ["delay a 5"]
-    assert story.scheduler.why("a") == Why("delay", ())
+    assert story.scheduler.why("a") == WaitReason("delay", ())
     assert not story.scheduler.done
     assert story.turn(elapsed=["a"]) == ["start a"]
     assert story.turn("a fails") == ["b FAILED_DEPENDENCIES: needs a, which ended FAILED"]
@@ -116,11 +118,11 @@ def test_a_cancel_in_a_delay_ends_the_action():
     assert story.turn(elapsed=["a"]) == []
 
 
-@pytest.mark.parametrize("wish", [CANCEL, ABORT_A, skip("a")])
-def test_a_failure_that_comes_with_a_wish_to_end_it_is_not_tried_again(wish):
+@pytest.mark.parametrize("asked", [CANCEL, ABORT_A, skip("a")])
+def test_a_failure_that_comes_with_a_request_to_end_it_is_not_tried_again(asked):
     story = Faults(action("a"), policies=TWICE)
     story.begin()
-    assert not [line for line in story.turn("a fails", wish) if line.startswith("delay")]
+    assert not [line for line in story.turn("a fails", asked) if line.startswith("delay")]
     assert story.scheduler.done
 
 
@@ -215,7 +217,7 @@ def test_what_waits_for_a_token_that_stays_held_is_cancelled_when_nothing_else_r
     )
     story.begin()
     assert story.turn("a hangs") == ["start b"]
-    assert story.scheduler.why("c") == Why("token", ("a",), "node:1")
+    assert story.scheduler.why("c") == WaitReason("token", ("a",), "node:1")
     assert story.turn("b") == [
         "c CANCELLED: node:1 is held by a, which hangs",
         "d FAILED_DEPENDENCIES: needs c, which ended CANCELLED",
@@ -272,8 +274,8 @@ def test_a_limit_of_a_kind_holds_for_each_token_by_itself():
     tokens = {"a": "node:1", "b": "node:1", "c": "node:2", "d": "node:2"}
     story = Faults(*(action(u, tokens=(t,)) for u, t in tokens.items()), max_workers=1)
     story.begin()
-    wish = Wish(verb="limit", who="ann", limits={"node:*": 1, "max_workers": 4})
-    assert story.turn(wish) == ["start c"]
+    asked = Request(verb="limit", who="ann", limits={"node:*": 1, "max_workers": 4})
+    assert story.turn(asked) == ["start c"]
 
 
 def test_fewer_workers_bind_new_starts_and_more_let_in_at_once():
@@ -298,48 +300,48 @@ def test_a_turn_tells_how_many_workers_there_are_now():
 
 def test_an_action_on_what_another_plan_holds_waits_until_it_is_given_back():
     story = Faults(action("a", tokens=("node:1",)), action("b", tokens=("node:2",)))
-    turn = story.scheduler.begin(foreign=held("node:1"))
+    turn = story.scheduler.begin(held_by_others=held("node:1"))
     assert turn.starts == ["b"]
-    assert story.scheduler.why("a") == Why("plan", (), "node:1", held("node:1")[0])
+    assert story.scheduler.why("a") == WaitReason("plan", (), "node:1", held("node:1")[0])
     assert story.turn("b") == []
     assert not story.scheduler.done
-    assert story.turn(foreign=[]) == ["start a"]
+    assert story.turn(held_by_others=[]) == ["start a"]
 
 
 def test_what_another_plan_reserves_later_keeps_what_waits_from_starting():
     story = Faults(action("b"), action("a", tokens=("node:1",)), max_workers=1)
     story.begin()
-    assert story.turn(foreign=held("node:1")) == []
+    assert story.turn(held_by_others=held("node:1")) == []
     assert story.turn("b") == []
-    assert story.turn(foreign=[]) == ["start a"]
+    assert story.turn(held_by_others=[]) == ["start a"]
 
 
 def test_what_waits_for_another_plan_collects_no_tokens():
     """It may be examined as often as you like: others take turns with what it needs besides."""
     members = [action(f"m{i:02}", tokens=("node:2",)) for i in range(40)]
     story = Faults(action("a", tokens=("node:1", "node:2")), *members, limits={"node:*": 1})
-    (first,) = story.scheduler.begin(foreign=held("node:1")).starts
+    (first,) = story.scheduler.begin(held_by_others=held("node:1")).starts
     for number in range(39):
         assert story.turn(f"m{number:02}") == [f"start m{number + 1:02}"]
     assert first == "m00"
 
 
 @pytest.mark.parametrize(
-    ("wish", "line"),
+    ("asked", "line"),
     [
         (CANCEL, "a CANCELLED: the plan was cancelled by ann: enough"),
         (skip("a"), "a SKIPPED: skipped by ann: it is broken"),
     ],
 )
-def test_what_waits_for_another_plan_can_be_cancelled_and_skipped(wish, line):
+def test_what_waits_for_another_plan_can_be_cancelled_and_skipped(asked, line):
     story = Faults(action("a", tokens=("node:1",)))
-    story.scheduler.begin(foreign=held("node:1"))
-    assert story.turn(wish)[-1] == line
+    story.scheduler.begin(held_by_others=held("node:1"))
+    assert story.turn(asked)[-1] == line
     assert story.scheduler.done
 
 
 def test_a_pause_does_not_wait_for_another_plan():
     story = Faults(action("a", tokens=("node:1",)))
-    story.scheduler.begin(foreign=held("node:1"))
+    story.scheduler.begin(held_by_others=held("node:1"))
     story.turn(PAUSE)
     assert story.scheduler.done

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from applier.contracts import Report, Wish
+from applier.contracts import Report, Request
 from applier.scheduling import order
-from applier.scheduling.scheduler import Scheduler, Stopped, Turn, Why
+from applier.scheduling.scheduler import Scheduler, Stopped, Turn, WaitReason
 from applier.scheduling.verdict import End, OnFailure
 from planner.model import JOIN, Action, Blocker, Trigger
 from planner.states import ActionState, Outcome
@@ -28,14 +28,14 @@ class Story:
             actions, links, limits=limits or {}, max_workers=max_workers, **options
         )
 
-    def begin(self, *wishes: Wish) -> list[str]:
-        return self.told(self.scheduler.begin(wishes))
+    def begin(self, *requests: Request) -> list[str]:
+        return self.told(self.scheduler.begin(requests))
 
-    def turn(self, *events: Wish | str) -> list[str]:
-        """Let things happen: a Wish, or ``UUID`` (it changed something) or ``UUID STATE``."""
-        wishes = [event for event in events if isinstance(event, Wish)]
+    def turn(self, *events: Request | str) -> list[str]:
+        """Let things happen: a Request, or ``UUID`` (it changed something) or ``UUID STATE``."""
+        requests = [event for event in events if isinstance(event, Request)]
         reports = [report(event) for event in events if isinstance(event, str)]
-        return self.told(self.scheduler.turn(reports, wishes))
+        return self.told(self.scheduler.turn(reports, requests))
 
     @staticmethod
     def told(turn: Turn) -> list[str]:
@@ -57,12 +57,12 @@ def report(text: str) -> Report:
     return Report(uuid=uuid, old=State.ONGOING, state=new, outcome=outcome)
 
 
-def skip(uuid: str) -> Wish:
-    return Wish(verb="skip", who="ann", why="it is broken", action=uuid)
+def skip(uuid: str) -> Request:
+    return Request(verb="skip", who="ann", why="it is broken", action=uuid)
 
 
-CANCEL = Wish(verb="cancel", who="ann", why="enough")
-PAUSE = Wish(verb="pause", who="ann")
+CANCEL = Request(verb="cancel", who="ann", why="enough")
+PAUSE = Request(verb="pause", who="ann")
 
 
 def test_an_action_starts_when_all_its_parents_have_ended():
@@ -260,7 +260,7 @@ def test_an_action_waits_for_a_token_and_the_next_does_not():
         limits={"node:*": 1},
     )
     assert story.begin() == ["start a", "start c"]
-    assert story.scheduler.why("b") == Why("token", ("a",), "node:1")
+    assert story.scheduler.why("b") == WaitReason("token", ("a",), "node:1")
     assert story.turn("c") == []
     assert story.turn("a") == ["start b"]
 
@@ -291,12 +291,12 @@ def test_why_tells_what_an_action_waits_for():
     story.begin()
     why = story.scheduler.why
     assert why("a") is None
-    assert why("b") == Why("worker", ("a",))
-    assert why("c") == Why("all", ("a", "b"))
-    assert why("d") == Why("any", ("a", "b"))
+    assert why("b") == WaitReason("worker", ("a",))
+    assert why("c") == WaitReason("all", ("a", "b"))
+    assert why("d") == WaitReason("any", ("a", "b"))
     story.turn("a fails")
-    assert why("c") == Why("all", ("b",))
-    assert why("d") == Why("any", ("b",))
+    assert why("c") == WaitReason("all", ("b",))
+    assert why("d") == WaitReason("any", ("b",))
 
 
 def test_a_cancel_ends_all_that_has_not_started_and_stops_what_runs():

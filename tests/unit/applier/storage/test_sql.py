@@ -22,11 +22,11 @@ import pytest
 import sqlalchemy as sa
 
 from applier.errors import PlanConflict, StoreError
-from applier.record import Service
 from applier.storage import schema
 from applier.storage.connection import parse
 from applier.storage.sql import SqlStore
 from applier.storage.tables import attempts
+from applier.store import Service
 from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
 from applier.testing.plans import new_plan
 from applier.testing.runs import NOW, claimed, starts, succeeds

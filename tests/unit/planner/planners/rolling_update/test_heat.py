@@ -15,7 +15,7 @@ import pytest
 from planner import ActionPlan, PlannerError
 from planner.planners.rolling_update import batches
 from planner.planners.rolling_update.planner import RollingUpdatePlanner
-from planner.planners.rolling_update.policy import LONGEST_PAUSE_S, duration_s
+from planner.planners.rolling_update.update_policy import LONGEST_PAUSE_S, duration_s
 from planner.testing import plan
 
 FILE = Path(__file__).parents[6] / "shared" / "data" / "heat" / "cases.json"

@@ -1,0 +1,92 @@
+"""Forecasts as the verbs make them, and a sentence on what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from applier.cli.reporters.formatting import count
+from applier.cli.session import Session
+from applier.engines.tasks import workerless
+from applier.run.durations import (
+    ESTIMATE,
+    NOTHING,
+    OTHERWISE_S,
+    RECORD,
+    Durations,
+    PastDurations,
+    estimates,
+)
+from applier.scheduling import forecast as forecasting
+from applier.scheduling.forecast import Forecast, forecast
+from planner.model import ActionPlan
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A forecast, what it rests on, and its makespan if all takes as long as nine in ten did."""
+
+    forecast: Forecast
+    durations: Durations
+    cautious_s: float
+
+
+def past_durations(session: Session) -> PastDurations:
+    """Give what the record shows; it is opened when it is asked."""
+    return PastDurations(lambda names: session.store.durations(names), estimates(session.policies))
+
+
+def predicted(
+    session: Session, plan: ActionPlan, durations: Durations, max_workers: int
+) -> Prediction:
+    """Forecast what is left of a plan as whoever runs it would schedule it."""
+
+    def run(seconds: Mapping[str, float]) -> Forecast:
+        return forecast(
+            plan.actions,
+            seconds,
+            limits=plan.limits,
+            max_workers=max_workers,
+            workerless=_workerless(session, plan),
+        )
+
+    found = run(durations.seconds)
+    known = durations.known_from.get(RECORD)
+    cautious = run(durations.cautious) if known else found
+    return Prediction(found, durations, cautious.timeline.makespan_s)
+
+
+def makespan_s(session: Session, plan: ActionPlan, durations: Durations, max_workers: int) -> float:
+    """Return the makespan that :func:`predicted` gives, without the rest of its forecast."""
+    return forecasting.makespan_s(
+        plan.actions,
+        durations.seconds,
+        limits=plan.limits,
+        max_workers=max_workers,
+        workerless=_workerless(session, plan),
+    )
+
+
+def sentence(durations: Durations) -> str:
+    """Say where the durations come from.
+
+    >>> sentence(Durations({}, {}, {"estimate": 2, "nothing": 1}))
+    'Durations: 2 actions estimated, 1 action taken for 1 s each.'
+    """
+    words = {
+        ESTIMATE: "estimated",
+        RECORD: "from earlier runs (median of the type)",
+        NOTHING: f"taken for {OTHERWISE_S:g} s each",
+    }
+    parts = [
+        f"{count(durations.known_from[source], 'action')} {text}"
+        for source, text in words.items()
+        if durations.known_from.get(source)
+    ]
+    return f"Durations: {', '.join(parts) or 'nothing is left to do'}."
+
+
+def _workerless(session: Session, plan: ActionPlan) -> set[str]:
+    # A plan may name types that no plugin here offers.
+    names = {a.action_type for a in plan.actions} & set(session.action_types)
+    return workerless(plan.actions, {name: session.plugins[name] for name in names})

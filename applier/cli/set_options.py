@@ -1,0 +1,83 @@
+"""Reads ``--set KEY=VALUE``, which sets an option wherever it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from applier.scheduling.verdict import OnFailure
+from planner.errors import InvalidInput, Mistake, accepted
+
+POLICIES = tuple(str(policy) for policy in OnFailure)
+
+
+@dataclass
+class SetOptions:
+    """What was set: options of the planner by name, and how plans are applied.
+
+    ``planning`` are the settings that planned, as they were written.
+    """
+
+    options: dict[str, Any] = field(default_factory=dict)
+    max_workers: int | None = None
+    on_failure: str | None = None
+    planning: list[str] = field(default_factory=list)
+
+
+def read(texts: Sequence[str]) -> SetOptions:
+    """Read all settings; raises InvalidInput naming each that cannot be read.
+
+    ``TYPE.OPTION=VALUE`` sets the value of one action type.
+
+    >>> read(["migrate.parallelization=2", "ordering=slots", "max_workers=4"]).options
+    {'parallelization': {'migrate': '2'}, 'ordering': 'slots'}
+    """
+    settings = SetOptions()
+    wrong = []
+    for text in texts:
+        reason = _read(settings, text)
+        if reason:
+            wrong.append(Mistake(reason, place=f"--set {text}"))
+    if wrong:
+        raise InvalidInput(wrong)
+    return settings
+
+
+def _read(settings: SetOptions, text: str) -> str | None:
+    """Take in one setting; returns what is wrong with it, if anything is."""
+    key, equals, value = text.partition("=")
+    if not (key and equals and value):
+        return "KEY=VALUE is expected, such as migrate.parallelization=2"
+    if key == "max_workers":
+        settings.max_workers = whole_number(value)
+        return None if settings.max_workers else f"{value!r} is not a whole number from 1 up"
+    if key == "on_failure":
+        settings.on_failure = value
+        return None if value in POLICIES else f"{value!r} is not one; {accepted(value, POLICIES)}"
+    settings.planning.append(text)
+    return _read_option(settings.options, key, value)
+
+
+def _read_option(options: dict[str, Any], key: str, value: str) -> str | None:
+    action_type, dot, option = key.rpartition(".")
+    if not option or (dot and not action_type):
+        return "KEY=VALUE is expected, such as migrate.parallelization=2"
+    known = options.get(option)
+    if known is not None and isinstance(known, str) == bool(dot):
+        return f"{option} is set for all types and for single ones: take one way"
+    if dot:
+        options.setdefault(option, {})[action_type] = value
+    else:
+        options[option] = value
+    return None
+
+
+def whole_number(text: str) -> int | None:
+    """Read a whole number from 1 up; None if it is none.
+
+    >>> [whole_number(text) for text in ("12", "0", "-1", "1.5", "9" * 99)]
+    [12, None, None, None, None]
+    """
+    # Longer ones are slips of the hand, and Python refuses to read the longest.
+    return int(text) or None if text.isdecimal() and len(text) < 10 else None

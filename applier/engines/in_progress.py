@@ -1,0 +1,138 @@
+"""What runs now, in threads or on the clock: it is started, told to stop, and given up."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from applier.contracts import Report
+from applier.engines.timers import Timer, Timers
+from applier.engines.workers import Workers
+from planner.states import ActionState, Outcome
+
+LOG = logging.getLogger(__name__)
+
+
+class Running:
+    """The attempts that have begun and not ended; used by the engine's one thread.
+
+    ``tasks`` are :class:`applier.engines.tasks.ActionTask` by uuid. An attempt that was told to
+    stop and has not ended ``grace_s`` seconds later is given up: its thread is replaced, and what
+    it reports later is dropped.
+    """
+
+    def __init__(
+        self, tasks: Mapping[str, Any], workers: Workers, timers: Timers, *, grace_s: float
+    ) -> None:
+        self._tasks, self._workers, self._timers = tasks, workers, timers
+        self._grace_s = grace_s
+        self._in_threads: set[str] = set()
+        #: Those in threads that take no place in the maximum.
+        self._extra: set[str] = set()
+        #: Those that only wait, and for how long.
+        self._waiting: dict[str, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._in_threads) + len(self._waiting)
+
+    def start(self, uuid: str) -> None:
+        """Begin an attempt."""
+        task = self._tasks[uuid]
+        if task.waits_s is None:
+            if task.plugin.TAKES_WORKER:
+                self._workers.grow(len(self._in_threads) + 1)
+            else:
+                self._workers.grow(len(self._in_threads) + 1, extra=len(self._extra) + 1)
+                self._extra.add(uuid)
+            self._in_threads.add(uuid)
+            self._workers.submit(task.execute)
+        else:
+            self._waiting[uuid] = task.waits_s
+            self._timers.set(Timer("wait", uuid), task.waits_s)
+        if task.limit_s is not None:
+            self._timers.set(Timer("limit", uuid), task.limit_s)
+
+    def ended(self, report: Report) -> bool:
+        """Take note of an end; False if it comes from one that was given up."""
+        if report.uuid not in self._in_threads:
+            LOG.warning("Action %s was given up; it ended after all: %s", report.uuid, report)
+            return False
+        self._in_threads.remove(report.uuid)
+        self._extra.discard(report.uuid)
+        if self._tasks[report.uuid].limit_s is not None:
+            self._timers.drop(Timer("limit", report.uuid))
+        if self._tasks[report.uuid].stop.is_set():
+            self._timers.drop(Timer("grace", report.uuid))
+        return True
+
+    def stop(self, uuid: str) -> Report | None:
+        """Tell an attempt to stop; one that only waits ends at once, with this report."""
+        self._timers.drop(Timer("limit", uuid))
+        if uuid in self._waiting:
+            message = f"aborted: it was to wait for {self._waiting[uuid]:g} s"
+            return self._wait_over(uuid, ActionState.CANCELLED, None, message)
+        if uuid in self._in_threads and not self._tasks[uuid].stop.is_set():
+            self._tasks[uuid].stop.set()
+            self._abort(uuid)
+        return None
+
+    def stop_all(self) -> None:
+        """Tell everything to stop; what only waits is forgotten without a report."""
+        for uuid in [*self._waiting, *self._in_threads]:
+            self.stop(uuid)
+
+    def due(self, timer: Timer) -> Report | None:
+        """Do what a timer was set for; gives the report of an attempt that ends by it."""
+        uuid = timer.uuid
+        if timer.kind == "wait":
+            self._timers.drop(Timer("limit", uuid))
+            return self._wait_over(uuid, ActionState.SUCCEEDED, Outcome.CHANGED, None)
+        if timer.kind == "limit":
+            return self._time_out(uuid)
+        self._in_threads.remove(uuid)
+        self._extra.discard(uuid)
+        self._workers.replace()
+        message = "hangs: its thread was given up"
+        LOG.error("Action %s %s", uuid, message)
+        return _report(uuid, ActionState.UNKNOWN, None, message, given_up=True)
+
+    def _time_out(self, uuid: str) -> Report | None:
+        if uuid in self._waiting:
+            message = f"timed out after {self._tasks[uuid].limit_s:g} s"
+            return self._wait_over(uuid, ActionState.FAILED, Outcome.ERROR, message)
+        self._tasks[uuid].time_out()
+        self._abort(uuid)
+        return None
+
+    def _abort(self, uuid: str) -> None:
+        """Call the plugin's abort, in a thread of its own, because it may hang as well."""
+        name = f"action-abort-{uuid}"
+        threading.Thread(target=self._tasks[uuid].abort, name=name, daemon=True).start()
+        self._timers.set(Timer("grace", uuid), self._grace_s)
+
+    def _wait_over(
+        self, uuid: str, state: ActionState, outcome: Outcome | None, message: str | None
+    ) -> Report:
+        del self._waiting[uuid]
+        self._timers.drop(Timer("wait", uuid))
+        return _report(uuid, state, outcome, message)
+
+
+def _report(
+    uuid: str,
+    state: ActionState,
+    outcome: Outcome | None,
+    message: str | None,
+    *,
+    given_up: bool = False,
+) -> Report:
+    return Report(
+        uuid=uuid,
+        old=ActionState.ONGOING,
+        state=state,
+        outcome=outcome,
+        message=message,
+        given_up=given_up,
+    )

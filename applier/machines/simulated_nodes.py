@@ -1,0 +1,91 @@
+"""Nodes that nobody reaches: their tasks take their time, and fail when configuration says so."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import os
+import threading
+import time
+from datetime import UTC, datetime
+
+from applier.contracts import StopSignal
+from applier.errors import ActionFailed, ConfigurationError
+from applier.machines.settings import SimulationSettings
+from planner.states import Outcome
+
+
+class Simulation:
+    """Takes the place of the tasks of simulated nodes.
+
+    Each of ``failures`` is a share of all tasks (``0.01``), or ``NODE/TASK`` with ``*`` for any
+    part of a name. Which tasks a share hits is settled by ``seed``, node and task, whatever the
+    order in which they run. ``log`` is a file with a line for each start and end; raises
+    ConfigurationError.
+    """
+
+    def __init__(self, settings: SimulationSettings) -> None:
+        self._speed, self._seed, self._log = settings.speed, settings.seed, settings.log
+        self._share, self._names = 0.0, []
+        for text in settings.failures:
+            if "/" in text:
+                self._names.append(text)
+            else:
+                self._share = max(self._share, _share(text))
+
+    def run(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
+        """Wait for as long as the task would take; raises ActionFailed if it is to fail."""
+        self._note(node, task, "start")
+        began = time.monotonic()
+        if stop.wait(min(seconds / self._speed, threading.TIMEOUT_MAX)):
+            self._note(node, task, "stopped")
+            passed = (time.monotonic() - began) * self._speed
+            raise ActionFailed(f"stopped after {passed:.1f} s of {seconds:g} s (simulated)")
+        if self.fails(node, task):
+            self._note(node, task, "failed")
+            raise ActionFailed(f"{task} failed on node {node} (a simulated fault)")
+        self._note(node, task, "changed")
+        return Outcome.CHANGED
+
+    def fails(self, node: str, task: str) -> bool:
+        """Say whether a task is one of those that fail.
+
+        >>> Simulation(SimulationSettings(failures=("3/*", "*/ntp"))).fails("3", "database")
+        True
+        >>> one_in_four = Simulation(SimulationSettings(failures=("0.25",), seed=1))
+        >>> sum(one_in_four.fails("1", f"task-{i}") for i in range(1000))
+        256
+        """
+        if any(fnmatch.fnmatchcase(f"{node}/{task}", name) for name in self._names):
+            return True
+        digest = hashlib.sha256(f"{self._seed}/{node}/{task}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") < self._share * 2**64
+
+    def _note(self, node: str, task: str, what: str) -> None:
+        """Write one line, whole: other threads and processes write to the file as well."""
+        if self._log is None:
+            return
+        line = f"{datetime.now(UTC).isoformat()} {what} {node} {task}\n"
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        try:
+            file = os.open(os.path.expanduser(self._log), flags, 0o644)
+        except OSError as reason:
+            text = f"[simulated_nodes] log: {self._log}: {reason.strerror}"
+            raise ConfigurationError(text) from reason
+        try:
+            os.write(file, line.encode())
+        finally:
+            os.close(file)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ConfigurationError(
+            f"[simulated_nodes] failures: {text!r} is neither a share of all tasks, "
+            "0 to 1, nor NODE/TASK"
+        )
+    return share

@@ -1,0 +1,1 @@
+"""Writes what happens to a plan into its store, and tells the listeners after each commit."""

@@ -1,0 +1,176 @@
+"""THE writer of states: one commit for each turn, every change checked, listeners told after it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from types import TracebackType
+
+from applier.contracts import Listener, Report
+from applier.errors import PlanConflict, StoreError
+from applier.recording.store_retry import StoreRetry
+from applier.rollback.plan import undone_by
+from applier.scheduling.turn import Turn
+from applier.store import Store
+from planner.model import ActionPlan
+from planner.states import ActionState, PlanState, Who, check
+
+
+class Recorder:
+    """Writes the states of a plan that was claimed, and those of its actions.
+
+    ``plan`` is as the store gave it after the claim. As a context manager it does not let a plan
+    stay ONGOING behind an exception, except when the store failed or gave the plan to another: then
+    there is nothing more that could be written. A store that is away is asked again for
+    ``patience_s`` seconds.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        plan: ActionPlan,
+        claim: str,
+        *,
+        clock: Callable[[], datetime],
+        listeners: Iterable[Listener] = (),
+        patience_s: float = 0.0,
+    ) -> None:
+        self._store, self._plan, self._claim = store, plan.uuid, claim
+        self._store_retry = StoreRetry(patience_s)
+        self._clock, self._listeners = clock, tuple(listeners)
+        self._plan_state = plan.state
+        #: The state of each action, as it was committed.
+        self.states = {a.uuid: a.state for a in plan.actions}
+        self._undoes = {a.uuid: found for a in plan.actions if (found := undone_by(a))}
+        #: Ends that came in and are not on record yet.
+        self.incoming: list[Report] = []
+
+    def __enter__(self) -> Recorder:
+        self._tell_plan(None)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None and not isinstance(error, StoreError | PlanConflict):
+            self._break_off(f"the applier broke: {type(error).__name__}: {error}")
+
+    def commit(self, turn: Turn, wait: Callable[[float], None] = time.sleep) -> None:
+        """Write what came in and what a turn ends and starts; a crash leaves all of it or none.
+
+        Returns when it is durable. Raises PlanConflict when the claim is lost, StoreError when the
+        store fails, InvalidTransition when a change is not allowed; nothing is written then.
+        ``wait`` is called with seconds to wait while the store is away; what comes in meanwhile is
+        for the next turn.
+        """
+        ends, self.incoming = self.incoming, []
+        try:
+            if turn.cancelling is not None:
+                self.move(PlanState.CANCELLING, turn.cancelling, wait)
+            delays = dict(turn.delays)
+            again = (_again(r, delays[r.uuid]) if r.uuid in delays else r for r in ends)
+            ended = [self._with_undone(report) for report in (*again, *turn.ended)]
+            reports = [*ended, *map(_start, turn.starts)]
+            self._write(reports, wait)
+        except BaseException:
+            self.incoming[:0] = ends
+            raise
+        self._tell(reports)
+
+    def move(
+        self, new: PlanState, message: str | None, wait: Callable[[float], None] = time.sleep
+    ) -> None:
+        """Change the state of the plan."""
+        self._move(new, message, wait)
+        self._tell_plan(message)
+
+    def reserve(self, resources: Sequence[str]) -> None:
+        """Reserve what the plan works on, behind whoever did so before."""
+
+        def attempt() -> None:
+            self._store.reserve(self._plan, self._claim, resources, now=self._clock())
+
+        self._store_retry.write(attempt, lambda: False)
+
+    def _with_undone(self, report: Report) -> Report:
+        undoes = self._undoes.get(report.uuid)
+        return replace(report, undoes=undoes) if undoes else report
+
+    def _write(self, reports: Sequence[Report], wait: Callable[[float], None] = time.sleep) -> None:
+        for report in reports:
+            check("action", report.uuid, report.old, report.state, Who.ENGINE)
+        now = self._clock()
+
+        def attempt() -> None:
+            self._store.commit(self._plan, self._claim, reports, now=now)
+
+        def is_written() -> bool:
+            self._store.beat(self._plan, self._claim, now=now)  # refuses if the claim is lost
+            found = {a.uuid: a.state for a in self._store.load_plan(self._plan).actions}
+            return all(found[report.uuid] is report.state for report in reports)
+
+        if reports:
+            self._store_retry.write(attempt, is_written, wait)
+        for report in reports:
+            self.states[report.uuid] = report.state
+
+    def _move(
+        self, new: PlanState, message: str | None, wait: Callable[[float], None] = time.sleep
+    ) -> None:
+        check("plan", self._plan, self._plan_state, new, Who.ENGINE)
+        now = self._clock()
+
+        def attempt() -> None:
+            self._store.move_claimed(self._plan, self._claim, new, now=now, message=message)
+
+        def is_written() -> bool:
+            return self._store.load_plan(self._plan).state is new
+
+        self._store_retry.write(attempt, is_written, wait)
+        self._plan_state = new
+
+    def _tell(self, reports: Sequence[Report]) -> None:
+        for listener in self._listeners if reports else ():
+            listener.on_reports(reports)
+
+    def _tell_plan(self, message: str | None) -> None:
+        for listener in self._listeners:
+            listener.on_plan(self._plan_state, message)
+
+    def _break_off(self, reason: str) -> None:
+        """Give every action and the plan a final state, as far as it is known."""
+        known = {report.uuid for report in self.incoming}
+        rest = [
+            Report(uuid=uuid, old=state, state=_LEFT_BEHIND[state], message=reason)
+            for uuid, state in self.states.items()
+            if state in _LEFT_BEHIND and uuid not in known
+        ]
+        reports = [*self.incoming, *rest]
+        cancelling = self._plan_state is PlanState.CANCELLING
+        # All is written before anybody hears of it: a listener may be what broke.
+        self._write(reports)
+        self.incoming.clear()
+        self._move(PlanState.CANCELLED if cancelling else PlanState.FAILED, reason)
+        self._tell(reports)
+        self._tell_plan(reason)
+
+
+_LEFT_BEHIND = {
+    ActionState.ONGOING: ActionState.UNKNOWN,
+    ActionState.PENDING: ActionState.CANCELLED,
+}
+
+
+def _again(report: Report, delay_s: float) -> Report:
+    """Turn the report of an attempt that failed into one that says that there is another."""
+    message = f"{report.message or 'it failed'}; tried again in {delay_s:g} s"
+    return replace(report, state=ActionState.PENDING, message=message)
+
+
+def _start(uuid: str) -> Report:
+    return Report(uuid=uuid, old=ActionState.PENDING, state=ActionState.ONGOING)

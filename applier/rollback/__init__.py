@@ -1,0 +1,1 @@
+"""Makes the plan that undoes what another plan did: pure."""

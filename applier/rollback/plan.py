@@ -1,0 +1,220 @@
+"""Makes the plan that undoes what another plan did. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from applier.contracts import ActionOf
+from applier.rollback.enable_hosts_first import enabled_first
+from planner.errors import InvalidInput, Mistake
+from planner.graph import Loop, topological_order
+from planner.model import JOIN, Action, ActionPlan, Touch
+from planner.states import ActionState, Outcome, PlanState
+
+#: The action type that undoes another, and the planner that such plans name.
+REVERT, PLANNER = "revert", "rollback"
+#: Types that only wait: when they are over, nothing is left to undo.
+_WAITS = frozenset({"pause", "sleep"})
+_DONE = frozenset({Outcome.CHANGED, Outcome.CREATED})
+_STANDS = frozenset({ActionState.SUCCEEDED, ActionState.REVERT_FAILED})
+_RUNNING = frozenset({PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING})
+
+
+def rollback(
+    plan: ActionPlan,
+    revertible: Mapping[str, bool],
+    touches: Callable[[Action], Sequence[Touch]],
+    *,
+    now: datetime,
+    new_id: Callable[[], str],
+) -> ActionPlan:
+    """Give a RECOMMENDED plan of the reverts of what succeeded, last first, under the same limits.
+
+    What an earlier rollback undid is left alone; what it could not undo is tried again.
+
+    ``revertible`` says by action type whether it can be undone, ``touches`` what a revert touches.
+    An action is undone after all that came after it, and only if what needed it was undone; but a
+    host is enabled before moves go back onto it. What was done and cannot be undone stands in the
+    warnings. Raises InvalidInput if nothing can be undone, or the plan may still go on.
+    """
+    place = f"plan {plan.uuid[:8]}"
+    if plan.state in _RUNNING:
+        way = "pause or cancel" if plan.state is PlanState.ONGOING else "cancel"
+        text = f"it is {plan.state}: {way} it before it is rolled back"
+        raise InvalidInput([Mistake(text, place=place)])
+    done = [a for a in plan.actions if _did(a)]
+    undone = {a.uuid for a in done if revertible.get(a.action_type, False)}
+    warnings = tuple(_warnings(plan.actions, done, undone))
+    if not undone:
+        text = "nothing that it did can be undone"
+        raise InvalidInput([Mistake("; ".join([text, *warnings]), place=place)])
+    actions: Sequence[Action] = tuple(_Reversal(plan, undone, new_id).actions())
+    try:
+        touched = {a.uuid: touches(a) for a in actions if a.action_type == REVERT}
+        actions = enabled_first(actions, touched)
+    except Loop:
+        warnings += ("moves go back onto hosts that are disabled then: enable them by hand",)
+    return ActionPlan(
+        uuid=new_id(),
+        planner=PLANNER,
+        name=f"rollback of {plan.name or plan.uuid[:8]}",
+        created_at=now,
+        actions=tuple(actions),
+        limits=plan.limits,
+        on_failure=plan.on_failure,
+        warnings=warnings,
+    )
+
+
+def undone_by(action: Action) -> ActionOf | None:
+    """Give the action of another plan that this one is to undo, if it is made for that."""
+    undoes = action.input_parameters.get("undoes") if action.action_type == REVERT else None
+    return ActionOf(**undoes) if undoes else None
+
+
+def _did(action: Action) -> bool:
+    did = action.state in _STANDS and action.outcome in _DONE
+    return did and action.action_type != JOIN and action.action_type not in _WAITS
+
+
+def _warnings(actions: Iterable[Action], done: Iterable[Action], undone: set[str]) -> Iterator[str]:
+    for action in done:
+        if action.uuid not in undone:
+            yield f"{action.label} stays done: {action.action_type} cannot be undone"
+    for action in actions:
+        if action.state in (ActionState.UNKNOWN, ActionState.ONGOING):
+            yield f"{action.label} is in doubt, and is not undone"
+
+
+class _Share(NamedTuple):
+    """A set of links, turned round: how many come after, and what comes before each of them."""
+
+    members: int
+    before: tuple[str, ...]
+
+
+class _Reversal:
+    """The order graph of a plan, the other way round.
+
+    What is left out, and sets of links that many share, become joins: in time and size linear. A
+    join that has nothing to undo before it, or nothing after it, is left out as well.
+    """
+
+    def __init__(self, plan: ActionPlan, undone: set[str], new_id: Callable[[], str]) -> None:
+        self._plan, self._undone, self._new_id = plan.uuid, undone, new_id
+        actions = plan.actions
+        # Sets are known by their id from here on, so that one that many share is read once.
+        self._order = {a.uuid: [a.parents, tuple(t.action for t in a.triggers)] for a in actions}
+        self._needs = {a.uuid: [a.needs, *a.needs_any] for a in actions}
+        self._ordered = self._arranged(actions)
+        self._kept = self._between()
+        self._uuids = {a.uuid: new_id() for a in actions if a.uuid in self._kept}
+        self._joins: dict[int, Action] = {}
+
+    def actions(self) -> Iterator[Action]:
+        """Give the reverts and joins, each after all that must come before it."""
+        order, needs = self._turned(self._order), self._turned(self._needs)
+        for action in reversed(self._ordered):
+            if action.uuid in self._kept:
+                before, needed = order.get(action.uuid, ()), needs.get(action.uuid, ())
+                yield from self._new_joins(before, "parents")
+                yield from self._new_joins(needed, "needs")
+                yield self._reversed(action, self._links(before), self._links(needed))
+
+    def _groups(self, uuid: str) -> list[tuple[str, ...]]:
+        return [group for group in (*self._order[uuid], *self._needs[uuid]) if group]
+
+    def _arranged(self, actions: tuple[Action, ...]) -> list[Action]:
+        position = {a.uuid: i for i, a in enumerate(actions)}
+        known: dict[int, tuple[int, ...]] = {}
+        links = []
+        for action in actions:
+            groups = self._groups(action.uuid)
+            for group in groups:
+                if id(group) not in known:
+                    known[id(group)] = tuple([position[u] for u in group])
+            links.append([known[id(group)] for group in groups])
+        return [actions[i] for i in topological_order(links)]
+
+    def _between(self) -> set[str]:
+        """Give what is undone, and what stands between two such actions."""
+        has_before: set[str] = set()
+        known: dict[int, bool] = {}
+        for action in self._ordered:
+            groups = self._groups(action.uuid)
+            for group in groups:
+                if id(group) not in known:
+                    known[id(group)] = any(u in self._undone or u in has_before for u in group)
+            if any(known[id(group)] for group in groups):
+                has_before.add(action.uuid)
+        has_after: set[str] = set()
+        noted: set[int] = set()
+        for action in reversed(self._ordered):
+            if action.uuid in self._undone or action.uuid in has_after:
+                for group in self._groups(action.uuid):
+                    if id(group) not in noted:
+                        noted.add(id(group))
+                        has_after.update(group)
+        return self._undone | (has_before & has_after)
+
+    def _turned(self, links: Mapping[str, list[tuple[str, ...]]]) -> dict[str, list[_Share]]:
+        """Give for each action the sets of those that came after it.
+
+        What needed one of several is taken to have needed each of them.
+        """
+        groups: dict[int, tuple[str, ...]] = {}
+        after: dict[int, list[str]] = {}
+        for action in self._ordered:
+            for group in links[action.uuid] if action.uuid in self._kept else ():
+                groups[id(group)] = group
+                after.setdefault(id(group), []).append(self._uuids[action.uuid])
+        found: dict[str, list[_Share]] = {}
+        for key, group in groups.items():
+            members = [uuid for uuid in group if uuid in self._kept]
+            share = _Share(len(members), tuple(after[key]))
+            for member in members:
+                found.setdefault(member, []).append(share)
+        return found
+
+    def _new_joins(self, shares: Iterable[_Share], kind: str) -> Iterator[Action]:
+        for share in shares:
+            if share.members > 1 and len(share.before) > 1 and id(share) not in self._joins:
+                links = {kind: share.before}
+                join = Action(uuid=self._new_id(), action_type=JOIN, **links)  # type: ignore[arg-type]
+                self._joins[id(share)] = join
+                yield join
+
+    def _links(self, shares: Iterable[_Share]) -> tuple[str, ...]:
+        links: dict[str, None] = {}
+        for share in shares:
+            join = self._joins.get(id(share))
+            links.update(dict.fromkeys((join.uuid,) if join else share.before))
+        return tuple(links)
+
+    def _reversed(self, action: Action, before: tuple[str, ...], needs: tuple[str, ...]) -> Action:
+        needed = set(needs)
+        turned = Action(
+            uuid=self._uuids[action.uuid],
+            action_type=JOIN,
+            parents=tuple(uuid for uuid in before if uuid not in needed),
+            needs=needs,
+        )
+        if action.uuid not in self._undone:
+            return turned
+        what = {"action_type": action.action_type, "parameters": dict(action.input_parameters)}
+        what["undoes"] = {"plan": self._plan, "action": action.uuid}
+        return replace(
+            turned,
+            action_type=REVERT,
+            name=f"revert-{action.label}",
+            resource_id=action.resource_id,
+            input_parameters=what,
+            description=f"undo: {action.description or action.label}",
+            tokens=action.tokens,
+            estimate_s=action.estimate_s,
+            timeout_s=action.timeout_s,
+            retries=action.retries,
+        )

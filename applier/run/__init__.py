@@ -1,0 +1,1 @@
+"""Runs one plan from its claim to its final state."""

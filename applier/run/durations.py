@@ -1,0 +1,114 @@
+"""How long the actions of a plan are taken to need, and how that is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import quantiles
+from typing import NamedTuple
+
+from applier.scheduling.type_policy import TypePolicy
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import OPEN
+
+#: Seconds taken of an action of which nothing is known.
+OTHERWISE_S = 1.0
+#: Where a duration comes from.
+ESTIMATE, RECORD, NOTHING = "estimate", "record", "nothing"
+
+
+def estimates(policies: Mapping[str, TypePolicy]) -> dict[str, float]:
+    """Give by action type what its section of the configuration says that it takes."""
+    return {
+        name: policy.estimate_s
+        for name, policy in policies.items()
+        if policy.estimate_s is not None
+    }
+
+
+class Took(NamedTuple):
+    """What earlier runs of an action type took: half of them, and nine in ten, at most so long."""
+
+    median_s: float
+    nine_in_ten_s: float
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Seconds by uuid, and of how many of the actions that are left they are known from what.
+
+    ``cautious`` are the seconds that nine in ten such actions kept to, where the record shows it.
+    """
+
+    seconds: Mapping[str, float]
+    cautious: Mapping[str, float]
+    known_from: Mapping[str, int]
+
+
+class PastDurations:
+    """Knows what earlier runs on the record took; asks for each action type once.
+
+    ``look_up`` is :meth:`applier.store.Store.durations`; ``otherwise`` has seconds by action type.
+    """
+
+    def __init__(
+        self,
+        look_up: Callable[[Sequence[str]], Mapping[str, list[float]]],
+        otherwise: Mapping[str, float],
+    ) -> None:
+        self._look_up, self._otherwise = look_up, otherwise
+        self._took: dict[str, Took | None] = {}
+
+    def of(self, plan: ActionPlan, *, recorded: bool = True) -> Durations:
+        """Give how long each action takes: its own estimate, else what the record shows of its
+        type, else what is known of the type ``otherwise``, else a second.
+
+        The record is asked only if an estimate is missing, and not at all unless ``recorded``.
+        """
+        left = [a for a in plan.actions if a.state in OPEN and a.action_type != JOIN]
+        if recorded:
+            self._ask({a.action_type for a in left if a.estimate_s is None})
+        seconds: dict[str, float] = dict.fromkeys((a.uuid for a in plan.actions), 0.0)
+        cautious, known_from = dict(seconds), Counter[str]()
+        for action in left:
+            took, source = self._one(action)
+            seconds[action.uuid], cautious[action.uuid] = took
+            known_from[source] += 1
+        return Durations(seconds, cautious, known_from)
+
+    def _one(self, action: Action) -> tuple[Took, str]:
+        if action.estimate_s is not None:
+            return Took(action.estimate_s, action.estimate_s), ESTIMATE
+        found = self._took.get(action.action_type)
+        if found is not None:
+            return found, RECORD
+        estimate = self._otherwise.get(action.action_type)
+        if estimate is not None:
+            return Took(estimate, estimate), ESTIMATE
+        return Took(OTHERWISE_S, OTHERWISE_S), NOTHING
+
+    def _ask(self, names: Iterable[str]) -> None:
+        new = sorted(set(names) - set(self._took))
+        found = self._look_up(new) if new else {}
+        self._took |= {name: took(found.get(name, ())) for name in new}
+
+
+def took(runs: Sequence[float]) -> Took | None:
+    """Give the quantiles of some durations in seconds; None of none.
+
+    Quantiles, not averages: one run that hung for an hour must not move them.
+
+    >>> took([10, 12, 11, 3600, 10, 13, 12, 11, 10, 12])
+    Took(median_s=11.5, nine_in_ten_s=13.0)
+    >>> took([7.0])
+    Took(median_s=7.0, nine_in_ten_s=7.0)
+    """
+    if not runs:
+        return None
+    if len(runs) == 1:
+        return Took(runs[0], runs[0])
+    ordered = sorted(runs)
+    middle = quantiles(ordered, n=2, method="inclusive")[0]
+    # The shortest within which at least nine in ten ended.
+    return Took(float(middle), float(ordered[-(-9 * len(ordered) // 10) - 1]))

@@ -1,0 +1,169 @@
+"""Folds the states of a deployment's actions into what became of each node. Pure.
+
+Source of the words: the specification of task based deployment, which calls a node ``ready`` when
+all its tasks ended well and ``error`` otherwise. A node some of whose tasks were never started,
+although nothing of its own failed, is neither: it is ``stopped``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import OPEN, WELL, ActionState, PlanState
+
+#: Name of the planner whose plans are deployments.
+PLANNER = "deployment"
+#: Where what belongs to no node stands: ``sync/TASK``.
+_SYNC = "sync"
+
+
+class Word(StrEnum):
+    """What a task is called that is in some state, in the order in which they are told."""
+
+    SUCCESS = "Success"
+    SKIPPED = "Skipped"
+    IN_PROGRESS = "In Progress"
+    PENDING = "Pending"
+    WAITING = "Waiting"
+    ERROR = "Error"
+    FAILED_DEPENDENCIES = "Failed Dependencies"
+    CANCELLED = "Cancelled"
+    REVERTED = "Reverted"
+
+
+class Status(StrEnum):
+    """What a node is, or a deployment; what asks for somebody's attention first."""
+
+    ERROR = "error"
+    STOPPED = "stopped"
+    IN_PROGRESS = "in progress"
+    WAITING = "waiting"
+    READY = "ready"
+
+
+_WORDS = {
+    ActionState.SUCCEEDED: Word.SUCCESS,
+    ActionState.SKIPPED: Word.SKIPPED,
+    ActionState.ONGOING: Word.IN_PROGRESS,
+    ActionState.FAILED: Word.ERROR,
+    ActionState.UNKNOWN: Word.ERROR,
+    ActionState.REVERT_FAILED: Word.ERROR,
+    ActionState.FAILED_DEPENDENCIES: Word.FAILED_DEPENDENCIES,
+    ActionState.CANCELLED: Word.CANCELLED,
+    ActionState.REVERTED: Word.REVERTED,
+}
+#: A plan in one of these runs, or will without being asked again.
+_GOES_ON = frozenset({PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeResult:
+    """What became of a node; ``counts`` of its tasks, by word."""
+
+    uid: str
+    status: Status
+    counts: Mapping[Word, int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeploymentReport:
+    """What became of a deployment; ``nodes`` in the order of their uids, numbers as numbers."""
+
+    status: Status
+    nodes: tuple[NodeResult, ...]
+
+
+def report(plan: ActionPlan) -> DeploymentReport:
+    """Say what became of a deployment and of each of its nodes. Linear in actions and links.
+
+    Joins and anchors are tasks of no node.
+    """
+    states = {action.uuid: action.state for action in plan.actions}
+    goes_on = plan.state in _GOES_ON
+    tasks: dict[str, Counter[Word]] = {}
+    for action in plan.actions:
+        uid = node_of(action)
+        if uid is not None:
+            tasks.setdefault(uid, Counter())[word(action, states)] += 1
+    nodes = tuple(
+        NodeResult(uid=uid, status=_status(tasks[uid], goes_on), counts=tasks[uid])
+        for uid in sorted(tasks, key=_natural)
+    )
+    return DeploymentReport(status=_whole(plan, nodes, goes_on), nodes=nodes)
+
+
+def has_begun(plan: ActionPlan) -> bool:
+    """Say whether anything of a plan has started or ended."""
+    return any(action.state is not ActionState.PENDING for action in plan.actions)
+
+
+def node_of(action: Action) -> str | None:
+    """Name the node that a task is for: by its token, else by its name, ``UID/TASK``.
+
+    >>> node_of(Action(uuid="a", action_type="shell", name="x", tokens=("node:3",)))
+    '3'
+    >>> node_of(Action(uuid="a", action_type="skipped", name="3/ntp"))
+    '3'
+    """
+    if action.action_type in (JOIN, "anchor"):
+        return None
+    for token in action.tokens:
+        kind, _, uid = token.partition(":")
+        if kind == "node":
+            return uid
+    uid, slash, _ = (action.name or "").partition("/")
+    return uid if slash and uid != _SYNC else None
+
+
+def word(action: Action, states: Mapping[str, ActionState]) -> Word:
+    """Say what a task is called; ``states`` are those of all actions of its plan, by uuid.
+
+    One that has not started is Waiting while anything before it has not ended, and Pending once a
+    limit alone holds it back.
+    """
+    if action.state is not ActionState.PENDING:
+        return _WORDS[action.state]
+    if any(states[uuid] in OPEN for uuid in action.before()):
+        return Word.WAITING
+    groups = ([states[uuid] for uuid in group] for group in action.needs_any)
+    return Word.WAITING if any(map(_is_open, groups)) else Word.PENDING
+
+
+def _is_open(group: Iterable[ActionState]) -> bool:
+    """Say whether of a group one may still end well, and none has."""
+    known = set(group)
+    return not known & WELL and bool(known & OPEN)
+
+
+def _status(counts: Counter[Word], goes_on: bool) -> Status:
+    not_started = counts[Word.WAITING] + counts[Word.PENDING]
+    if not_started + counts[Word.IN_PROGRESS] and goes_on:
+        return Status.WAITING if not_started == counts.total() else Status.IN_PROGRESS
+    if counts[Word.ERROR] or counts[Word.FAILED_DEPENDENCIES]:
+        return Status.ERROR
+    if counts[Word.SUCCESS] + counts[Word.SKIPPED] == counts.total():
+        return Status.READY
+    return Status.STOPPED
+
+
+def _whole(plan: ActionPlan, nodes: Iterable[NodeResult], goes_on: bool) -> Status:
+    """A deployment of which anything was not started is stopped, whatever else became of it."""
+    states = {action.state for action in plan.actions}
+    if goes_on:
+        return Status.IN_PROGRESS
+    never = OPEN | {ActionState.CANCELLED, ActionState.REVERTED}
+    if states & never or plan.state in (PlanState.PAUSED, PlanState.CANCELLED):
+        return Status.STOPPED
+    well = plan.state is PlanState.SUCCEEDED and states <= WELL
+    return Status.READY if well and all(n.status is Status.READY for n in nodes) else Status.ERROR
+
+
+def _natural(uid: str) -> list[tuple[int, int | str]]:
+    """Order ``2`` before ``10``, and numbers before words."""
+    parts = re.findall(r"\d+|\D+", uid)
+    return [(0, int(p)) if p.isdecimal() else (1, p) for p in parts]

@@ -1,0 +1,192 @@
+"""Lets a plan go on that stands still: after a pause, after a bad end, or without its applier."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from datetime import datetime
+
+from applier.contracts import Claimant, Request
+from applier.errors import PlanConflict
+from applier.scheduling.resumption import was_cut_off
+from applier.scheduling.verdict import NOT_TRIGGERED
+from applier.store import Service, Store
+from planner.graph import topological_order
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+#: Actions in one of these go back when their plan is resumed.
+_BACK = frozenset(
+    {
+        ActionState.FAILED,
+        ActionState.FAILED_DEPENDENCIES,
+        ActionState.CANCELLED,
+        ActionState.REVERTED,
+    }
+)
+#: After so many attempts in a row that were cut off nobody takes a plan up unasked.
+DEATHS = 3
+#: What becomes of a plan of which somebody asked that.
+_ASKED = {"cancel": PlanState.CANCELLED, "pause": PlanState.PAUSED}
+#: Why a plan in one of these cannot be resumed, unless a rollback undid some of it.
+REFUSED = {
+    PlanState.RECOMMENDED: "it has not been started yet: start it",
+    PlanState.PENDING: "it waits for an applier already",
+    PlanState.SUCCEEDED: "nothing of it is left to do",
+    PlanState.SUPERSEDED: "a newer plan took its place",
+    PlanState.DELETED: "it was removed",
+}
+
+
+def is_gone(claimant: Claimant | Service) -> bool:
+    """True if it ran on this host, and its process is there no more."""
+    if claimant.host != socket.gethostname():
+        return False
+    try:
+        os.kill(claimant.pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False  # it belongs to somebody else, and is there
+    return False
+
+
+def age_s(claimant: Claimant, now: datetime) -> float:
+    """Give how long ago a claimant was last heard of, in seconds.
+
+    A heartbeat that is still to come is of a clock that jumped: that is no age.
+    """
+    if claimant.heartbeat_at is None:
+        return float("inf")
+    return max(0.0, (now - claimant.heartbeat_at).total_seconds())
+
+
+def alive(claimant: Claimant, now: datetime, *, patience_s: float = 30.0) -> bool:
+    """Say whether whoever claimed a plan still runs it: it was heard of lately, and is not gone."""
+    return not is_gone(claimant) and age_s(claimant, now) <= patience_s
+
+
+def to_reset(plan: ActionPlan) -> list[str]:
+    """Give the actions that go back to PENDING when a plan is resumed, in the plan's order.
+
+    What did not do its work, and what was skipped because nothing had set it off if something
+    before it goes back. What an operator skipped stays skipped. A plan whose applier is gone only
+    goes on: nobody has decided yet that what failed in it is to be tried again.
+    """
+    if plan.state in (PlanState.ONGOING, PlanState.CANCELLING):
+        return []
+    position = {action.uuid: i for i, action in enumerate(plan.actions)}
+    before = [[tuple(position[u] for u in _before(action))] for action in plan.actions]
+    back: set[int] = set()
+    for i in topological_order(before):
+        action = plan.actions[i]
+        if action.state in _BACK or (
+            _was_not_set_off(action) and not back.isdisjoint(before[i][0])
+        ):
+            back.add(i)
+    return [plan.actions[i].uuid for i in sorted(back)]
+
+
+def refused(plan: ActionPlan) -> bool:
+    """True for a plan that cannot be resumed; one that SUCCEEDED can, if a rollback undid some."""
+    undone = plan.state is PlanState.SUCCEEDED and to_reset(plan)
+    return plan.state in REFUSED and not undone
+
+
+def resume(
+    store: Store,
+    uuid: str,
+    *,
+    now: datetime,
+    who: str,
+    why: str | None = None,
+    patience_s: float = 30.0,
+) -> list[str]:
+    """Make a plan PENDING again; gives the actions that go back with it.
+
+    Raises PlanConflict while its claimant lives, for a plan that cannot be resumed, and when
+    somebody else was faster.
+    """
+    claimant = store.claimant(uuid)
+    plan = store.load_plan(uuid)
+    if refused(plan):
+        text = f"plan {uuid[:8]} is {plan.state}: {REFUSED[plan.state]}"
+        raise PlanConflict(uuid, plan.state, text)
+    if claimant is not None and alive(claimant, now, patience_s=patience_s):
+        text = (
+            f"plan {uuid[:8]} is {plan.state}: {claimant.user} runs it on {claimant.host}, process "
+            f"{claimant.pid}, last heard of {age_s(claimant, now):.0f} s ago; it can be resumed "
+            "once that one has paused, ended or died"
+        )
+        raise PlanConflict(uuid, plan.state, text)
+    back = to_reset(plan)
+    message = f"resumed by {who}" + (f": {why}" if why else "")
+    store.resume_plan(uuid, back, now=now, message=message, seen=claimant)
+    return back
+
+
+def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who: str) -> PlanState:
+    """Settle a plan whose ``claimant`` is known to be gone; gives the state that it has now.
+
+    A cancel that was under way is finished: what ran is UNKNOWN. A cancel or a pause that it was
+    asked for, and did not live to hear, is carried out. Else the plan is PENDING again, unless an
+    action was cut off :data:`DEATHS` times in a row: whoever runs that may die of it, so the plan
+    is PAUSED, for an operator to look. Raises PlanConflict when somebody else was faster, or the
+    claimant was heard of.
+    """
+    plan = store.load_plan(uuid)
+    message = f"{gone(claimant)}; %s by {who}"
+    if plan.state is PlanState.CANCELLING:
+        new, message = PlanState.CANCELLED, message % "its cancel was finished"
+        store.move_plan(uuid, new, now=now, message=message, seen=claimant)
+        return new
+    unheard = _unheard(store, plan, claimant)
+    if unheard is not None:
+        new = _ASKED[unheard.verb]
+        what = f"{unheard.verb}, which {unheard.who} had asked for, was carried out"
+        store.move_plan(uuid, new, now=now, message=message % what, seen=claimant)
+        return new
+    deadly = _deadly(store, plan)
+    if deadly is not None:
+        what = f"{deadly.label} was cut off {DEATHS} times in a row, so the plan was paused"
+        store.move_plan(uuid, PlanState.PAUSED, now=now, message=message % what, seen=claimant)
+        return PlanState.PAUSED
+    store.resume_plan(uuid, [], now=now, message=message % "resumed", seen=claimant)
+    return PlanState.PENDING
+
+
+def _unheard(store: Store, plan: ActionPlan, claimant: Claimant) -> Request | None:
+    """Give the first cancel, else pause, that was asked for while what was cut off was running."""
+    times = [a.started_at for a in plan.actions if a.state is ActionState.ONGOING]
+    since = min((t for t in (*times, claimant.heartbeat_at) if t is not None), default=None)
+    asked = [
+        request
+        for request in store.requests(plan.uuid)
+        if request.verb in _ASKED and since and request.created_at and request.created_at >= since
+    ]
+    return min(asked, key=lambda request: request.verb, default=None)
+
+
+def gone(claimant: Claimant) -> str:
+    """Say that a claimant is gone."""
+    return f"process {claimant.pid} on {claimant.host}, which ran it, is gone"
+
+
+def _deadly(store: Store, plan: ActionPlan) -> Action | None:
+    for action in plan.actions:
+        if action.state is ActionState.ONGOING and action.attempts >= DEATHS:
+            last = store.attempts(plan.uuid, action.uuid)[-DEATHS:]
+            if all(was_cut_off([attempt]) for attempt in last):
+                return action
+    return None
+
+
+def _before(action: Action) -> Iterator[str]:
+    yield from action.before()
+    for group in action.needs_any:
+        yield from group
+
+
+def _was_not_set_off(action: Action) -> bool:
+    return action.state is ActionState.SKIPPED and action.status_message == NOT_TRIGGERED

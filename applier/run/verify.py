@@ -1,0 +1,72 @@
+"""Asks plugins whether work that was cut off is done."""
+
+from __future__ import annotations
+
+import logging
+import queue
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from applier.contracts import ActionContext, ActionPlugin, Cloud, Machines, Report, Verified
+from applier.engines.tasks import verified
+from applier.engines.workers import Workers
+from applier.scheduling.resumption import TO_VERIFY, decide
+from planner.model import Action
+
+LOG = logging.getLogger(__name__)
+
+#: How many actions are verified at once.
+AT_ONCE = 16
+
+
+def verify_all(
+    actions: Iterable[Action],
+    plugins: Mapping[str, type[ActionPlugin]],
+    *,
+    cloud: Callable[[], Cloud],
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    machines: Machines | None = None,
+    patience_s: float = 30.0,
+) -> list[Report]:
+    """Say how the ONGOING and UNKNOWN of these actions go on; changes and writes nothing.
+
+    ``plugins`` and ``options`` go by action type. Plugins are asked in parallel; when for
+    ``patience_s`` seconds none of them answers, those that are left are in doubt.
+    """
+    doubtful = [a for a in actions if a.state in TO_VERIFY]
+    answers: queue.SimpleQueue[tuple[str, Verified]] = queue.SimpleQueue()
+    found: dict[str, Verified] = {}
+    with Workers(AT_ONCE, answers.put) as workers:
+        workers.grow(len(doubtful))
+        for action in doubtful:
+            given = (options or {}).get(action.action_type, {})
+            context = ActionContext(
+                cloud=cloud, output=_ignore, options=given, name=action.label, machines=machines
+            )
+            workers.submit(partial(_ask, action, plugins[action.action_type], context))
+        try:
+            while len(found) < len(doubtful):
+                uuid, answer = answers.get(timeout=patience_s)
+                found[uuid] = answer
+        except queue.Empty:
+            LOG.error("%d actions could not be verified in time", len(doubtful) - len(found))
+    reports = (
+        decide(
+            action,
+            found.get(action.uuid, Verified.IN_DOUBT),
+            rerun_safe=plugins[action.action_type].RERUN_SAFE,
+        )
+        for action in doubtful
+    )
+    return [report for report in reports if report is not None]
+
+
+def _ask(
+    action: Action, plugin: type[ActionPlugin], context: ActionContext
+) -> tuple[str, Verified]:
+    return action.uuid, verified(lambda: plugin(action.input_parameters, context).verify())
+
+
+def _ignore(_text: str) -> None:
+    """Drop what a plugin prints while it only looks."""

@@ -1,0 +1,1 @@
+"""The applier as a service: takes plans from the store and runs them until it is told to end."""

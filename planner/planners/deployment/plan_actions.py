@@ -1,0 +1,158 @@
+"""Makes a plan of positions and their links: actions with parameters, tokens and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planner.contract import ActionType, Surroundings
+from planner.errors import UnknownPlugin
+from planner.model import JOIN, Action, ActionPlan
+from planner.planners.deployment.tasks import Deployment, Task
+from planner.planners.solution import about
+from planner.states import PlanState
+
+#: The token of each running task of a node: as a node runs one at a time, so many are busy.
+BUSY = "busy:nodes"
+
+
+class DeploymentStep(NamedTuple):
+    """One action to be: a task on a node, or a join where ``task`` is None.
+
+    ``before`` and the sets of ``any_of`` are places in the list of steps. ``order_only`` asks only
+    for an end, not for success.
+    """
+
+    name: str
+    uid: str = ""
+    task: Task | None = None
+    before: tuple[int, ...] = ()
+    any_of: tuple[tuple[int, ...], ...] = ()
+    order_only: bool = False
+    reason: str | None = None
+
+
+def groups_beside(
+    before: Iterable[int], groups: Iterable[tuple[int, ...]]
+) -> tuple[tuple[int, ...], ...]:
+    """Give the sets that ask for more than what is needed anyhow, each once.
+
+    >>> groups_beside([1, 2], [(3, 4), (2, 3), (3, 4)])
+    ((3, 4),)
+    """
+    needed = frozenset(before)
+    return tuple(dict.fromkeys(group for group in groups if needed.isdisjoint(group)))
+
+
+class Maker:
+    """Makes the actions of one deployment."""
+
+    def __init__(self, deployment: Deployment, planner: str, surroundings: Surroundings) -> None:
+        self._deployment, self._planner = deployment, planner
+        self._surroundings = surroundings
+        self._addresses = {node.uid: node.address for node in deployment.nodes}
+        self._types: dict[str, type[ActionType] | None] = {}
+
+    def plan(
+        self,
+        steps: Sequence[DeploymentStep],
+        *,
+        max_nodes: int | None,
+        tolerances: Sequence[Mapping[str, Any]],
+        warnings: Iterable[str],
+    ) -> ActionPlan:
+        """Give the plan of these steps, which stand in schedule order."""
+        limits = {"node:*": 1}
+        if max_nodes:
+            limits[BUSY] = max_nodes
+        for step in steps:
+            if step.task and step.task.most:
+                limits[f"task:{step.task.id}"] = step.task.most
+        plan_uuid = self._surroundings.new_id()
+        return ActionPlan(
+            uuid=plan_uuid,
+            name=self._deployment.name,
+            planner=self._planner,
+            state=PlanState.RECOMMENDED if steps else PlanState.SUCCEEDED,
+            created_at=self._surroundings.now(),
+            limits=limits if steps else {},
+            tolerances=tuple(tolerances),
+            warnings=tuple(warnings),
+            actions=self._actions(steps),
+        )
+
+    def _actions(self, steps: Sequence[DeploymentStep]) -> tuple[Action, ...]:
+        uuids = [self._surroundings.new_id() for _ in steps]
+        shared: dict[tuple[int, ...], tuple[str, ...]] = {}
+
+        def links(positions: tuple[int, ...]) -> tuple[str, ...]:
+            if not positions:
+                return ()
+            found = shared.get(positions)
+            if found is None:
+                found = shared[positions] = tuple([uuids[p] for p in positions])
+            return found
+
+        return tuple(
+            Action(
+                uuid=uuid,
+                name=step.name,
+                parents=links(step.before) if step.order_only else (),
+                needs=() if step.order_only else links(step.before),
+                needs_any=tuple([links(group) for group in step.any_of]),
+                reason=step.reason,
+                **self.about(step),
+            )
+            for uuid, step in zip(uuids, steps, strict=True)
+        )
+
+    def about(self, step: DeploymentStep) -> dict[str, Any]:
+        """Say what an action is, apart from what it waits for."""
+        task, uid = step.task, step.uid
+        if task is None:
+            return {"action_type": JOIN}
+        if task.skipped is not None:
+            what = f"skip {task.id} on {uid}"
+            parameters: dict[str, Any] = {"reason": task.skipped}
+            return {**_nothing("skipped", what), "input_parameters": parameters}
+        if task.is_anchor:
+            return _nothing("anchor", "synchronization point")
+        address, duration = self._addresses.get(uid), self._deployment.durations.get(task.id)
+        parameters = {**task.parameters, "node": uid}
+        if address:
+            parameters["address"] = address
+        elif duration is not None:
+            parameters["duration_s"] = duration
+        said = about(task.type, self._type(task.type), parameters)
+        return {
+            "action_type": task.type,
+            "input_parameters": parameters,
+            "description": said.description or f"{task.type} {task.id} on {uid}",
+            "tokens": tokens(task.type, uid, task.id, *(t.resource for t in said.touches)),
+            "estimate_s": said.estimate_s if duration is None else duration,
+            "timeout_s": task.timeout_s,
+            "retries": task.retries,
+        }
+
+    def _type(self, name: str) -> type[ActionType] | None:
+        if name not in self._types:
+            try:
+                self._types[name] = self._surroundings.action_type(name)
+            except UnknownPlugin:  # told of when the document was read, if it matters
+                self._types[name] = None
+        return self._types[name]
+
+
+def _nothing(action_type: str, description: str) -> dict[str, Any]:
+    """Say what an action is that takes no time, no worker and no token."""
+    return {"action_type": action_type, "description": description, "estimate_s": 0.0}
+
+
+def tokens(action_type: str, uid: str, task_id: str, *touched: str) -> tuple[str, ...]:
+    """List what a task on a node holds while it runs.
+
+    >>> tokens("puppet", "3", "netconfig", "node:3")
+    ('type:puppet', 'node:3', 'task:netconfig', 'busy:nodes')
+    """
+    own = (f"type:{action_type}", f"node:{uid}", f"task:{task_id}", BUSY)
+    return tuple(dict.fromkeys([*own, *touched]))

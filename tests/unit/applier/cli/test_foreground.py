@@ -1,0 +1,119 @@
+"""Signals while a plan runs, exit codes when it has stopped, and who runs it."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from applier.cli import claim
+from applier.cli.foreground import exit_code, lapses, signals
+from applier.contracts import Claimant
+from applier.errors import StoreError
+from applier.recording.store_retry import StoreRetry
+from applier.testing.plans import new_plan
+from planner.model import Action
+from planner.states import ActionState, PlanState
+
+INT, TERM, HUP = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+
+
+class Noted:
+    """A runner that notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def pause(self, who: str) -> None:
+        """Note a pause."""
+        self.asked.append(f"pause {who}")
+
+    def cancel(self, who: str) -> None:
+        """Note a cancel."""
+        self.asked.append(f"cancel {who}")
+
+
+STORIES = [
+    ([INT], ["pause SIGINT (Ctrl-C)"]),
+    ([INT, INT], ["pause SIGINT (Ctrl-C)", "cancel SIGINT (Ctrl-C)"]),
+    ([TERM, INT, INT, INT], ["pause SIGTERM", "cancel SIGINT (Ctrl-C)"]),
+    ([HUP, HUP, HUP], ["pause SIGHUP (the terminal went away)"]),
+    ([HUP, HUP, INT], ["pause SIGHUP (the terminal went away)", "cancel SIGINT (Ctrl-C)"]),
+    ([INT, HUP], ["pause SIGINT (Ctrl-C)"]),
+]
+
+
+@pytest.mark.parametrize(("numbers", "asked"), STORIES)
+def test_the_first_signal_pauses_and_the_second_cancels(
+    numbers: list[signal.Signals], asked: list[str]
+) -> None:
+    runner, told = Noted(), []
+    with signals(runner, told.append):  # type: ignore[arg-type]
+        for number in numbers:
+            signal.raise_signal(number)
+    assert runner.asked == asked
+    assert told[0].startswith(f"{numbers[0].name}: pausing; what runs ends.")
+    assert len(told) == len(numbers) - max(0, numbers.count(HUP) - (numbers[0] is HUP))
+
+
+def test_afterwards_signals_do_what_they_did_before() -> None:
+    before = signal.getsignal(INT)
+    with signals(Noted(), lambda _: None):  # type: ignore[arg-type]
+        assert signal.getsignal(INT) is not before
+    assert signal.getsignal(INT) is before
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    before = signal.signal(HUP, signal.SIG_IGN)
+    try:
+        with signals(Noted(), lambda _: None):  # type: ignore[arg-type]
+            assert signal.getsignal(HUP) is signal.SIG_IGN
+    finally:
+        signal.signal(HUP, before)
+
+
+def test_a_record_that_is_away_is_told_once_and_when_it_is_there_again() -> None:
+    answers: list[StoreError | None] = [StoreError("disk is full")] * 3 + [None]
+    told: list[str] = []
+
+    def attempt() -> None:
+        if answer := answers.pop(0):
+            raise answer
+
+    with lapses(told.append):
+        StoreRetry(100.0, lambda: 0.0).write(attempt, lambda: False, lambda _: None)
+    assert told == [
+        "The record is away, tried again for 100 s: disk is full",
+        "The record is there again",
+    ]
+
+
+CODES = [
+    (PlanState.SUCCEEDED, ActionState.SUCCEEDED, 0),
+    (PlanState.FAILED, ActionState.FAILED, 3),
+    (PlanState.FAILED, ActionState.UNKNOWN, 5),
+    (PlanState.PAUSED, ActionState.PENDING, 5),
+    (PlanState.CANCELLED, ActionState.CANCELLED, 5),
+]
+
+
+@pytest.mark.parametrize(("state", "action", "code"), CODES)
+def test_the_exit_code_says_how_the_plan_stopped(
+    state: PlanState, action: ActionState, code: int
+) -> None:
+    only = Action(uuid="a", action_type="nop", state=action)
+    assert exit_code(replace(new_plan(), state=state, actions=(only,))) == code
+
+
+def test_a_process_is_gone_only_if_that_can_be_known() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    here = socket.gethostname()
+    assert claim.is_gone(Claimant(host=here, pid=ended.pid, user="u"))
+    assert not claim.is_gone(Claimant(host=f"not-{here}", pid=ended.pid, user="u"))
+    assert not claim.is_gone(Claimant(host=here, pid=1, user="u"))
+    assert not claim.is_gone(None)

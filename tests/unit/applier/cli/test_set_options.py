@@ -1,0 +1,66 @@
+"""``--set``: what each text sets, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from applier.cli import set_options
+from planner.errors import InvalidInput
+
+OPTIONS = [
+    (["ordering=slots"], {"ordering": "slots"}),
+    (["ordering=slots", "ordering=chunks"], {"ordering": "chunks"}),
+    (["migrate.weights=3"], {"weights": {"migrate": "3"}}),
+    (["a.weights=3", "b.weights=4"], {"weights": {"a": "3", "b": "4"}}),
+    (["x.y.weights=3"], {"weights": {"x.y": "3"}}),
+    (["limits=node:*=2"], {"limits": "node:*=2"}),
+]
+
+
+@pytest.mark.parametrize(("texts", "options"), OPTIONS)
+def test_a_setting_becomes_an_option(texts: list[str], options: dict[str, Any]) -> None:
+    read = set_options.read(texts)
+    assert read.options == options
+    assert read.planning == texts
+
+
+def test_what_concerns_the_run_is_no_option_of_a_planner() -> None:
+    read = set_options.read(["max_workers=4", "on_failure=continue"])
+    assert (read.max_workers, read.on_failure) == (4, "continue")
+    assert (read.options, read.planning) == ({}, [])
+
+
+WRONG = {
+    "ordering": "KEY=VALUE is expected",
+    "=slots": "KEY=VALUE is expected",
+    "ordering=": "KEY=VALUE is expected",
+    ".weights=3": "KEY=VALUE is expected",
+    "migrate.=3": "KEY=VALUE is expected",
+    "max_workers=0": "'0' is not a whole number from 1 up",
+    "max_workers=many": "'many' is not a whole number from 1 up",
+    f"max_workers={'9' * 5000}": "is not a whole number from 1 up",
+    "on_failure=continu": "did you mean 'continue'? Known: continue, pause, skip_descendants",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_wrong_setting_is_named_with_what_is_accepted(text: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        set_options.read([text])
+    (mistake,) = refused.value.mistakes
+    assert mistake.place == f"--set {text}"
+    assert WRONG[text] in mistake.text
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        set_options.read(["max_workers=0", "fine=1", "on_failure=x"])
+    assert len(refused.value.mistakes) == 2
+
+
+@pytest.mark.parametrize("texts", [["w=nop:1", "nop.w=2"], ["nop.w=2", "w=nop:1"]])
+def test_an_option_is_set_as_a_whole_or_by_type(texts: list[str]) -> None:
+    with pytest.raises(InvalidInput, match="w is set for all types and for single ones"):
+        set_options.read(texts)

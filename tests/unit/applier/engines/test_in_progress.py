@@ -1,0 +1,495 @@
+"""What runs is tried again, timed out, aborted and given up: with real threads."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any, ClassVar
+
+import pytest
+
+from applier.actions.anchor import Anchor
+from applier.actions.pause import Pause
+from applier.actions.skipped import Skipped
+from applier.actions.sleep import Sleep
+from applier.contracts import ActionPlugin, Request, Verified
+from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.engines.tasks import KEPT_BYTES
+from applier.errors import ActionFailed, AlreadyDone
+from applier.scheduling.type_policy import TypePolicy
+from applier.testing.trials import Trial, changed
+from planner.model import Action, ActionPlan, Trigger
+from planner.states import ActionState, Outcome, PlanState
+
+PATIENCE_S = 20.0
+SOON_S = 0.03
+
+
+def plan_of(*actions: Action, **fields) -> ActionPlan:
+    return ActionPlan(
+        uuid="plan", planner="test", state=PlanState.PENDING, actions=actions, **fields
+    )
+
+
+def nop(uuid: str, **fields) -> Action:
+    return Action(uuid=uuid, name=uuid, **{"action_type": "nop", **fields})
+
+
+def trial(plan, work=changed, *, max_workers=2, grace_s=SOON_S, **options) -> Trial:
+    engine = TaskFlowEngine(max_workers=max_workers, grace_s=grace_s)
+    return Trial(plan, engine, work, max_workers=max_workers, **options)
+
+
+def policies(**fields) -> dict[str, TypePolicy]:
+    return {"nop": TypePolicy(**fields)}
+
+
+def failing(times: int, error: BaseException | None = None):
+    """Give work that fails so often, and then does what it should."""
+    left = [error or ActionFailed("not yet")] * times
+
+    def work(parameters, context, stop):
+        if left:
+            raise left.pop()
+        return Outcome.CHANGED
+
+    return work
+
+
+class Scripted(ActionPlugin):
+    """Waits for its stop, or for ever; its class says what it is asked and answers."""
+
+    TYPE = "scripted"
+    SCHEMA: ClassVar[dict[str, Any]] = {"type": "object"}
+    obeys = True
+    answer: Verified | BaseException = Verified.NOT_DONE
+    ended: Outcome | BaseException = ActionFailed("it was stopped")
+
+    def execute(self, stop):
+        self.began.set()
+        self.go.wait() if not self.obeys else stop.wait(PATIENCE_S)
+        if isinstance(self.ended, BaseException):
+            raise self.ended
+        return self.ended
+
+    def abort(self):
+        self.aborted.append(threading.current_thread().name)
+
+    def verify(self):
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+@pytest.fixture
+def scripted(request):
+    """Make an action type; what hangs is let go at the end of the test."""
+    go, made = threading.Event(), []
+
+    def make(**fields) -> type[Scripted]:
+        fields = {"go": go, "began": threading.Event(), "aborted": [], **fields}
+        made.append(type("Made", (Scripted,), fields))
+        return made[-1]
+
+    make.go = go
+    yield make
+    go.set()
+
+
+SCRIPTED = nop("a", action_type="scripted", timeout_s=SOON_S)
+
+# Retries
+
+
+def test_every_attempt_is_a_start_on_record():
+    one = trial(plan_of(nop("a")), failing(2), policies=policies(retries=3, retry_delay_s=0.01))
+    assert one.run() is PlanState.SUCCEEDED
+    assert one.store.started == ["a", "a", "a"]
+    assert one.plan().actions[0].attempts == 3
+    told = [(a.state, a.message) for a in one.store.attempts("plan", "a")]
+    assert told[0] == (ActionState.FAILED, "not yet; tried again in 0.01 s")
+    assert told[2] == (ActionState.SUCCEEDED, None)
+
+
+def test_a_delay_that_is_nothing_is_another_commit():
+    one = trial(plan_of(nop("a", retries=1)), failing(1))
+    assert one.run() is PlanState.SUCCEEDED
+    assert [[(r.old, r.state) for r in batch] for batch in one.store.commits] == [
+        [("PENDING", "ONGOING")],
+        [("ONGOING", "PENDING")],
+        [("PENDING", "ONGOING")],
+        [("ONGOING", "SUCCEEDED")],
+    ]
+
+
+@pytest.mark.parametrize("error", [OSError("gone"), SystemExit(1)])
+def test_what_broke_is_tried_again_too(error, caplog):
+    one = trial(plan_of(nop("a", retries=1)), failing(1, error))
+    assert one.run() is PlanState.SUCCEEDED
+
+
+def test_what_another_attempt_finds_done_counts_as_changed_after_one_that_broke(caplog):
+    """The connection was lost after the work was asked for: no event may be lost by that."""
+    errors = [AlreadyDone("it is there"), OSError("connection lost")]
+    plan = plan_of(nop("a", retries=1), nop("b", triggers=(Trigger("a", (Outcome.CHANGED,)),)))
+
+    def work(parameters, context, stop):
+        if errors and parameters["uuid"] == "a":
+            raise errors.pop()
+        return Outcome.CHANGED
+
+    one = trial(plan, work)
+    one.run()
+    assert one.states() == {"a": "SUCCEEDED", "b": "SUCCEEDED"}
+    assert one.messages()["a"] == "an attempt that was cut off had done it: it is there"
+
+
+def test_a_pause_in_a_delay_leaves_it_pending_and_the_next_run_tries_it():
+    one = trial(plan_of(nop("a")), policies=policies(retries=1, retry_delay_s=3600))
+    failed = failing(1)
+
+    def work(*given):
+        one.runner.pause("ann")
+        return failed(*given)
+
+    one.work = work
+    assert one.run() is PlanState.PAUSED
+    assert one.states() == {"a": "PENDING"}
+    assert one.plan().status_message == "paused by ann; 1 left to do"
+    one.store.move_plan("plan", PlanState.PENDING, now=None)
+    again = one.again(TaskFlowEngine(max_workers=1))
+    again.work = changed
+    assert again.run() is PlanState.SUCCEEDED
+
+
+# Time-outs
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "outcome", "message"),
+    [
+        (Verified.DONE, "SUCCEEDED", "changed", "timed out after 0.03 s; verified: its work is"),
+        (Verified.NOT_DONE, "FAILED", "error", "timed out after 0.03 s: it was stopped"),
+        (Verified.IN_DOUBT, "UNKNOWN", None, "nobody can say whether its work is done: look"),
+        (ValueError("no"), "UNKNOWN", None, "actionplan action set PLAN a --state"),
+    ],
+)
+def test_after_a_time_out_the_world_decides(scripted, answer, state, outcome, message, caplog):
+    kind = scripted(answer=answer)
+    one = trial(plan_of(SCRIPTED), plugins={"scripted": kind}, grace_s=PATIENCE_S)
+    one.run()
+    (action,) = one.plan().actions
+    assert (action.state, action.outcome) == (state, outcome)
+    assert message in action.status_message
+    assert len(kind.aborted) == 1
+    assert kind.aborted[0].startswith("action-abort"), "in a thread of its own"
+
+
+def test_work_that_ends_well_although_its_time_was_over_has_succeeded(scripted):
+    kind = scripted(ended=Outcome.CREATED)
+    one = trial(plan_of(SCRIPTED), plugins={"scripted": kind}, grace_s=PATIENCE_S)
+    assert one.run() is PlanState.SUCCEEDED
+    assert one.plan().actions[0].outcome == "created"
+
+
+def test_what_timed_out_is_tried_again(scripted):
+    kind = scripted()
+    one = trial(
+        plan_of(SCRIPTED),
+        plugins={"scripted": kind},
+        policies={"scripted": TypePolicy(retries=1)},
+        grace_s=PATIENCE_S,
+    )
+    assert one.run() is PlanState.FAILED
+    assert one.store.started == ["a", "a"]
+
+
+def test_the_type_says_the_limit_where_the_plan_does_not(scripted):
+    one = trial(
+        plan_of(nop("a", action_type="scripted")),
+        plugins={"scripted": scripted()},
+        policies={"scripted": TypePolicy(timeout_s=SOON_S)},
+        grace_s=PATIENCE_S,
+    )
+    assert one.run() is PlanState.FAILED
+
+
+def test_an_abort_that_hangs_holds_up_nobody(scripted):
+    kind = scripted()
+    kind.abort = lambda _action: kind.go.wait()
+    one = trial(plan_of(SCRIPTED), plugins={"scripted": kind}, grace_s=PATIENCE_S)
+    assert one.run() is PlanState.FAILED
+
+
+# Given up
+
+
+def test_what_ignores_its_stop_is_given_up_and_its_worker_replaced(scripted, caplog):
+    plan = plan_of(SCRIPTED, *(nop(f"b{i}") for i in range(5)))
+    one = trial(plan, plugins={"scripted": scripted(obeys=False)}, max_workers=1)
+    assert one.run() is PlanState.FAILED
+    assert one.states() == {"a": "UNKNOWN", **{f"b{i}": "SUCCEEDED" for i in range(5)}}
+    assert one.messages()["a"] == "hangs: its thread was given up"
+
+
+def test_what_waits_only_for_its_tokens_is_cancelled(scripted):
+    held = {"tokens": ("node:1",)}
+    hanging = nop("a", action_type="scripted", timeout_s=SOON_S, **held)
+    plan = plan_of(hanging, nop("b", **held), nop("c"), limits={"node:*": 1})
+    one = trial(plan, plugins={"scripted": scripted(obeys=False)})
+    assert one.run() is PlanState.FAILED
+    assert one.states() == {"a": "UNKNOWN", "b": "CANCELLED", "c": "SUCCEEDED"}
+    assert one.messages()["b"] == "node:1 is held by a, which hangs"
+
+
+def test_a_report_that_comes_after_all_is_dropped(scripted, caplog):
+    kind = scripted(obeys=False, ended=Outcome.CHANGED)
+    one = trial(plan_of(SCRIPTED, nop("b", parents=("a",))), plugins={"scripted": kind})
+    logged = threading.Event()
+
+    def work(parameters, context, stop):
+        kind.go.set()
+        deadline = threading.Event()
+        for _ in range(int(PATIENCE_S / 0.01)):
+            if "ended after all" in caplog.text:
+                logged.set()
+                break
+            deadline.wait(0.01)
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState.FAILED
+    assert logged.is_set(), "the engine took no note of it"
+    assert one.states() == {"a": "UNKNOWN", "b": "SUCCEEDED"}
+
+
+def test_a_cancel_waits_no_longer_than_the_grace(scripted):
+    kind = scripted(obeys=False)
+    plan = plan_of(nop("a", action_type="scripted"), nop("b", parents=("a",)))
+    one = trial(plan, plugins={"scripted": kind}, request_interval_s=0.005)
+    cancel_when(one, kind.began)
+    assert one.run() is PlanState.CANCELLED
+    assert one.states() == {"a": "UNKNOWN", "b": "CANCELLED"}
+    assert one.plan().status_message.startswith("cancelled by ann; ")
+    assert len(kind.aborted) == 1
+
+
+def cancel_when(one, event):
+    def ask():
+        event.wait(PATIENCE_S)
+        one.runner.cancel("ann")
+
+    threading.Thread(target=ask, daemon=True).start()
+
+
+# Aborts
+
+
+def test_an_abort_ends_one_action(scripted):
+    kind = scripted()
+    plan = plan_of(nop("a", action_type="scripted"), nop("b", needs=("a",)), nop("c"))
+    one = trial(plan, plugins={"scripted": kind}, request_interval_s=0.005, grace_s=PATIENCE_S)
+    abort = Request(verb="abort", who="ann", action="a")
+
+    def work(parameters, context, stop):
+        assert kind.began.wait(PATIENCE_S)
+        one.store.add_request("plan", abort, now=None)
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState.FAILED
+    assert one.states() == {"a": "CANCELLED", "b": "FAILED_DEPENDENCIES", "c": "SUCCEEDED"}
+    assert one.messages()["a"] == "aborted: it was stopped"
+
+
+# Actions that only wait
+
+
+def waiting(uuid, kind="sleep", seconds=SOON_S, **fields):
+    parameters = {"sleep": "duration", "pause": "seconds"}[kind]
+    return Action(
+        uuid=uuid, name=uuid, action_type=kind, input_parameters={parameters: seconds}, **fields
+    )
+
+
+WAITING = {"sleep": Sleep, "pause": Pause}
+
+
+def test_what_only_waits_holds_no_thread(monkeypatch):
+    def no_thread(*_given):
+        raise AssertionError("a thread for nothing")
+
+    monkeypatch.setattr("applier.engines.workers.Workers.submit", no_thread)
+    plan = plan_of(*(waiting(f"a{i}") for i in range(6)), waiting("p", "pause"))
+    one = trial(plan, plugins=WAITING)
+    assert one.run() is PlanState.SUCCEEDED
+    assert {a.outcome for a in one.plan().actions} == {Outcome.CHANGED}
+
+
+def test_a_sleep_counts_against_the_workers_and_a_pause_does_not():
+    plan = plan_of(
+        waiting("s1", seconds=0),
+        waiting("s2", seconds=0),
+        *(waiting(f"p{i}", "pause", seconds=0) for i in range(3)),
+    )
+    one = trial(plan, plugins=WAITING, max_workers=1)
+    assert one.run() is PlanState.SUCCEEDED
+    first = {r.uuid for r in one.store.commits[0]}
+    assert first == {"s1", "p0", "p1", "p2"}
+
+
+def test_a_stop_ends_a_wait_at_once():
+    one = trial(plan_of(waiting("a", seconds=3600), nop("b")), plugins=WAITING)
+
+    def work(*given):
+        one.runner.cancel("ann")
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState.CANCELLED
+    assert one.states() == {"a": "CANCELLED", "b": "SUCCEEDED"}
+    assert one.messages()["a"] == "aborted: it was to wait for 3600 s"
+
+
+def test_a_wait_can_time_out():
+    one = trial(plan_of(waiting("a", seconds=3600, timeout_s=SOON_S)), plugins=WAITING)
+    assert one.run() is PlanState.FAILED
+    assert one.messages()["a"] == "timed out after 0.03 s"
+
+
+def test_a_type_that_cannot_say_how_long_it_waits_is_executed(caplog):
+    kind = type("Broken", (Pause,), {"waits_s": classmethod(lambda *_given: 1 / 0)})
+    one = trial(plan_of(waiting("a", "pause", seconds=0)), plugins={"pause": kind})
+    assert one.run() is PlanState.SUCCEEDED
+
+
+# Limits on a running plan
+
+
+def test_limits_change_while_the_plan_runs():
+    """Four at once; after the request, one after the other."""
+    one = trial(
+        plan_of(*(nop(f"a{i}") for i in range(12))), max_workers=4, request_interval_s=0.005
+    )
+    together = threading.Barrier(4)
+    request = Request(verb="limit", who="ann", limits={"max_workers": 1})
+    inside, most, lock = [], [], threading.Lock()
+
+    def work(parameters, context, stop):
+        with lock:
+            inside.append(parameters["uuid"])
+            most.append(len(inside))
+        if parameters["uuid"] in ("a0", "a1", "a2", "a3"):
+            if together.wait(PATIENCE_S) == 0:
+                one.store.add_request("plan", request, now=None)
+                one.store.heard.clear()
+            assert one.store.heard.wait(PATIENCE_S)
+        with lock:
+            inside.remove(parameters["uuid"])
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState.SUCCEEDED
+    assert most[:4] == [1, 2, 3, 4]
+    starts = [sum(r.state == "ONGOING" for r in batch) for batch in one.store.commits]
+    assert max(starts[-5:]) == 1
+
+
+def test_more_workers_are_there_at_once():
+    one = trial(plan_of(nop("a"), nop("b")), max_workers=1, request_interval_s=0.005)
+    one.store.max_workers = 2
+    together = threading.Barrier(2)
+
+    def work(parameters, context, stop):
+        if parameters["uuid"] == "a":
+            one.store.add_request(
+                "plan", Request(verb="limit", who="ann", limits={"max_workers": 2}), now=None
+            )
+        together.wait(PATIENCE_S)
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState.SUCCEEDED
+
+
+def test_a_limit_that_is_none_is_told_and_passed_over(caplog):
+    one = trial(plan_of(nop("a"), nop("b", parents=("a",))), request_interval_s=0.005)
+
+    def work(parameters, context, stop):
+        request = Request(verb="limit", who="ann", limits={"type:nop": 0})
+        one.store.add_request("plan", request, now=None)
+        assert one.store.heard.wait(PATIENCE_S)
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState.SUCCEEDED
+    assert "a limit is at least 1, not type:nop=0" in caplog.text
+
+
+# What plugins do
+
+
+def test_plugins_that_print_megabytes_and_leave_cost_their_own_action_only(caplog):
+    def work(parameters, context, stop):
+        if parameters["uuid"] == "a":
+            for _ in range(50):
+                context.output("x" * 1_000_000)
+            sys.exit("enough")
+        return Outcome.CHANGED
+
+    one = trial(plan_of(nop("a"), nop("b")), work, max_workers=1)
+    assert one.run() is PlanState.FAILED
+    assert one.states() == {"a": "FAILED", "b": "SUCCEEDED"}
+    assert len(one.store.output("plan", "a")) == KEPT_BYTES
+
+
+def test_a_failure_that_pauses_says_which_action_it_was():
+    one = trial(plan_of(nop("a"), nop("b", needs=("a",))), failing(1), on_failure="pause")
+    assert one.run() is PlanState.PAUSED
+    message = "paused because a ended FAILED; 1 failed, 1 left to do"
+    assert one.plan().status_message == message
+
+
+def test_what_ends_at_once_takes_no_worker():
+    """While the only worker is busy, it is skipped, and what comes after both is not held up."""
+    skipped = {"reason": "its condition is false"}
+    plan = plan_of(
+        nop("a"),
+        *(
+            nop(name, action_type="skipped", input_parameters=skipped, needs=needs)
+            for name, needs in (("b", ()), ("c", ("b",)), ("d", ("c",)))
+        ),
+        nop("e", needs=("d",)),
+    )
+    ended = threading.Event()
+
+    def work(parameters, context, stop):
+        if parameters["uuid"] == "a":
+            assert ended.wait(PATIENCE_S), "it waited for the worker"
+        return Outcome.CHANGED
+
+    one = trial(plan, work, max_workers=1, plugins={"skipped": Skipped})
+
+    def note(reports):
+        if any(r.uuid == "d" and r.state is ActionState.SKIPPED for r in reports):
+            ended.set()
+
+    one.store.before_commit = note
+    assert one.run() is PlanState.SUCCEEDED
+    states = one.states()
+    assert {name for name, state in states.items() if state == "SKIPPED"} == {"b", "c", "d"}
+    assert one.messages()["b"] == "its condition is false"
+
+
+def test_an_anchor_ends_well_whatever_became_of_what_is_before_it():
+    def work(parameters, context, stop):
+        if parameters["uuid"] == "a":
+            raise ActionFailed("no")
+        return Outcome.CHANGED
+
+    plan = plan_of(
+        nop("a"), nop("b", needs=("a",)), nop("sync/z", action_type="anchor", parents=("a", "b"))
+    )
+    one = trial(plan, work, plugins={"anchor": Anchor})
+    assert one.run() is PlanState.FAILED
+    assert one.states() == {"a": "FAILED", "b": "FAILED_DEPENDENCIES", "sync/z": "SUCCEEDED"}

@@ -1,0 +1,211 @@
+"""Whatever an action does, its task gives one report of it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import tracemalloc
+
+import pytest
+
+from applier.actions.pause import Pause
+from applier.engines.tasks import KEPT_BYTES, Output, task_maker
+from applier.errors import ActionFailed, AlreadyDone
+from applier.testing.trials import plugin
+from planner.model import JOIN, Action
+from planner.states import ActionState, Outcome
+
+ACTION = Action(uuid="a1", action_type="nop", input_parameters={"size": 3})
+
+
+def make_task(work, **options):
+    return task_maker([ACTION], {"nop": plugin(work)}, cloud=lambda: None, **options)("a1")
+
+
+def run(work, **options):
+    return make_task(work, **options).execute()
+
+
+def raises(error):
+    def work(parameters, context, stop):
+        raise error
+
+    return work
+
+
+def returns(value):
+    return lambda *_given: value
+
+
+@pytest.mark.parametrize("outcome", [Outcome.CHANGED, Outcome.OK, Outcome.CREATED])
+def test_an_outcome_is_success(outcome):
+    report = run(returns(outcome))
+    assert (report.uuid, report.old, report.state) == ("a1", "ONGOING", "SUCCEEDED")
+    assert (report.outcome, report.message, report.output) == (outcome, None, None)
+
+
+def test_what_the_action_refuses_is_a_failure():
+    report = run(raises(ActionFailed("no such instance")))
+    assert (report.state, report.outcome) == (ActionState.FAILED, Outcome.FAILED)
+    assert report.message == "no such instance"
+
+
+def test_what_is_already_done_is_skipped():
+    report = run(raises(AlreadyDone("it is off")))
+    assert (report.state, report.outcome) == (ActionState.SKIPPED, Outcome.OK)
+    assert report.message == "it is off"
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("gone"), SystemExit("gone"), KeyboardInterrupt("gone"), GeneratorExit("gone")]
+)
+def test_anything_else_that_is_raised_is_an_error_with_class_and_text(error, caplog):
+    report = run(raises(error))
+    assert (report.state, report.outcome) == (ActionState.FAILED, Outcome.ERROR)
+    assert report.message == f"{type(error).__name__}: gone"
+    assert "Traceback" in caplog.text
+    assert "a1" in caplog.text
+
+
+def test_an_error_that_cannot_be_told_is_an_error(caplog):
+    class Untold(ActionFailed):
+        def __str__(self):
+            raise ValueError("no text")
+
+    report = run(raises(Untold()))
+    assert (report.state, report.outcome) == (ActionState.FAILED, Outcome.ERROR)
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, "changed", Outcome.FAILED, Outcome.ERROR, ActionState.SUCCEEDED]
+)
+def test_a_wrong_value_is_an_error_that_names_the_plugin(value):
+    report = run(returns(value))
+    assert (report.state, report.outcome) == (ActionState.FAILED, Outcome.ERROR)
+    assert "Scripted" in report.message
+    assert repr(value) in report.message
+    assert "changed, created, ok" in report.message
+
+
+def test_a_plugin_that_cannot_be_made_is_an_error(caplog):
+    class NoExecute(plugin(returns(Outcome.OK))):
+        def __init__(self, parameters, context):
+            raise TypeError("two more arguments")
+
+    task = task_maker([ACTION], {"nop": NoExecute}, cloud=lambda: None)("a1")
+    assert task.execute().message == "TypeError: two more arguments"
+
+
+def test_a_failure_after_stop_was_asked_for_is_an_abort():
+    task = make_task(raises(ActionFailed("half-way")))
+    task.plugin.precheck = lambda _action: task.stop.set()
+    report = task.execute()
+    assert (report.state, report.outcome) == (ActionState.CANCELLED, None)
+    assert report.message == "aborted: half-way"
+
+
+def test_an_action_that_was_stopped_before_it_began_does_nothing():
+    task = make_task(raises(AssertionError))
+    task.stop.set()
+    assert task.execute().state is ActionState.CANCELLED
+
+
+def test_the_action_gets_parameters_options_and_cloud():
+    seen = []
+
+    def work(parameters, context, stop):
+        seen.append((dict(parameters), dict(context.options), context.cloud()))
+        return Outcome.OK
+
+    run(work, options={"nop": {"speed": 2}})
+    assert seen == [({"size": 3}, {"speed": 2}, None)]
+
+
+def test_the_end_of_what_is_printed_is_kept():
+    def work(parameters, context, stop):
+        for i in range(40_000):
+            context.output(f"line {i}\n")
+        return Outcome.OK
+
+    output = run(work).output
+    assert len(output.encode()) == KEPT_BYTES
+    assert output.endswith("line 39998\nline 39999\n")
+
+
+def test_output_of_an_action_that_fails_is_kept_too():
+    def work(parameters, context, stop):
+        context.output("before it broke")
+        raise ActionFailed("broken")
+
+    assert run(work).output == "before it broke"
+
+
+@pytest.mark.parametrize("chunk", [1, 1000, 1_000_000, 20_000_000])
+def test_twenty_megabytes_need_little_memory(chunk):
+    text = "x" * chunk
+    tracemalloc.start()
+    try:
+        output = Output()
+        for _ in range(min(20_000_000 // chunk, 200_000)):
+            output.write(text)
+        assert len(output.text()) == min(KEPT_BYTES, chunk * 200_000)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_cut_in_the_middle_of_a_character_loses_that_character():
+    output = Output(kept=4)
+    output.write("aäöü")
+    assert output.text() == "öü"
+    output.write("x\ud800")
+    assert output.text() == "üx?"
+
+
+def test_writing_nothing_keeps_nothing():
+    output = Output()
+    output.write("")
+    assert output.text() is None
+
+
+def test_threads_may_share_an_output():
+    output = Output(kept=100)
+    threads = [
+        threading.Thread(target=lambda: [output.write("ab") for _ in range(2000)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert output.text() == "ab" * 50
+
+
+def test_a_long_message_is_cut():
+    assert len(run(raises(ActionFailed("x" * 10_000))).message) == 2000
+
+
+def test_a_name_that_is_no_action_with_a_plugin_gets_a_join():
+    join = Action(uuid="j1", action_type=JOIN)
+    make = task_maker([ACTION, join], {"nop": plugin(returns(None))}, cloud=lambda: None)
+    assert [make(name).execute() for name in ("j1", "join 0")] == [None, None]
+
+
+def test_tasks_share_nothing_that_changes():
+    make = task_maker([ACTION], {"nop": plugin(returns(Outcome.OK))}, cloud=lambda: None)
+    first, second = make("a1"), make("a1")
+    first.stop.set()
+    assert not second.stop.is_set()
+    assert first.notifier is not second.notifier
+
+
+def test_nothing_is_logged_about_an_action_that_fails_by_itself(caplog):
+    caplog.set_level(logging.DEBUG)
+    run(raises(ActionFailed("no such instance")))
+    assert caplog.records == []
+
+
+def test_waiting_goes_as_fast_as_the_cloud():
+    waits = Action(uuid="a1", action_type="pause", input_parameters={"seconds": 30})
+    for pace, seconds in ((1.0, 30), (60.0, 0.5)):
+        make = task_maker([waits], {"pause": Pause}, cloud=lambda: None, pace=pace)
+        assert make("a1").waits_s == seconds

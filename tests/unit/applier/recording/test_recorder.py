@@ -1,0 +1,134 @@
+"""The recorder writes each turn once, checks every change, and tells listeners after it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from applier.contracts import Report
+from applier.errors import PlanConflict, StoreError
+from applier.recording.recorder import Recorder
+from applier.scheduling.scheduler import Turn
+from applier.storage.memory import MemoryStore
+from applier.testing.trials import CLAIMANT
+from planner.errors import InvalidTransition
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, Outcome, PlanState
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+State = ActionState
+
+
+class Log:
+    """A listener that notes what it hears, and what the store has at that moment."""
+
+    def __init__(self, store):
+        self.store, self.lines = store, []
+
+    def on_reports(self, reports):
+        on_record = {a.uuid: a.state for a in self.store.load_plan("plan").actions}
+        self.lines += [f"{report.uuid} {report.state}" for report in reports]
+        last = {report.uuid: report.state for report in reports}
+        assert last.items() <= on_record.items(), "it is committed before"
+
+    def on_plan(self, state, message):
+        self.lines.append(f"plan {state}: {message}")
+
+
+@pytest.fixture
+def store():
+    made = MemoryStore()
+    actions = tuple(Action(uuid=u, action_type="nop") for u in "abc")
+    made.save_plan(
+        ActionPlan(uuid="plan", planner="test", state=PlanState.PENDING, actions=actions)
+    )
+    return made
+
+
+@pytest.fixture
+def log(store):
+    return Log(store)
+
+
+@pytest.fixture
+def recorder(store, log):
+    claim = store.claim_plan("plan", CLAIMANT, now=NOW)
+    return Recorder(store, store.load_plan("plan"), claim, clock=lambda: NOW, listeners=[log])
+
+
+def ended(uuid, old=State.ONGOING, state=State.SUCCEEDED):
+    outcome = Outcome.CHANGED if state is State.SUCCEEDED else None
+    return Report(uuid=uuid, old=old, state=state, outcome=outcome)
+
+
+def break_inside(recorder, error):
+    with pytest.raises(type(error)), recorder:
+        raise error
+
+
+def states(store):
+    plan = store.load_plan("plan")
+    return str(plan.state), {a.uuid: str(a.state) for a in plan.actions}
+
+
+def test_a_turn_is_one_commit_of_ends_and_starts_in_that_order(store, recorder, log):
+    recorder.commit(Turn(starts=["a", "b"]))
+    recorder.incoming.append(ended("a"))
+    skipped = ended("c", State.PENDING, State.SKIPPED)
+    recorder.commit(Turn(ended=[skipped]))
+    assert log.lines == ["a ONGOING", "b ONGOING", "a SUCCEEDED", "c SKIPPED"]
+    assert states(store)[1] == {"a": "SUCCEEDED", "b": "ONGOING", "c": "SKIPPED"}
+    assert recorder.states["a"] is State.SUCCEEDED
+    assert recorder.incoming == []
+
+
+def test_a_turn_in_which_nothing_changes_is_no_commit(recorder, log):
+    recorder.commit(Turn())
+    assert log.lines == []
+
+
+def test_a_join_ends_in_one_commit(store, recorder):
+    recorder.commit(Turn(ended=[ended("a", State.PENDING)]))
+    assert states(store)[1]["a"] == "SUCCEEDED"
+
+
+def test_a_cancel_is_written_before_what_follows_from_it(store, recorder, log):
+    recorder.commit(Turn(cancelling="by ann", ended=[ended("a", State.PENDING, State.CANCELLED)]))
+    assert log.lines == ["plan CANCELLING: by ann", "a CANCELLED"]
+    assert states(store)[0] == "CANCELLING"
+
+
+def test_a_change_that_is_not_in_the_table_is_refused_and_nothing_is_written(store, recorder):
+    wrong = ended("b", State.PENDING, State.FAILED)
+    with pytest.raises(InvalidTransition, match="action b is PENDING"):
+        recorder.commit(Turn(starts=["a"], ended=[wrong]))
+    assert set(states(store)[1].values()) == {"PENDING"}
+
+
+def test_entering_tells_that_the_plan_runs(recorder, log):
+    with recorder:
+        assert log.lines == ["plan ONGOING: None"]
+
+
+def test_an_exception_leaves_no_action_and_no_plan_open(store, recorder, log):
+    recorder.commit(Turn(starts=["a", "b"]))
+    recorder.incoming.append(ended("a"))
+    break_inside(recorder, ZeroDivisionError("oh"))
+    assert states(store) == ("FAILED", {"a": "SUCCEEDED", "b": "UNKNOWN", "c": "CANCELLED"})
+    message = "the applier broke: ZeroDivisionError: oh"
+    assert store.load_plan("plan").status_message == message
+    assert log.lines[-1] == f"plan FAILED: {message}"
+
+
+def test_an_exception_while_cancelling_makes_it_cancelled(store, recorder):
+    recorder.commit(Turn(cancelling="by ann"))
+    break_inside(recorder, ZeroDivisionError())
+    assert states(store)[0] == "CANCELLED"
+
+
+@pytest.mark.parametrize("error", [StoreError("gone"), PlanConflict("plan", "ONGOING", "lost")])
+def test_nothing_is_written_behind_a_store_that_failed(store, recorder, error):
+    recorder.commit(Turn(starts=["a"]))
+    break_inside(recorder, error)
+    assert states(store) == ("ONGOING", {"a": "ONGOING", "b": "PENDING", "c": "PENDING"})

@@ -1,0 +1,89 @@
+"""Writes are tried again, with growing delays, until the store is back or patience ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from applier.errors import PlanConflict, StoreError
+from applier.recording.store_retry import FIRST_DELAY_S, LONGEST_DELAY_S, StoreRetry
+
+CONFLICT = PlanConflict("plan", "ONGOING", "the row has changed")
+
+
+class Store:
+    """Gives these answers, one after another; time passes only while it is waited for."""
+
+    def __init__(self, *answers) -> None:
+        self.answers, self.now, self.waited = list(answers), 0.0, []
+
+    def attempt(self):
+        answer = self.answers.pop(0)
+        if answer is not None:
+            raise answer
+
+    def wait(self, seconds):
+        self.waited.append(seconds)
+        self.now += seconds
+
+    def write(self, is_written=lambda: False, patience_s=100.0):
+        StoreRetry(patience_s, lambda: self.now).write(self.attempt, is_written, self.wait)
+
+
+@pytest.fixture
+def away():
+    return StoreError("connection refused")
+
+
+def test_what_is_written_at_once_waits_for_nothing():
+    store = Store(None)
+    store.write()
+    assert store.waited == []
+
+
+def test_delays_grow_up_to_the_longest(away, caplog):
+    store = Store(*[away] * 10, None)
+    store.write()
+    assert store.waited[:3] == [FIRST_DELAY_S, 2 * FIRST_DELAY_S, 4 * FIRST_DELAY_S]
+    assert store.waited[-1] == LONGEST_DELAY_S
+
+
+def test_when_patience_ends_the_error_comes_out(away, caplog):
+    store = Store(*[away] * 1000)
+    with pytest.raises(StoreError, match="connection refused"):
+        store.write()
+    assert store.now == pytest.approx(100.0)
+
+
+def test_without_patience_the_first_error_comes_out(away):
+    store = Store(away, None)
+    with pytest.raises(StoreError):
+        store.write(patience_s=0.0)
+    assert store.waited == []
+
+
+def test_a_refusal_at_first_is_a_refusal():
+    with pytest.raises(PlanConflict):
+        Store(CONFLICT).write(is_written=lambda: True)
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_a_refusal_after_an_error_may_be_our_own_write(written, away, caplog):
+    store = Store(away, CONFLICT)
+    if written:
+        store.write(is_written=lambda: True)
+    else:
+        with pytest.raises(PlanConflict):
+            store.write(is_written=lambda: False)
+
+
+def test_a_store_that_goes_away_while_it_is_asked_is_asked_again(away, caplog):
+    asked = [away, True]
+
+    def is_written():
+        answer = asked.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    Store(away, CONFLICT, CONFLICT).write(is_written=is_written)
+    assert asked == []

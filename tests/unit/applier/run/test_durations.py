@@ -1,0 +1,71 @@
+"""How long actions are taken to need: from the plan, from the record, from the type."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from applier.run.durations import Durations, PastDurations, took
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import ActionState
+
+OTHERWISE = {"resize": 20.0, "migrate": 99.0}
+RUNS = {"migrate": [50.0, 60.0, 55.0, 52.0, 58.0, 51.0, 57.0, 54.0, 70.0, 3600.0]}
+
+
+def plan_of(*actions: Action) -> ActionPlan:
+    return ActionPlan(uuid="p", planner="weight", actions=actions)
+
+
+def known(*actions: Action, **options) -> Durations:
+    found = PastDurations(lambda names: {n: RUNS.get(n, []) for n in names}, OTHERWISE)
+    return found.of(plan_of(*actions), **options)
+
+
+def test_one_run_that_hung_moves_nothing():
+    found = known(Action(uuid="a", action_type="migrate"))
+    assert (found.seconds["a"], found.cautious["a"]) == (56.0, 70.0)
+    assert found.known_from == {"record": 1}
+
+
+@pytest.mark.parametrize(
+    ("action", "seconds", "source"),
+    [
+        (Action(uuid="a", action_type="migrate", estimate_s=7), 7, "estimate"),
+        (Action(uuid="a", action_type="migrate"), 56, "record"),
+        (Action(uuid="a", action_type="resize"), 20, "estimate"),
+        (Action(uuid="a", action_type="nop"), 1, "nothing"),
+    ],
+)
+def test_what_the_plan_says_comes_first_then_the_record_then_the_type(action, seconds, source):
+    found = known(action)
+    assert (found.seconds["a"], dict(found.known_from)) == (seconds, {source: 1})
+
+
+def test_what_has_ended_and_joins_take_no_time_and_are_not_counted():
+    found = known(
+        Action(uuid="a", action_type="migrate", state=ActionState.SUCCEEDED),
+        Action(uuid="j", action_type=JOIN),
+    )
+    assert (found.seconds, dict(found.known_from)) == ({"a": 0.0, "j": 0.0}, {})
+
+
+def test_the_record_is_asked_once_for_each_type_and_only_if_it_is_needed():
+    asked = []
+    history = PastDurations(lambda names: asked.append(list(names)) or {}, {})
+    history.of(plan_of(Action(uuid="a", action_type="nop", estimate_s=1)))
+    history.of(plan_of(Action(uuid="a", action_type="nop")), recorded=False)
+    assert asked == []
+    for _ in range(2):
+        history.of(plan_of(Action(uuid="a", action_type="nop")))
+    assert asked == [["nop"]]
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1))
+def test_quantiles_are_what_they_say(runs):
+    found = took(runs)
+    within = sum(r <= found.nine_in_ten_s for r in runs)
+    assert within >= 0.9 * len(runs)
+    assert sum(r < found.nine_in_ten_s for r in runs) < 0.9 * len(runs)
+    assert min(runs) <= found.median_s <= found.nine_in_ten_s or len(runs) < 2

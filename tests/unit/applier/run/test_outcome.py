@@ -1,0 +1,46 @@
+"""How the states of actions make the state of their plan."""
+
+from __future__ import annotations
+
+import pytest
+
+from applier.run.outcome import fold
+from applier.scheduling.scheduler import Stopped
+from planner.states import ActionState as State
+
+
+@pytest.mark.parametrize(
+    ("states", "stopped", "expected", "message"),
+    [
+        ([], None, "SUCCEEDED", "nothing to do"),
+        ([State.SUCCEEDED, State.SKIPPED], None, "SUCCEEDED", "1 succeeded, 1 skipped"),
+        ([State.SUCCEEDED, State.FAILED], None, "FAILED", "1 succeeded, 1 failed"),
+        (
+            [State.FAILED, State.FAILED_DEPENDENCIES, State.FAILED_DEPENDENCIES],
+            None,
+            "FAILED",
+            "1 failed, 2 not run because of it",
+        ),
+        ([State.UNKNOWN], None, "FAILED", "1 in doubt"),
+        ([State.SUCCEEDED, State.CANCELLED], None, "FAILED", "1 succeeded, 1 cancelled"),
+        (
+            [State.SUCCEEDED, State.CANCELLED],
+            Stopped.CANCELLED,
+            "CANCELLED",
+            "1 succeeded, 1 cancelled",
+        ),
+        ([State.SUCCEEDED], Stopped.CANCELLED, "CANCELLED", "1 succeeded"),
+        ([State.FAILED, State.PENDING], Stopped.PAUSED, "PAUSED", "1 failed, 1 left to do"),
+        ([State.SUCCEEDED], Stopped.PAUSED, "SUCCEEDED", "1 succeeded"),
+        ([State.FAILED], Stopped.PAUSED, "FAILED", "1 failed"),
+    ],
+)
+def test_fold(states, stopped, expected, message):
+    state, told = fold(states, stopped)
+    assert (str(state), told) == (expected, message)
+
+
+def test_joins_are_not_counted_but_a_plan_waits_for_them():
+    state, told = fold([State.SUCCEEDED], Stopped.PAUSED, joins=[State.PENDING])
+    assert (str(state), told) == ("PAUSED", "1 succeeded")
+    assert fold([State.SUCCEEDED], joins=[State.SUCCEEDED] * 3)[1] == "1 succeeded"

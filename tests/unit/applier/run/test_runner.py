@@ -1,0 +1,249 @@
+"""One plan, from PENDING to its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from datetime import UTC, datetime
+
+import pytest
+
+from applier.contracts import Request
+from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.errors import PlanConflict, StoreError, UnknownActionTypes
+from applier.scheduling.verdict import End
+from applier.storage.memory import MemoryStore
+from applier.storage.sql import SqlStore
+from applier.testing.random_plans import expected_ends, random_plan
+from applier.testing.trials import CLAIMANT, Trial, changed
+from planner.errors import InvalidPlan
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, Outcome, PlanState
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+PATIENCE_S = 20.0
+CHANGED = End(ActionState.SUCCEEDED, Outcome.CHANGED)
+
+
+def chain(*types: str, **fields) -> ActionPlan:
+    """Actions a, b, c, ..., each after the one before."""
+    uuids = "abcdef"[: len(types)]
+    actions = tuple(
+        Action(uuid=u, name=u, action_type=t, needs=(uuids[i - 1],) if i else ())
+        for i, (u, t) in enumerate(zip(uuids, types, strict=True))
+    )
+    given = {"planner": "test", "state": PlanState.PENDING, "actions": actions, **fields}
+    return ActionPlan(uuid="plan", **given)
+
+
+def trial(plan, work=changed, **options) -> Trial:
+    return Trial(plan, TaskFlowEngine(max_workers=2), work, max_workers=2, **options)
+
+
+def test_a_plan_without_actions_succeeds():
+    assert trial(chain()).run() is PlanState.SUCCEEDED
+
+
+def test_the_final_message_counts():
+    one = trial(chain("nop", "nop"))
+    one.run()
+    assert one.plan().status_message == "2 succeeded"
+
+
+def test_action_types_that_nobody_offers_are_listed_before_the_plan_is_claimed():
+    one = trial(chain("nop", "teleport", "bake", "join"))
+    with pytest.raises(UnknownActionTypes, match=r"bake, teleport\. Known: nop") as raised:
+        one.run()
+    assert raised.value.names == ("bake", "teleport")
+    assert one.plan().state is PlanState.PENDING
+
+
+def test_a_loop_is_refused_before_the_plan_is_claimed():
+    loop = (Action(uuid="a", action_type="nop", parents=("a",)),)
+    one = trial(chain(actions=loop))
+    with pytest.raises(InvalidPlan, match="loop"):
+        one.run()
+    assert one.plan().state is PlanState.PENDING
+
+
+@pytest.mark.parametrize("state", [PlanState.RECOMMENDED, PlanState.ONGOING, PlanState.SUCCEEDED])
+def test_only_a_pending_plan_is_run(state):
+    one = trial(chain("nop", state=state))
+    with pytest.raises(PlanConflict, match=f"is {state}"):
+        one.run()
+    assert one.store.started == []
+
+
+def test_a_plan_that_was_taken_away_is_left_alone():
+    """The claim goes to another while the first action runs."""
+    one = trial(chain("nop", "nop"))
+
+    def work(parameters, context, stop):
+        kept = one.store._inner._plans["plan"]
+        kept.claim = "another's"
+        return Outcome.CHANGED
+
+    one.work = work
+    with pytest.raises(PlanConflict):
+        one.run()
+    assert one.states() == {"a": "ONGOING", "b": "PENDING"}
+
+
+def test_a_limit_that_is_none_fails_the_plan_with_the_reason():
+    one = trial(chain("nop", limits={"node:*": 0}))
+    with pytest.raises(ValueError, match="at least 1"):
+        one.run()
+    assert one.plan().state is PlanState.FAILED
+    assert "limit node:* is 0" in one.plan().status_message
+
+
+def test_a_signal_handler_may_pause():
+    """The handler runs in the engine's own thread, while it waits for reports."""
+    one = trial(chain("nop", "nop"), request_interval_s=0.01)
+    handled = threading.Event()
+
+    def handler(_number, _frame):
+        one.runner.pause("a signal")
+        handled.set()
+
+    def work(parameters, context, stop):
+        os.kill(os.getpid(), signal.SIGUSR1)
+        assert handled.wait(PATIENCE_S), "the signal was not handled while the engine waited"
+        return Outcome.CHANGED
+
+    one.work = work
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        assert one.run() is PlanState.PAUSED
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert one.states() == {"a": "SUCCEEDED", "b": "PENDING"}
+
+
+def test_an_interrupt_without_a_handler_ends_the_plan():
+    """What runs is told to stop and awaited; nothing is left open."""
+    one = trial(chain("nop", "nop"), request_interval_s=0.01)
+
+    def work(parameters, context, stop):
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.wait(PATIENCE_S), "it was not told to stop"
+        return Outcome.CHANGED
+
+    one.work = work
+    with pytest.raises(KeyboardInterrupt):
+        one.run()
+    assert one.plan().state is PlanState.FAILED
+    assert one.states() == {"a": "SUCCEEDED", "b": "CANCELLED"}
+
+
+def test_requests_of_an_earlier_run_do_not_come_back_but_skips_do():
+    store = MemoryStore()
+    store.save_plan(chain("nop", "nop", "nop"))
+    claim = store.claim_plan("plan", CLAIMANT, now=NOW)
+    for request in (
+        Request(verb="cancel", who="ann"),
+        Request(verb="pause", who="ann"),
+        Request(verb="skip", who="ann", action="b"),
+    ):
+        store.add_request("plan", request, now=NOW)
+    store.move_claimed("plan", claim, PlanState.PAUSED, now=NOW)
+    store.move_plan("plan", PlanState.PENDING, now=NOW)
+    one = trial(chain("nop", "nop", "nop"), inner=store, request_interval_s=0.001)
+
+    def work(parameters, context, stop):
+        assert one.store.heard.wait(PATIENCE_S), "nobody asks for requests"
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState.SUCCEEDED
+    assert one.states() == {"a": "SUCCEEDED", "b": "SKIPPED", "c": "SUCCEEDED"}
+
+
+def test_a_request_that_is_not_known_is_told_and_passed_over(caplog):
+    one = trial(chain("nop"), request_interval_s=0.001)
+
+    def work(parameters, context, stop):
+        one.store.add_request("plan", Request(verb="dance", who="ann"), now=NOW)
+        assert one.store.heard.wait(PATIENCE_S)
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState.SUCCEEDED
+    assert "no request 'dance' is known" in caplog.text
+
+
+def test_requests_that_cannot_be_read_are_asked_for_again(caplog):
+    one = trial(chain("nop", "nop"), request_interval_s=0.001)
+    asked, requests = [], one.store.requests
+
+    def read(plan, after=0):
+        asked.append(after)
+        if len(asked) == 2:
+            raise StoreError("away for a moment")
+        return requests(plan, after)
+
+    def work(parameters, context, stop):
+        one.store.add_request("plan", Request(verb="pause", who="ann"), now=NOW)
+        assert one.store.heard.wait(PATIENCE_S)
+        return Outcome.CHANGED
+
+    one.store.requests, one.work = read, work
+    assert one.run() is PlanState.PAUSED
+    assert "away for a moment" in caplog.text
+
+
+def test_listeners_hear_the_whole_story():
+    heard = []
+
+    class Log:
+        def on_reports(self, reports):
+            heard.extend(f"{r.uuid} {r.state}" for r in reports)
+
+        def on_plan(self, state, message):
+            heard.append(f"plan {state}")
+
+    trial(chain("nop", "nop"), listeners=[Log()]).run()
+    assert heard == [
+        "plan ONGOING",
+        "a ONGOING",
+        "a SUCCEEDED",
+        "b ONGOING",
+        "b SUCCEEDED",
+        "plan SUCCEEDED",
+    ]
+
+
+def test_no_thread_is_left_behind():
+    before = set(threading.enumerate())
+    trial(chain("nop", "nop"), request_interval_s=0.001).run()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive(), f"{thread.name} goes on"
+
+
+def test_a_database_takes_what_an_engine_writes(tmp_path):
+    plan, store = random_plan(7), SqlStore(f"sqlite:///{tmp_path}/plans.sqlite")
+    try:
+        store.save_plan(plan)
+        one = trial(plan, inner=store)
+        assert one.run() is PlanState.SUCCEEDED
+        assert one.store.ends == expected_ends(plan, lambda _uuid: CHANGED)
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize(("asked", "state"), [(None, "PENDING"), ("pause", "PAUSED")])
+def test_a_plan_that_is_handed_back_is_pending_unless_an_operator_paused_it(asked, state):
+    one = trial(chain("nop", "nop"))
+
+    def work(parameters, context, stop):
+        one.runner.hand_back(why="it ends")
+        if asked:
+            one.store.add_request("plan", Request(verb=asked, who="wanda"), now=NOW)
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState(state)
+    assert one.states() == {"a": "SUCCEEDED", "b": "PENDING"}
+    assert one.plan().state is PlanState(state)

@@ -1,0 +1,318 @@
+"""A run whose store goes away, whose claim is lost, that goes on after a crash, or is not alone."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+import pytest
+
+from applier.contracts import ActionPlugin, Report, Request, Verified
+from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.errors import AlreadyDone, PlanConflict, StoreError
+from applier.storage.memory import MemoryStore
+from applier.testing.trials import CLAIMANT, Trial, changed
+from planner.model import Action, ActionPlan, Trigger
+from planner.states import ActionState, Outcome, PlanState
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+PATIENCE_S = 20.0
+
+
+def nop(uuid: str, **fields) -> Action:
+    return Action(uuid=uuid, name=uuid, **{"action_type": "nop", **fields})
+
+
+def plan_of(*actions: Action, **fields) -> ActionPlan:
+    given = {"uuid": "plan", "planner": "test", "state": PlanState.PENDING, **fields}
+    return ActionPlan(actions=actions, **given)
+
+
+def trial(plan, work=changed, **options) -> Trial:
+    return Trial(plan, TaskFlowEngine(max_workers=2), work, max_workers=2, **options)
+
+
+CHAIN = plan_of(nop("a"), nop("b", needs=("a",)), nop("c", needs=("b",)))
+
+# A store that goes away
+
+
+class Away:
+    """Breaks a store's commits for a while: ``lost`` are written, and only the answer is lost."""
+
+    def __init__(self, one: Trial, times: int, *, lost: bool = False) -> None:
+        self.left, self.tries, self.lost = times, 0, lost
+        self.inner, self.commit = one.store, one.store.commit
+        one.store.commit = self
+
+    def __call__(self, uuid, claim, reports, *, now):
+        self.tries += 1
+        if any(r.uuid == "b" and r.state == "ONGOING" for r in reports) and self.left:
+            self.left -= 1
+            if self.lost:
+                self.commit(uuid, claim, reports, now=now)
+            raise StoreError("connection refused")
+        self.commit(uuid, claim, reports, now=now)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_store_that_comes_back_is_written_to_again(times, caplog):
+    one = trial(CHAIN, store_patience_s=PATIENCE_S)
+    away = Away(one, times)
+    assert one.run() is PlanState.SUCCEEDED
+    assert one.store.started == ["a", "b", "c"]
+    assert away.tries == 4 + times
+    assert "The record is there again" in caplog.text
+
+
+def test_a_commit_of_which_only_the_answer_was_lost_is_not_written_twice(caplog):
+    one = trial(CHAIN, store_patience_s=PATIENCE_S)
+    Away(one, 1, lost=True)
+    assert one.run() is PlanState.SUCCEEDED
+    assert one.store.started == ["a", "b", "c"]
+    assert [a.attempts for a in one.plan().actions] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_the_end_of_the_plan_is_written_again_too(lost, caplog):
+    one = trial(CHAIN, store_patience_s=PATIENCE_S)
+    move, left = one.store._inner.move_claimed, [1]
+
+    def broken(*given, **more):
+        if not left:
+            return move(*given, **more)
+        left.pop()
+        if lost:
+            move(*given, **more)
+        raise StoreError("connection refused")
+
+    one.store.move_claimed = broken
+    assert one.run() is PlanState.SUCCEEDED
+
+
+def test_nothing_runs_whose_start_is_not_on_record(caplog):
+    """While the store is away, what runs ends, and its end is on record when it is back."""
+    plan = plan_of(nop("a"), nop("b", parents=("x",)), nop("x"), nop("c", parents=("a",)))
+    one = trial(plan, store_patience_s=PATIENCE_S)
+    gone, ran = threading.Event(), []
+    commit = one.store.commit
+
+    def broken(uuid, claim, reports, *, now):
+        if any(r.uuid == "b" for r in reports) and not gone.is_set():
+            gone.set()
+            raise StoreError("connection refused")
+        commit(uuid, claim, reports, now=now)
+
+    def work(parameters, context, stop):
+        uuid = parameters["uuid"]
+        ran.append((uuid, str(one.plan().actions["abxc".index(uuid)].state)))
+        if uuid == "a":
+            assert gone.wait(PATIENCE_S), "the store did not go away"
+        return Outcome.CHANGED
+
+    one.store.commit, one.work = broken, work
+    assert one.run() is PlanState.SUCCEEDED
+    assert sorted(ran) == [(uuid, "ONGOING") for uuid in "abcx"]
+
+
+def test_a_store_that_stays_away_ends_the_run_and_leaves_the_plan_ongoing(caplog):
+    one = trial(CHAIN, store_patience_s=0.1)
+    away = Away(one, 1000)
+    assert isinstance(one.broken(), StoreError)
+    assert away.tries > 2
+    assert one.plan().state is PlanState.ONGOING
+    assert one.states() == {"a": "ONGOING", "b": "PENDING", "c": "PENDING"}
+
+
+# A claim that is lost
+
+
+def test_a_heartbeat_is_written_also_when_nothing_ends():
+    one = trial(plan_of(nop("a")), heartbeat_interval_s=0.005)
+    beats, enough = [], threading.Event()
+    beat = one.store._inner.beat
+
+    def count(uuid, claim, *, now):
+        beat(uuid, claim, now=now)
+        beats.append(now)
+        if len(beats) == 3:
+            enough.set()
+
+    def work(*given):
+        assert enough.wait(PATIENCE_S)
+        return Outcome.CHANGED
+
+    one.store.beat, one.work = count, work
+    assert one.run() is PlanState.SUCCEEDED
+    assert sorted(beats) == beats
+
+
+def test_a_heartbeat_that_cannot_be_written_is_written_later(caplog):
+    one = trial(plan_of(nop("a")), heartbeat_interval_s=0.005)
+    errors, enough = [StoreError("away for a moment")], threading.Event()
+
+    def broken(uuid, claim, *, now):
+        if errors:
+            raise errors.pop()
+        enough.set()
+
+    def work(*given):
+        assert enough.wait(PATIENCE_S)
+        return Outcome.CHANGED
+
+    one.store.beat, one.work = broken, work
+    assert one.run() is PlanState.SUCCEEDED
+    assert "away for a moment" in caplog.text
+
+
+def test_a_claim_that_is_lost_in_mid_run_stops_what_runs_and_nothing_more_is_written():
+    one = trial(CHAIN, heartbeat_interval_s=0.005)
+    stopped = []
+
+    def work(parameters, context, stop):
+        one.store._inner._plans["plan"].claim = "another's"
+        stopped.append(stop.wait(PATIENCE_S))
+        return Outcome.CHANGED
+
+    one.work = work
+    assert isinstance(one.broken(), PlanConflict)
+    assert stopped == [True], "it was told to stop, and only one had begun"
+    assert one.states() == {"a": "ONGOING", "b": "PENDING", "c": "PENDING"}
+    assert one.plan().state is PlanState.ONGOING
+
+
+# After a crash
+
+
+class Moving(ActionPlugin):
+    """Answers what the test says, and notes that it ran."""
+
+    TYPE = "moving"
+    SCHEMA: ClassVar[dict[str, Any]] = {"type": "object"}
+    answer = Verified.IN_DOUBT
+    found: Exception | Outcome = Outcome.CHANGED
+
+    def execute(self, stop):
+        self.ran.append(self.parameters["uuid"])
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+    def verify(self):
+        return self.answer
+
+
+def crashed(plan, *uuids, store=None, state=None) -> MemoryStore:
+    """Give a store with a plan whose applier died while these actions ran."""
+    store = store or MemoryStore()
+    value = plan.to_dict()
+    for action in value["actions"]:
+        action["input_parameters"] = {"uuid": action["uuid"]}
+    store.save_plan(ActionPlan.from_dict(value))
+    claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
+    starts = [Report(uuid=u, old=ActionState.PENDING, state=ActionState.ONGOING) for u in uuids]
+    store.commit(plan.uuid, claim, starts, now=NOW)
+    if state is not None:
+        ends = [Report(uuid=u, old=ActionState.ONGOING, state=state) for u in uuids]
+        store.commit(plan.uuid, claim, ends, now=NOW)
+    store.resume_plan(plan.uuid, [], now=NOW)
+    return store
+
+
+MOVES = plan_of(
+    nop("a", action_type="moving"),
+    nop("b", triggers=(Trigger("a", (Outcome.CHANGED,)),)),
+    nop("c", needs=("a",)),
+)
+
+
+def resumed(plan=MOVES, *, state=None, **fields) -> Trial:
+    moving = type("Moving", (Moving,), {"ran": [], **fields})
+    return trial(plan, inner=crashed(plan, "a", state=state), plugins={"moving": moving})
+
+
+@pytest.mark.parametrize("state", [None, ActionState.UNKNOWN])
+@pytest.mark.parametrize(
+    ("fields", "starts", "states"),
+    [
+        ({"answer": Verified.DONE}, "bc", ["SUCCEEDED", "SUCCEEDED", "SUCCEEDED"]),
+        ({"answer": Verified.NOT_DONE}, "abc", ["SUCCEEDED", "SUCCEEDED", "SUCCEEDED"]),
+        ({"RERUN_SAFE": True}, "abc", ["SUCCEEDED", "SUCCEEDED", "SUCCEEDED"]),
+        ({}, "", ["UNKNOWN", "FAILED_DEPENDENCIES", "FAILED_DEPENDENCIES"]),
+    ],
+)
+def test_what_was_cut_off_is_verified_before_anything_starts(state, fields, starts, states):
+    one = resumed(state=state, **fields)
+    one.run()
+    assert sorted(one.store.started) == list(starts)
+    assert list(one.states().values()) == states
+
+
+@pytest.mark.parametrize("found", [AlreadyDone("it is there"), Outcome.OK])
+def test_no_event_is_lost_when_the_next_attempt_finds_the_work_done(found):
+    one = resumed(answer=Verified.NOT_DONE, found=found)
+    assert one.run() is PlanState.SUCCEEDED
+    assert one.plan().actions[0].outcome is Outcome.CHANGED
+    assert one.states()["b"] == "SUCCEEDED", "it was triggered"
+    assert one.messages()["a"].startswith("an attempt that was cut off had done it: ")
+
+
+def test_that_is_still_known_after_a_pause():
+    """The run after the one that verified it finds it in the record."""
+    one = resumed(answer=Verified.NOT_DONE, found=Outcome.OK)
+    one.runner.pause("ann")
+    assert one.run() is PlanState.PAUSED
+    one.store.move_plan("plan", PlanState.PENDING, now=NOW)
+    again = one.again(TaskFlowEngine(max_workers=2))
+    assert again.run() is PlanState.SUCCEEDED
+    assert again.plan().actions[0].outcome is Outcome.CHANGED
+
+
+def test_limits_that_were_changed_hold_after_a_crash_as_well():
+    store = crashed(plan_of(*(nop(f"a{i}") for i in range(4))))
+    request = Request(verb="limit", who="ann", limits={"max_workers": 1})
+    claim = store.claim_plan("plan", CLAIMANT, now=NOW)
+    store.add_request("plan", request, now=NOW)
+    store.move_claimed("plan", claim, PlanState.PAUSED, now=NOW)
+    store.move_plan("plan", PlanState.PENDING, now=NOW)
+    one = trial(store.load_plan("plan"), inner=store)
+    assert one.run() is PlanState.SUCCEEDED
+    assert one.store.peak == 1
+
+
+# Two plans
+
+
+def test_two_plans_never_work_on_one_node_at_once():
+    """The second waits for the first, which is not hurried by that."""
+    store, inside = MemoryStore(), []
+    node = {"tokens": ("node:1", "type:nop")}
+    first = plan_of(nop("a", **node), nop("b", parents=("a",)), uuid="first")
+    second = plan_of(nop("c", **node), nop("d"), uuid="second")
+    for plan in (first, second):
+        value = plan.to_dict()
+        for action in value["actions"]:
+            action["input_parameters"] = {"uuid": action["uuid"]}
+        store.save_plan(ActionPlan.from_dict(value))
+    other_ran = threading.Event()
+
+    def work(parameters, context, stop):
+        uuid = parameters["uuid"]
+        inside.append(uuid)
+        if uuid == "a":
+            thread.start()
+            assert other_ran.wait(PATIENCE_S), "d has nothing to do with the node"
+        if uuid == "d":
+            other_ran.set()
+        return Outcome.CHANGED
+
+    one = trial(first, work, inner=store)
+    two = trial(second, work, inner=store, request_interval_s=0.005)
+    ended = []
+    thread = threading.Thread(target=lambda: ended.append(two.run()), daemon=True)
+    assert one.run() is PlanState.SUCCEEDED
+    thread.join(PATIENCE_S)
+    assert ended == [PlanState.SUCCEEDED]
+    assert sorted(inside[:3]) == ["a", "b", "d"]
+    assert inside[3] == "c"

@@ -1,0 +1,93 @@
+"""Plugins are asked in parallel, and whatever they do, an answer comes of it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, ClassVar
+
+import pytest
+
+from applier.contracts import ActionPlugin, Verified
+from applier.run.verify import verify_all
+from planner.model import Action
+from planner.states import ActionState
+
+PATIENCE_S = 20.0
+
+
+class Answering(ActionPlugin):
+    """Answers what its parameters say."""
+
+    TYPE = "answering"
+    SCHEMA: ClassVar[dict[str, Any]] = {"type": "object"}
+    go = threading.Event()
+
+    def execute(self, stop):
+        raise AssertionError("nothing runs while it is verified")
+
+    def verify(self):
+        answer = self.parameters["answer"]
+        if answer == "hang":
+            self.go.wait()
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+def cut_off(uuid, answer, state="ONGOING"):
+    return Action(
+        uuid=uuid,
+        action_type="answering",
+        input_parameters={"answer": answer},
+        state=ActionState(state),
+    )
+
+
+def verify(*actions, patience_s=PATIENCE_S, plugin=Answering):
+    given = {"cloud": lambda: None, "patience_s": patience_s}
+    return {r.uuid: str(r.state) for r in verify_all(actions, {"answering": plugin}, **given)}
+
+
+def test_only_what_is_ongoing_or_unknown_is_verified():
+    states = [str(state) for state in ActionState]
+    found = verify(*(cut_off(state, Verified.DONE, state) for state in states))
+    assert found == {"ONGOING": "SUCCEEDED", "UNKNOWN": "SUCCEEDED"}
+
+
+def test_nothing_to_verify_asks_nobody():
+    assert verify() == {}
+
+
+@pytest.mark.parametrize("answer", [ValueError("no"), SystemExit(1), True, None, "done"])
+def test_whatever_is_no_answer_leaves_it_in_doubt(answer, caplog):
+    assert verify(cut_off("a", answer)) == {"a": "UNKNOWN"}
+
+
+def test_a_plugin_that_cannot_be_made_leaves_it_in_doubt(caplog):
+    class Unmade(Answering):
+        def __init__(self, parameters, context):
+            raise TypeError("two more arguments")
+
+    assert verify(cut_off("a", None), plugin=Unmade) == {"a": "UNKNOWN"}
+
+
+def test_one_that_hangs_leaves_itself_in_doubt_and_nobody_else(caplog):
+    Answering.go.clear()
+    actions = [cut_off(f"a{i}", Verified.NOT_DONE) for i in range(20)]
+    try:
+        found = verify(cut_off("b", "hang"), *actions, patience_s=0.05)
+    finally:
+        Answering.go.set()
+    assert found == {"b": "UNKNOWN", **{f"a{i}": "PENDING" for i in range(20)}}
+
+
+def test_many_are_asked_at_once():
+    together = threading.Barrier(8)
+
+    class Meeting(Answering):
+        def verify(self):
+            together.wait(PATIENCE_S)
+            return Verified.DONE
+
+    found = verify(*(cut_off(f"a{i}", None) for i in range(8)), plugin=Meeting)
+    assert set(found.values()) == {"SUCCEEDED"}

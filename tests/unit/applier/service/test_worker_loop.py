@@ -1,0 +1,312 @@
+"""The loop of the service: outages, what cannot run here, and whose plans are taken over."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import socket
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from applier.contracts import Claimant, Request, Verified
+from applier.errors import StoreError, UnknownActionTypes
+from applier.run import resume
+from applier.scheduling.resumption import decide
+from applier.service.worker_loop import WorkerLoop
+from applier.storage.memory import MemoryStore
+from applier.store import Service
+from applier.testing.plans import new_plan
+from applier.testing.runs import starts
+from planner.states import ActionState, PlanState
+
+PATIENCE_S = 20.0
+ME = Claimant(host=socket.gethostname(), pid=os.getpid(), user="me")
+
+
+class Fake:
+    """A runner that does what a test says."""
+
+    def __init__(self, work):
+        self.run, self.handed_back = work, threading.Event()
+
+    def hand_back(self, who, why):
+        self.handed_back.set()
+
+
+class Trial:
+    """A loop in a thread, over a record in memory."""
+
+    def __init__(self, work=lambda _: PlanState.SUCCEEDED, **options):
+        self.store, self.ending, self.runners = MemoryStore(), threading.Event(), []
+        self.work = work
+        now = datetime.now(UTC)
+        service = Service(uuid="s", host="h", pid=1, user="u", started_at=now, heartbeat_at=now)
+        known = {"poll_s": 0.01, "heartbeat_interval_s": 0.02, **options}
+        self.serving = WorkerLoop(self.store, self.make, service, ending=self.ending, **known)
+        self.thread = threading.Thread(target=self.serving.run, daemon=True)
+
+    def make(self):
+        self.runners.append(Fake(self.work))
+        return self.runners[-1]
+
+    def pending(self):
+        plan = new_plan("a", state=PlanState.PENDING)
+        self.store.save_plan(plan)
+        return plan.uuid
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ending.set()
+        self.thread.join(PATIENCE_S)
+        assert not self.thread.is_alive()
+
+
+def happens(trial, method, times=3):
+    """Give an event that is set when a method of the store was called so often."""
+    event, left, call = threading.Event(), [times], getattr(trial.store, method)
+
+    def counted(*arguments, **named):
+        left[0] -= 1
+        if left[0] <= 0:
+            event.set()
+        return call(*arguments, **named)
+
+    setattr(trial.store, method, counted)
+    return event
+
+
+def test_plans_run_oldest_first_and_no_more_at_once_than_there_are_workers():
+    started, go, order = threading.Semaphore(0), threading.Event(), []
+
+    def work(uuid):
+        order.append(uuid)
+        trial.store.claim_plan(uuid, ME, now=datetime.now(UTC))
+        started.release()
+        assert go.wait(PATIENCE_S)
+        return PlanState.SUCCEEDED
+
+    trial = Trial(work, workers=2)
+    uuids = [trial.pending() for _ in range(3)]
+    with trial:
+        for _ in range(2):
+            assert started.acquire(timeout=PATIENCE_S)
+        assert happens(trial, "report_service").wait(PATIENCE_S)
+        assert set(order) == set(uuids[:2])
+        go.set()
+        assert started.acquire(timeout=PATIENCE_S)
+    assert order[2] == uuids[2]
+
+
+def test_what_runs_when_it_ends_is_handed_back():
+    started = threading.Event()
+
+    def work(uuid):
+        started.set()
+        assert trial.runners[0].handed_back.wait(PATIENCE_S)
+        return PlanState.PENDING
+
+    trial = Trial(work)
+    trial.pending()
+    with trial:
+        assert started.wait(PATIENCE_S)
+    assert trial.store.services() == []
+
+
+def test_an_outage_is_told_once_and_lived_through(caplog):
+    caplog.set_level(logging.INFO)
+    trial, away, ran = Trial(), threading.Event(), threading.Event()
+    report, tried = trial.store.pending_plans, threading.Semaphore(0)
+
+    def broken():
+        if away.is_set():
+            tried.release()
+            raise StoreError("no route")
+        return report()
+
+    trial.store.pending_plans = broken
+    trial.work = lambda _: ran.set() or PlanState.SUCCEEDED
+    away.set()
+    with trial:
+        for _ in range(4):
+            assert tried.acquire(timeout=PATIENCE_S)
+        trial.pending()
+        away.clear()
+        assert ran.wait(PATIENCE_S)
+    told = [r.message for r in caplog.records if "The record is" in r.message]
+    assert len(told) == 2
+    assert "no route" in told[0]
+    assert told[1] == "The record is there again"
+
+
+@pytest.mark.parametrize("error", [UnknownActionTypes("p", ["x"], []), ValueError("a bug")])
+def test_a_plan_that_cannot_run_does_not_end_the_service(error, caplog):
+    def work(uuid):
+        if uuid == first:
+            if isinstance(error, ValueError):
+                trial.store.move_plan(uuid, PlanState.CANCELLED, now=datetime.now(UTC))
+            raise error
+        ran.set()
+        return PlanState.SUCCEEDED
+
+    trial, ran = Trial(work), threading.Event()
+    first = trial.pending()
+    trial.pending()
+    with trial:
+        assert ran.wait(PATIENCE_S)
+    assert len([r for r in caplog.records if first in r.message]) == 1
+
+
+def test_whose_heartbeat_stays_old_loses_its_plan():
+    trial, resumed = Trial(), None
+    uuid = trial.pending()
+    old = datetime.now(UTC) - timedelta(hours=1)
+    trial.store.claim_plan(uuid, Claimant(host="elsewhere", pid=1, user="u"), now=old)
+    resumed = happens(trial, "resume_plan", times=1)
+    with trial:
+        assert resumed.wait(PATIENCE_S)
+
+
+def test_whose_clock_is_slow_keeps_its_plan():
+    """Its heartbeats are an hour old, and each is another."""
+    trial = Trial()
+    uuid = trial.pending()
+    old = datetime.now(UTC) - timedelta(hours=1)
+    claim = trial.store.claim_plan(uuid, Claimant(host="elsewhere", pid=1, user="u"), now=old)
+    look, numbers = trial.store.list_plans, iter(range(10**6))
+
+    def beating(**named):
+        trial.store.beat(uuid, claim, now=old + timedelta(seconds=next(numbers)))
+        return look(**named)
+
+    trial.store.list_plans = beating
+    looked = happens(trial, "report_service", times=20)
+    with trial:
+        assert looked.wait(PATIENCE_S)
+    assert trial.store.load_plan(uuid).state is PlanState.ONGOING
+
+
+def test_the_clock_of_a_dead_applier_may_have_been_fast():
+    trial = Trial()
+    uuid = trial.pending()
+    later = datetime.now(UTC) + timedelta(days=400)
+    trial.store.claim_plan(uuid, Claimant(host="elsewhere", pid=1, user="u"), now=later)
+    resumed = happens(trial, "resume_plan", times=1)
+    with trial:
+        assert resumed.wait(PATIENCE_S)
+
+
+def test_a_clock_that_jumps_takes_no_plan_from_who_beats():
+    """The clock of the service jumps by years, that of the applier is right."""
+    jumps = itertools.cycle((timedelta(), timedelta(days=800), timedelta(days=-800)))
+    trial = Trial(clock=lambda: datetime.now(UTC) + next(jumps))
+    uuid = trial.pending()
+    there = Claimant(host="elsewhere", pid=1, user="u")
+    claim = trial.store.claim_plan(uuid, there, now=datetime.now(UTC))
+    look = trial.store.list_plans
+
+    def beating(**named):
+        trial.store.beat(uuid, claim, now=datetime.now(UTC))
+        return look(**named)
+
+    trial.store.list_plans = beating
+    looked = happens(trial, "report_service", times=20)
+    with trial:
+        assert looked.wait(PATIENCE_S)
+    assert trial.store.load_plan(uuid).state is PlanState.ONGOING
+
+
+def test_the_cancel_of_an_applier_that_is_gone_is_finished():
+    trial = Trial(heartbeat_interval_s=3600.0)
+    uuid = trial.pending()
+    (a,) = trial.store.load_plan(uuid).actions
+    claim = trial.store.claim_plan(uuid, replace(ME, pid=2**22 + 1), now=datetime.now(UTC))
+    trial.store.commit(uuid, claim, [starts(a)], now=datetime.now(UTC))
+    trial.store.move_claimed(uuid, claim, PlanState.CANCELLING, now=datetime.now(UTC))
+    moved = happens(trial, "move_plan", times=1)
+    with trial:
+        assert moved.wait(PATIENCE_S)
+    plan = trial.store.load_plan(uuid)
+    assert plan.state is PlanState.CANCELLED
+    assert plan.actions[0].state is ActionState.UNKNOWN
+    assert "which ran it, is gone; its cancel was finished by the applier on h" in (
+        plan.status_message
+    )
+
+
+@pytest.mark.parametrize(
+    ("verbs", "state"),
+    [
+        (["pause"], PlanState.PAUSED),
+        (["pause", "cancel"], PlanState.CANCELLED),
+        (["skip"], PlanState.PENDING),
+    ],
+)
+def test_what_a_dead_applier_was_asked_for_is_carried_out(verbs, state):
+    store, now = MemoryStore(), datetime.now(UTC)
+    plan = new_plan("a", "b", state=PlanState.PENDING)
+    store.save_plan(plan)
+    claim = store.claim_plan(plan.uuid, ME, now=now)
+    store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=now)
+    for verb in verbs:
+        request = Request(
+            verb=verb, who="ann", action=plan.actions[1].uuid if verb == "skip" else None
+        )
+        store.add_request(plan.uuid, request, now=now + timedelta(seconds=1))
+    taken = resume.take_over(store, plan.uuid, store.claimant(plan.uuid), now=now, who="me")
+    assert taken is state
+    assert store.load_plan(plan.uuid).state is state
+
+
+def test_what_was_asked_for_in_an_earlier_run_is_not():
+    store, now = MemoryStore(), datetime.now(UTC)
+    plan = new_plan("a", state=PlanState.PENDING)
+    store.save_plan(plan)
+    store.claim_plan(plan.uuid, ME, now=now)
+    store.add_request(plan.uuid, Request(verb="cancel", who="ann"), now=now)
+    store.resume_plan(plan.uuid, [], now=now)
+    later = now + timedelta(minutes=1)
+    store.claim_plan(plan.uuid, ME, now=later)
+    claimant = store.claimant(plan.uuid)
+    assert resume.take_over(store, plan.uuid, claimant, now=later, who="me") is PlanState.PENDING
+
+
+def test_a_plan_of_which_every_applier_dies_is_paused():
+    store, now = MemoryStore(), datetime.now(UTC)
+    plan = new_plan("deadly", state=PlanState.PENDING)
+    store.save_plan(plan)
+    (deadly,) = plan.actions
+    for death in range(1, resume.DEATHS + 1):
+        claim = store.claim_plan(plan.uuid, ME, now=now)
+        if death > 1:  # as the next applier finds it: not done, so it runs again
+            again = decide(
+                store.load_plan(plan.uuid).actions[0], Verified.NOT_DONE, rerun_safe=True
+            )
+            store.commit(plan.uuid, claim, [again], now=now)
+        store.commit(plan.uuid, claim, [starts(deadly)], now=now)
+        state = resume.take_over(
+            store, plan.uuid, store.claimant(plan.uuid), now=now, who="the applier on h"
+        )
+        assert state is (PlanState.PENDING if death < resume.DEATHS else PlanState.PAUSED)
+    found = store.load_plan(plan.uuid)
+    assert found.status_message == (
+        f"process {ME.pid} on {ME.host}, which ran it, is gone; deadly was cut off 3 times in a "
+        "row, so the plan was paused by the applier on h"
+    )
+    assert found.actions[0].state is ActionState.UNKNOWN
+
+
+def test_a_process_of_this_host_that_is_gone_loses_its_plan_at_once():
+    trial = Trial(heartbeat_interval_s=3600.0)
+    uuid = trial.pending()
+    gone = replace(ME, pid=2**22 + 1)
+    trial.store.claim_plan(uuid, gone, now=datetime.now(UTC))
+    resumed = happens(trial, "resume_plan", times=1)
+    with trial:
+        assert resumed.wait(PATIENCE_S)
