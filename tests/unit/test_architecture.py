@@ -45,6 +45,7 @@ LAYERS = (
             "planner.errors",
             "planner.model",
             "planner.states",
+            "planner.digest",
             "planner.graph",
             "planner.effects",
             "planner.render.*",
