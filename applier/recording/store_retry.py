@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from applier.backoff import delays_s
 from applier.errors import PlanConflict, StoreError
 from planner.errors import InvalidTransition
 
@@ -34,7 +35,7 @@ class StoreRetry:
         later one that is refused asks ``is_written``, which may raise what the store raises.
         ``wait`` is called between two tries with the seconds to wait.
         """
-        began, delay = self._clock(), FIRST_DELAY_S
+        began, delays = self._clock(), delays_s(FIRST_DELAY_S, LONGEST_DELAY_S)
         again = False
         while True:
             try:
@@ -50,9 +51,10 @@ class StoreRetry:
                     raise
                 # Once is enough to know; a disk that is full stays so for many tries.
                 level = logging.INFO if again else logging.WARNING
-                LOG.log(level, "The record is away, tried again for %.0f s: %s", left, error)
+                LOG.log(
+                    level, "The record cannot be reached, tried again for %.0f s: %s", left, error
+                )
                 again = True
-                wait(min(delay, left))
-                delay = min(2 * delay, LONGEST_DELAY_S)
+                wait(min(next(delays), left))
         if again:
-            LOG.warning("The record is there again")
+            LOG.warning("The record can be reached again")

@@ -86,6 +86,7 @@ LAYERS = (
             "applier.errors",
             "applier.contracts",
             "applier.store",
+            "applier.backoff",
             "applier.scheduling.*",
             "applier.run.outcome",
             "applier.run.node_states",
@@ -113,7 +114,7 @@ LAYERS = (
     ),
     Layer(
         "L6",
-        ("applier.conf", "applier.run.*", "applier.service.*"),
+        ("applier.conf", "applier.assembly", "applier.run.*", "applier.service.*"),
         above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5"),
         third_party=("cotyledon", "futurist", "oslo_config", "oslo_log", "platformdirs"),
     ),
