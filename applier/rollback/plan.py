@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from applier.contracts import ActionOf
-from applier.rollback.enable_hosts_first import enabled_first
+from applier.rollback.enable_hosts_first import enable_hosts_first
 from planner.errors import InvalidInput, Mistake
 from planner.graph import Loop, topological_order
 from planner.model import JOIN, Action, ActionPlan, Touch
@@ -54,7 +54,7 @@ def rollback(
     actions: Sequence[Action] = tuple(_Reversal(plan, undone, new_id).actions())
     try:
         touched = {a.uuid: touches(a) for a in actions if a.action_type == REVERT}
-        actions = enabled_first(actions, touched)
+        actions = enable_hosts_first(actions, touched)
     except Loop:
         warnings += ("moves go back onto hosts that are disabled then: enable them by hand",)
     return ActionPlan(
