@@ -16,7 +16,7 @@ from applier.clouds.capacity import (
     must_have_room,
     room_needed,
 )
-from applier.clouds.schema import DURATIONS, ROOM, World
+from applier.clouds.simulated_schema import DURATIONS, ROOM, World
 from applier.errors import ActionFailed
 
 #: Status that is asked for -> operation, what it is called, statuses from which it is possible.

@@ -11,9 +11,9 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from applier.clouds import capacity, document, operations
+from applier.clouds import capacity, operations, simulated_document
 from applier.clouds.operations import Work
-from applier.clouds.schema import ONGOING, ROOM, World
+from applier.clouds.simulated_schema import ONGOING, ROOM, World
 from applier.clouds.world_file import WorldFile, born
 from applier.contracts import StopSignal
 from applier.errors import ActionFailed, ConfigurationError
@@ -43,7 +43,7 @@ class SimulatedCloud:
         Raises ConfigurationError with all that is wrong with it, a line each, and changes nothing.
         Operations that go on meanwhile fail when their time is over.
         """
-        WorldFile(path).replace(document.read(source))
+        WorldFile(path).replace(simulated_document.read(source))
 
     def snapshot(self) -> dict[str, Any]:
         """Give everything: the document, what is used and free on hosts and in pools, ongoing."""
@@ -68,7 +68,7 @@ class SimulatedCloud:
         Raises ConfigurationError.
         """
         with self._file.changing() as world:
-            world["faults"].append(document.complete_fault(world, fault))
+            world["faults"].append(simulated_document.complete_fault(world, fault))
 
     def instance(self, instance_id: str) -> Mapping[str, Any] | None:
         """``name, host, flavor, status``; the host is None while it is SHELVED."""

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from applier.clouds import document
-from applier.clouds.schema import SCHEMA, World
+from applier.clouds import simulated_document
+from applier.clouds.simulated_schema import SCHEMA, World
 from applier.errors import ConfigurationError
 
 
@@ -43,7 +43,7 @@ class WorldFile:
         """Give the cloud to change, and keep what it became unless the body raises."""
         with self._locked():
             text = self._text()
-            world = document.read() if text is None else self._world(text)
+            world = simulated_document.read() if text is None else self._world(text)
             yield world
             self._write(world)
 
@@ -69,7 +69,7 @@ class WorldFile:
             raise self._damaged(str(error)) from error
         # Later versions were written by programs that checked theirs: a glance is enough.
         if not self._checked:
-            wrong = document.mistakes(world)
+            wrong = simulated_document.mistakes(world)
             if wrong:
                 raise self._damaged(str(wrong[0]))
             self._checked = True

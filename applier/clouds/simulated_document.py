@@ -10,7 +10,7 @@ from importlib import resources
 from os import PathLike, fspath
 from typing import Any
 
-from applier.clouds.schema import DURATIONS, ROOM, SCHEMA, Fault, World
+from applier.clouds.simulated_schema import DURATIONS, ROOM, SCHEMA, Fault, World
 from applier.errors import ConfigurationError
 from planner import documents
 from planner.checking import compiled
