@@ -21,12 +21,11 @@ def compiled(schema: Mapping[str, Any]) -> Check:
 
     def check(value: Any) -> list[Mistake]:
         try:
-            if is_valid(value):
-                return []
+            valid = is_valid(value)
         except ValueError:
-            # The value holds something that JSON does not have, such as half of a surrogate pair.
-            pass
-        return _explained(schema, value)
+            # The value holds what JSON does not have, such as half of a surrogate pair.
+            valid = False
+        return [] if valid else _explained(schema, value)
 
     return check
 

@@ -235,7 +235,9 @@ def _place_in_document(mistake: Mistake) -> tuple[bool, list[int]]:
 
 
 def _idle_limits(limits: Mapping[str, int], plan: ActionPlan) -> list[str]:
-    """Say which of a document's limits bound nothing that the plan does."""
+    """List the limits of a document that no action of the plan holds."""
+    if not limits:
+        return []
     held = {token for action in plan.actions for token in action.tokens}
     held |= {f"{token.partition(':')[0]}:*" for token in held}
     return [f"limit {token!r} bounds nothing in this plan" for token in limits if token not in held]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from planner.graph import topological_order
+from planner.graph_algorithms import topological_order
 from planner.model import Action, Effect, Touch
 
 
@@ -20,8 +20,8 @@ def enabled_first(
 
     ``actions`` stand in an order that their links allow; ``touches`` go by uuid. What enables then
     waits for all that those moves wait for, and they need it. Linear in links, times the number of
-    hosts that are enabled too late, 64 at a time. Raises :class:`planner.graph.Loop` where hosts
-    stand in each other's way.
+    hosts that are enabled too late, 64 at a time. Raises
+    :class:`planner.graph_algorithms.CycleError` where hosts stand in each other's way.
     """
     bits = {a.uuid: 1 << i for i, a in enumerate(a for a in actions if _enables(a, touches))}
     late = _late(actions, touches, bits)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from applier.contracts import ActionOf
 from applier.rollback.enable_hosts_first import enabled_first
 from planner.errors import InvalidInput, Mistake
-from planner.graph import Loop, topological_order
+from planner.graph_algorithms import CycleError, topological_order
 from planner.model import JOIN, Action, ActionPlan, Touch
 from planner.states import ActionState, Outcome, PlanState
 
@@ -55,7 +55,7 @@ def rollback(
     try:
         touched = {a.uuid: touches(a) for a in actions if a.action_type == REVERT}
         actions = enabled_first(actions, touched)
-    except Loop:
+    except CycleError:
         warnings += ("moves go back onto hosts that are disabled then: enable them by hand",)
     return ActionPlan(
         uuid=new_id(),
