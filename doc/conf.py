@@ -13,6 +13,8 @@ release = version = version_of("actionplan")
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",
+    "changes",
+    "decisions",
     "from_the_code",
 ]
 exclude_patterns = ["_build"]

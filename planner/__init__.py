@@ -14,8 +14,21 @@ From a document to what happened, in ten hops:
 10. ``applier.run.outcome`` folds the states of the actions into the plan's.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from planner.errors import PlannerError
 from planner.model import ActionPlan
-from planner.planning import make_plan
+
+if TYPE_CHECKING:
+    from planner.planning import make_plan
 
 __all__ = ["ActionPlan", "PlannerError", "make_plan"]
+
+
+def __getattr__(name: str) -> Any:
+    # Who reads a plan needs none of the libraries that making one needs.
+    if name == "make_plan":
+        from planner.planning import make_plan
+
+        return make_plan
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,12 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
-
-from oslo_config import cfg
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from planner.errors import Mistake, Path
 from planner.model import ActionPlan, Touch
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
 
 Problem = TypeVar("Problem")
 #: The values of a planner's options by name, after defaults, files and overrides are merged.

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import yaml
-
-from planner import yaml_text
 from planner.errors import InvalidInput, Mistake, Path
+
+if TYPE_CHECKING:
+    import yaml
 
 
 @dataclass(frozen=True)
@@ -36,38 +36,25 @@ class Document:
             if origin := self.brought.get(path[:length]):
                 document, inside = origin
                 return document.locate((*inside, *path[length:]))
-        node = self._root
-        if node is None:
+        if self._root is None:
             return self.source
-        line = 0
-        for part in path:
-            step = _step(node, part)
-            if step is None:
-                break
-            line, node = step
-        return f"{self.source}:{line + 1}"
+        from planner import yaml_text
+
+        return f"{self.source}:{yaml_text.line(self._root, path) + 1}"
 
     @cached_property
     def _root(self) -> yaml.Node | None:
         """The text, read once more with the lines of things: only who refuses something asks."""
         if self.text is None:
             return None
+        import yaml
+
+        from planner import yaml_text
+
         try:
             return yaml_text.compose(_as_yaml(self.text))
         except (yaml.YAMLError, RecursionError):
             return None
-
-
-def _step(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | None:
-    """Go one step inside; gives the line on which a person finds it."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if key.value == str(part):
-                return key.start_mark.line, value
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-        entry = node.value[part]
-        return entry.start_mark.line, entry
-    return None
 
 
 def read(path: str | FilePath) -> Document:
@@ -130,6 +117,11 @@ def _json(text: str, source: str) -> Any:
 
 
 def _yaml(text: str, source: str) -> Any:
+    # Documents in JSON need no YAML, which takes longer to import than they take to read.
+    import yaml
+
+    from planner import yaml_text
+
     try:
         return yaml_text.load(text)
     except yaml.MarkedYAMLError as reason:
@@ -192,7 +184,11 @@ def _as_yaml(text: str) -> str:
 
 
 def _line_of_second(text: str, key: str) -> int | None:
-    """Find a key that stands twice in one mapping of a JSON text."""
+    """Return the line on which a key of a JSON text stands for the second time in one mapping."""
+    import yaml
+
+    from planner import yaml_text
+
     try:
         yaml_text.load(_as_yaml(text))
     except yaml.MarkedYAMLError as reason:

@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -49,6 +48,8 @@ def accepted(name: object, known: Iterable[str]) -> str:
     >>> accepted("web-7x", [f"web-{i}" for i in range(500)])
     "did you mean 'web-7' or 'web-97' or 'web-87'? Known: 500 names, such as web-0, web-1, web-10"
     """
+    import difflib
+
     names = sorted(known)
     many = len(names) > _LISTED
     near = difflib.get_close_matches(str(name), names, n=3 if many else 1)

@@ -6,8 +6,6 @@ All are frozen. A plan's actions refer to each other by uuid; sets that many act
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from planner import digest
 from planner.states import ActionState, Outcome, PlanState
 
 #: Version of the action plan format that this release writes and reads.
@@ -248,36 +247,8 @@ class ActionPlan:
 
     @cached_property
     def digest(self) -> str:
-        """A checksum over planner, limits and actions, edges by position.
-
-        Equal input gives an equal digest; uuids, states, times and the sentences that explain are
-        left out. Linear in actions and edges; a set that many actions share is read once.
-        """
-        position = {action.uuid: i for i, action in enumerate(self.actions)}
-        shared: dict[int, str] = {}
-
-        def links(uuids: tuple[str, ...]) -> str:
-            text = shared.get(id(uuids))
-            if text is None:
-                text = shared[id(uuids)] = ",".join(str(position.get(u, u)) for u in uuids)
-            return text
-
-        def events(pairs: Iterable[Trigger | Blocker]) -> list[Any]:
-            return [[position.get(p.action, p.action), p.outcomes] for p in pairs]
-
-        total = hashlib.sha256()
-        head = {"planner": self.planner, "limits": self.limits}
-        total.update(json.dumps(head, sort_keys=True, separators=(",", ":")).encode())
-        encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-        for a in self.actions:
-            what: list[Any] = [a.name, a.action_type, a.resource_id, a.input_parameters]
-            what += [a.tokens, a.estimate_s, a.timeout_s, a.retries]
-            after = [links(a.parents), links(a.needs), [links(g) for g in a.needs_any]]
-            said = [what, after, events(a.triggers)]
-            if a.blocked_by:
-                said.append(events(a.blocked_by))
-            total.update(f"\n{encode(said)}".encode())
-        return f"sha256:{total.hexdigest()}"
+        """A checksum of everything that changes what a run does: see :mod:`planner.digest`."""
+        return digest.of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the plan as the format 2.0 has it; the values can be written as JSON or YAML."""

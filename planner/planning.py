@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path as FilePath
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from oslo_config import cfg
@@ -32,70 +34,144 @@ def make_plan(
     """Turn a document, or the path of one, into a plan.
 
     ``planner`` and ``options`` (by name: ``{"weights": {"nop": 70}}``) win over the document's own,
-    those over ``conf``, those over the defaults; without ``conf`` no file is read. With
-    ``check_types=False`` types that no plugin offers and parameters are taken unchecked, with a
-    warning each. Raises PlannerError; InvalidInput lists all that is wrong, each with its place.
+    those over ``conf``, those over the defaults. Without ``conf`` no file is read. With
+    ``check_types=False`` unknown action types and parameters are accepted unchecked, with a warning
+    for each type. Raises PlannerError; InvalidInput lists every mistake with its place.
+    """
+    read = read_problem(document, planner, conf, check_types=check_types, now=now, new_id=new_id)
+    return read.plan(options or {})
+
+
+def read_problem(
+    document: Mapping[str, Any] | str | FilePath | Document,
+    planner: str | None = None,
+    conf: cfg.ConfigOpts | None = None,
+    *,
+    check_types: bool = True,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    new_id: Callable[[], str] = lambda: str(uuid4()),
+) -> ReadProblem:
+    """Read and check a document once, to plan it with one set of options or with several.
+
+    Takes what :func:`make_plan` takes. Raises PlannerError; mistakes in the content of the document
+    are raised by :meth:`ReadProblem.plan`, together with those in the options.
     """
     read = documents.as_document(document)
     conf = planning_options.configuration(conf)
     known = registry.ActionTypes()
-    try:
+    with _located(read):
         if not isinstance(read.value, Mapping):
             raise InvalidInput([Mistake("a mapping with 'actions' or a 'kind' is expected")])
         chosen = choose(read.value, planner, conf)
         read = documents.with_files(read, chosen.FILES)
-        surroundings = Surroundings(
-            now=now,
-            new_id=new_id,
-            action_type=known.__getitem__,
-            check=ParameterCheck(known),
-            check_types=check_types,
-            locate=read.locate,
-        )
-        return plan_with(chosen, read.value, options or {}, conf, surroundings)
-    except InvalidInput as wrong:
-        raise wrong.located(read.locate) from wrong.__cause__
+    surroundings = Surroundings(
+        now=now,
+        new_id=new_id,
+        action_type=known.__getitem__,
+        check=ParameterCheck(known),
+        check_types=check_types,
+        locate=read.locate,
+    )
+    return parse(chosen, read, conf, surroundings)
 
 
-def plan_with(
+def parse(
     planner: type[Planner[Any]],
-    value: Mapping[str, Any],
-    options: Mapping[str, Any],
+    document: Document,
     conf: cfg.ConfigOpts,
     surroundings: Surroundings,
-) -> ActionPlan:
-    """Check a document, its options and the configuration, and let a planner plan it.
+) -> ReadProblem:
+    """Check a document against its planner's schema, and parse what fits.
 
-    Raises InvalidInput with every mistake; those of the document have a path, but no place yet.
+    Raises BrokenPlugin.
     """
     try:
         check = checking.schema_of(planner)
     except ValueError as reason:
         raise BrokenPlugin("planner", planner.NAME, str(reason)) from reason
-    mistakes = check(value)
-    readable = checking.readable(check, value, mistakes)
-    layers = planning_options.layers(planner, conf, value, options)
-    resolved = planning_options.resolve(planner, layers, mistakes)
-    mistakes += planning_options.unknown_keys(planner, conf)
-    limits = planning_options.limits_of(conf, mistakes)
+    refused = check(document.value)
+    readable = checking.readable(check, document.value, refused)
     maker = planner(surroundings)
-    problem = _parsed(maker, readable, mistakes)
-    if mistakes:
-        raise InvalidInput(sorted(mistakes, key=_place_in_document))
-    plan = maker.plan(problem, resolved)
-    own = value.get("limits") or {}
-    # The site's limit holds beside the planner's own; the document's replaces either.
+    problem, unparsed = None, tuple[Mistake, ...]()
+    if readable is not None:
+        try:
+            problem = maker.parse(readable.value)
+        except InvalidInput as wrong:
+            unparsed = tuple(replace(m, path=readable.path(m.path)) for m in wrong.mistakes)
+    return ReadProblem(maker, document, problem, conf, tuple(refused), unparsed)
+
+
+@dataclass(frozen=True)
+class ReadProblem:
+    """A document that was read and checked: :meth:`plan` may be called with several options.
+
+    ``refused`` are the mistakes that the schema found, ``unparsed`` those that the planner found.
+    """
+
+    planner: Planner[Any]
+    document: Document
+    problem: Any
+    conf: cfg.ConfigOpts
+    refused: Sequence[Mistake]
+    unparsed: Sequence[Mistake]
+
+    def resolve(self, options: Mapping[str, Any]) -> SimpleNamespace:
+        """Return the value of each option of the planner; raises InvalidInput with all mistakes."""
+        return self._settings(options).options
+
+    def plan(self, options: Mapping[str, Any]) -> ActionPlan:
+        """Check the options and the configuration, and plan; raises InvalidInput, InvalidPlan."""
+        settings = self._settings(options)
+        with _located(self.document):
+            plan = self.planner.plan(self.problem, settings.options)
+        plan = _completed(plan, self.document.value, settings.limits)
+        graph.validate(plan.actions)
+        return plan
+
+    def _settings(self, options: Mapping[str, Any]) -> _Settings:
+        planner, mistakes = type(self.planner), list(self.refused)
+        layers = planning_options.layers(planner, self.conf, self.document.value, options)
+        resolved = planning_options.resolve(planner, layers, mistakes)
+        mistakes += planning_options.unknown_keys(planner, self.conf)
+        limits = planning_options.limits_of(self.conf, mistakes)
+        mistakes += self.unparsed
+        if mistakes:
+            found = InvalidInput(sorted(mistakes, key=_place_in_document))
+            raise found.located(self.document.locate)
+        return _Settings(resolved, limits)
+
+
+class _Settings(NamedTuple):
+    """The options of one planning, and the limits of the configuration."""
+
+    options: SimpleNamespace
+    limits: Mapping[str, int]
+
+
+def _completed(
+    plan: ActionPlan, document: Mapping[str, Any], limits: Mapping[str, int]
+) -> ActionPlan:
+    """Add the name and the limits of the document, and the limits of the configuration."""
+    own = document.get("limits") or {}
+    # The site's limit holds beside the planner's own. The document's limit replaces either.
     both = {
         token: min(limits[token], plan.limits[token]) for token in limits if token in plan.limits
     }
-    plan = replace(
+    return replace(
         plan,
-        name=plan.name or value.get("name"),
+        name=plan.name or document.get("name"),
         limits={**limits, **plan.limits, **both, **own},
         warnings=tuple(dict.fromkeys((*plan.warnings, *_idle_limits(own, plan)))),
     )
-    graph.validate(plan.actions)
-    return plan
+
+
+@contextmanager
+def _located(document: Document) -> Iterator[None]:
+    """Add the file and line of each mistake to an InvalidInput that is raised inside."""
+    try:
+        yield
+    except InvalidInput as wrong:
+        raise wrong.located(document.locate) from wrong.__cause__
 
 
 def choose(
@@ -154,25 +230,14 @@ class ParameterCheck:
         return check(parameters)
 
 
-def _parsed(
-    maker: Planner[Any], readable: checking.Readable | None, mistakes: list[Mistake]
-) -> Any:
-    """Parse what can be read; what is wrong with it is added to ``mistakes``."""
-    if readable is None:
-        return None
-    try:
-        return maker.parse(readable.value)
-    except InvalidInput as wrong:
-        mistakes += [replace(m, path=readable.path(m.path)) for m in wrong.mistakes]
-        return None
-
-
 def _place_in_document(mistake: Mistake) -> tuple[bool, list[int]]:
     return bool(mistake.place), [part for part in mistake.path if isinstance(part, int)]
 
 
 def _idle_limits(limits: Mapping[str, int], plan: ActionPlan) -> list[str]:
-    """Say which of a document's limits bound nothing that the plan does."""
+    """List the limits of a document that no action of the plan holds."""
+    if not limits:
+        return []
     held = {token for action in plan.actions for token in action.tokens}
     held |= {f"{token.partition(':')[0]}:*" for token in held}
     return [f"limit {token!r} bounds nothing in this plan" for token in limits if token not in held]

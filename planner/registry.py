@@ -1,13 +1,14 @@
-"""Finds planner and action plugins by name, through stevedore; loads only those that are used."""
+"""Finds planners, action types and engines by name; loads only those that are used.
+
+Plugins are entry points of installed distributions, in the namespaces of Watcher.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
-
-from stevedore import NamedExtensionManager
 
 from planner.contract import ActionType, Planner
 from planner.errors import AmbiguousPlugin, BrokenPlugin, UnknownPlugin
@@ -21,48 +22,40 @@ _WHAT = {PLANNERS: "planner", ACTIONS: "action type", ENGINES: "workflow engine"
 
 def names(namespace: str) -> list[str]:
     """List the plugins of a namespace in alphabetical order, without loading them."""
-    manager: NamedExtensionManager[Any] = NamedExtensionManager(
-        namespace, names=[], on_missing_entrypoints_callback=None
-    )
-    return sorted(set(manager.entry_points_names()))
+    return sorted(_offered(namespace))
 
 
 def load(namespace: str, name: str) -> Any:
-    """Give the class that is registered under a name.
+    """Load the class that is registered under a name.
 
     Raises UnknownPlugin, AmbiguousPlugin or BrokenPlugin.
     """
-    what = _WHAT[namespace]
-    offered_by = _distributions(namespace).get(name, set())
-    if len(offered_by) > 1:
-        raise AmbiguousPlugin(what, name, offered_by)
-    failures: list[BaseException] = []
-    manager: NamedExtensionManager[Any] = NamedExtensionManager(
-        namespace,
-        names=[name],
-        on_missing_entrypoints_callback=None,
-        on_load_failure_callback=lambda _, __, reason: failures.append(reason),
-    )
-    if failures:
-        reason = failures[0]
+    what, offered = _WHAT[namespace], _offered(namespace)
+    if name not in offered:
+        raise UnknownPlugin(what, name, offered)
+    by_distribution = offered[name]
+    if len(by_distribution) > 1:
+        raise AmbiguousPlugin(what, name, by_distribution)
+    (entry_point,) = by_distribution.values()
+    try:
+        return entry_point.load()
+    except Exception as reason:
+        # Importing a plugin runs code of third parties, which may raise anything.
         raise BrokenPlugin(what, name, f"{type(reason).__name__}: {reason}") from reason
-    if name not in manager:
-        raise UnknownPlugin(what, name, names(namespace))
-    return manager[name].plugin
 
 
 @cache
-def _distributions(namespace: str) -> dict[str, set[str]]:
-    """Say which distributions offer each name. Stevedore keeps one, and forgets whose it is."""
-    offered_by: dict[str, set[str]] = {}
+def _offered(namespace: str) -> dict[str, dict[str, EntryPoint]]:
+    """Find the entry points of a namespace: by name, then by the distribution that offers it."""
+    offered: dict[str, dict[str, EntryPoint]] = {}
     for entry_point in entry_points(group=namespace):
-        if entry_point.dist:
-            offered_by.setdefault(entry_point.name, set()).add(entry_point.dist.name)
-    return offered_by
+        distribution = entry_point.dist.name if entry_point.dist else ""
+        offered.setdefault(entry_point.name, {})[distribution] = entry_point
+    return offered
 
 
 def planner(name: str) -> type[Planner[Any]]:
-    """Give the planner of that name; raises as :func:`load` does."""
+    """Load the planner of that name; raises as :func:`load` does."""
     found = load(PLANNERS, name)
     if not (isinstance(found, type) and issubclass(found, Planner)):
         raise BrokenPlugin("planner", name, "it is no subclass of planner.contract.Planner")
@@ -76,7 +69,7 @@ class ActionTypes(Mapping[str, type[ActionType]]):
         self._loaded: dict[str, type[ActionType]] = {}
 
     def __getitem__(self, name: str) -> type[ActionType]:
-        """Give the plugin class; raises as :func:`load` does."""
+        """Load the plugin class; raises as :func:`load` does."""
         found = self._loaded.get(name)
         if found is None:
             found = load(ACTIONS, name)
@@ -94,9 +87,9 @@ class ActionTypes(Mapping[str, type[ActionType]]):
         return found
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names in alphabetical order, without loading."""
+        """Iterate over the names in alphabetical order, without loading."""
         return iter(names(ACTIONS))
 
     def __len__(self) -> int:
-        """How many are installed."""
+        """Return how many are installed."""
         return len(names(ACTIONS))

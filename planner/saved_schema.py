@@ -97,7 +97,7 @@ SCHEMA: dict[str, Any] = {
         "name": _TEXT,
         "planner": {"type": "string", "minLength": 1},
         "state": {"enum": [str(s) for s in PlanState]},
-        "digest": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+        "digest": {"type": "string", "pattern": "^(v2:)?sha256:[0-9a-f]{64}$"},
         "created_at": _TIME,
         "updated_at": _TIME,
         "status_message": _TEXT,

@@ -26,10 +26,11 @@ from typing import Any
 
 from planner import options as planning_options
 from planner.contract import ActionType, Planner, Surroundings
+from planner.documents import Document
 from planner.errors import InvalidInput, PlannerError
 from planner.graph import validate
 from planner.model import JOIN, Action, ActionPlan, Touch
-from planner.planning import ParameterCheck, plan_with
+from planner.planning import ParameterCheck, parse
 from planner.registry import ActionTypes
 
 #: The time at which every test plans.
@@ -98,7 +99,7 @@ def plan(
     """Plan as :func:`planner.make_plan` does, in fixed surroundings, with no entry point."""
     conf = planning_options.configuration(None)
     around = surroundings(*types, check_types=check_types)
-    return plan_with(planner, document, {}, conf, around)
+    return parse(planner, Document(document), conf, around).plan({})
 
 
 def edges(plan: ActionPlan) -> dict[str, list[str]]:

@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from planner.errors import Path
+
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
 #: How many lists and mappings may stand inside each other.
@@ -33,6 +35,29 @@ def compose(text: str) -> yaml.Node | None:
     """Read one document as nodes that know their lines; raises yaml.YAMLError."""
     _require_shallow(text)
     return yaml.compose(text, Loader=_Loader)
+
+
+def line(root: yaml.Node, path: Path) -> int:
+    """Return the line of a place, from 0, or of the nearest place around it that exists."""
+    number, node = 0, root
+    for part in path:
+        step = _step(node, part)
+        if step is None:
+            break
+        number, node = step
+    return number
+
+
+def _step(node: yaml.Node, part: str | int) -> tuple[int, yaml.Node] | None:
+    """Return the line and the node of one entry of a mapping or a list."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(part):
+                return key.start_mark.line, value
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        entry = node.value[part]
+        return entry.start_mark.line, entry
+    return None
 
 
 def _require_shallow(text: str) -> None:

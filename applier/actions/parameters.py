@@ -47,5 +47,6 @@ def one_line(value: str, limit: int = 100) -> str:
     'systemctl restart h…'
     """
     line = " ".join(value.split())
-    line = "".join(c if c.isprintable() else "?" for c in line)
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else "?" for c in line)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from applier.assembly import user
 from applier.cli import claim
 from applier.cli.arguments import with_action, with_reason
-from applier.cli.session import find_action, now, user
+from applier.cli.session import find_action, now
 from applier.cli.verb import Verb
 from applier.contracts import Request
 from applier.errors import PlanConflict

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from applier.cli import files, parts, set_options
 from applier.cli.arguments import add_format, add_planning
-from applier.cli.predictions import past_durations, predicted
+from applier.cli.predictions import makespan_s, past_durations
 from applier.cli.reporters import plan_table
 from applier.cli.reporters.formatting import duration
 from applier.cli.verb import Verb
 from applier.run.durations import NOTHING
-from planner import saved
-from planner.documents import Document
+from planner import planning, saved
 from planner.errors import PlannerError
 from planner.model import ActionPlan
+from planner.planning import ReadProblem
 
 #: The orderings of the planner that has more than one.
 _ORDERINGS = {"weight": ("chunks", "slots")}
@@ -51,18 +54,23 @@ class Create(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make, keep, show."""
+        with _without_collector():
+            return self._create(parsed_args)
+
+    def _create(self, parsed_args: argparse.Namespace) -> int:
         settings = set_options.read(parsed_args.set)
         conf = self.session.conf
         document = parts.chosen(files.opened(parsed_args.file), parsed_args, self.session)
-        plan = files.planned(
-            document,
-            settings,
-            conf,
-            planner=parsed_args.planner,
-            check_types=parsed_args.check_types,
-        )
+        problem = None
+        if saved.is_plan(document):
+            plan = files.planned(document, settings, conf, planner=parsed_args.planner)
+        else:
+            problem = planning.read_problem(
+                document, parsed_args.planner, conf, check_types=parsed_args.check_types
+            )
+            plan = files.with_policy(problem.plan(settings.options), settings)
         keep = not parsed_args.dry_run
-        if keep and saved.is_plan(document):
+        if keep and problem is None:
             files.refuse_begun(plan, document)
         workers = settings.max_workers or self.session.max_workers
         if parsed_args.out:
@@ -78,9 +86,10 @@ class Create(Verb):
             self.app.stdout.write(files.rendered(plan, parsed_args.format))
             return 0
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
-        compared = self._compared(parsed_args, document, settings, plan, workers)
-        if compared:
-            self.say(compared)
+        if problem and plan.actions:
+            compared = self._compared(problem, settings.options, plan, workers, recorded=keep)
+            if compared:
+                self.say(compared)
         if keep and plan.actions:
             short = plan.uuid[:8]
             self.say(f"Next: actionplan apply {short} | actionplan graph {short} -f mermaid")
@@ -90,31 +99,45 @@ class Create(Verb):
 
     def _compared(
         self,
-        args: argparse.Namespace,
-        document: Document,
-        settings: set_options.SetOptions,
+        problem: ReadProblem,
+        options: Mapping[str, Any],
         plan: ActionPlan,
         workers: int,
+        *,
+        recorded: bool,
     ) -> str | None:
-        """Say how long each ordering takes; None where that is not known, or there is only one."""
-        orderings = () if saved.is_plan(document) else _ORDERINGS.get(plan.planner, ())
-        known, parts = past_durations(self.session), []
-        for ordering in orderings if plan.actions else ():
-            options = {**settings.options, "ordering": ordering}
+        """Say how long each ordering takes; None if a duration is unknown, or there is only one."""
+        orderings = _ORDERINGS.get(plan.planner)
+        known = past_durations(self.session)
+        # Asked first: without durations there is nothing to compare, and no plan is made for it.
+        if not orderings or known.of(plan, recorded=recorded).known_from.get(NOTHING):
+            return None
+        chosen, parts = problem.resolve(options).ordering, []
+        for ordering in orderings:
             try:
-                other = files.planned(
-                    document,
-                    replace(settings, options=options),
-                    self.session.conf,
-                    planner=args.planner,
-                    check_types=args.check_types,
-                )
+                other = plan
+                if ordering != chosen:
+                    other = problem.plan({**options, "ordering": ordering})
             except PlannerError:
-                # The plan that was asked for is made; the other is only for comparison.
+                # The plan that was asked for is made. The other is only for comparison.
                 return None
-            durations = known.of(other, recorded=not args.dry_run)
-            if durations.known_from.get(NOTHING):
-                return None
-            found = predicted(self.session, other, durations, workers)
-            parts.append(f"{ordering} {duration(found.forecast.timeline.makespan_s)}")
-        return f"Expected: {', '.join(parts)}" if parts else None
+            durations = known.of(other, recorded=recorded)
+            seconds = makespan_s(self.session, other, durations, workers)
+            parts.append(f"{ordering} {duration(seconds)}")
+        return f"Expected: {', '.join(parts)}"
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Switch the garbage collector off for one short command.
+
+    Nearly all that ``create`` makes lives until its end. The collector would look through the whole
+    of it again and again, so that an action would cost more the larger the plan is.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

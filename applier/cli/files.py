@@ -84,6 +84,11 @@ def planned(
         refuse_planning(settings, planner)
         return _saved(document)
     plan = make_plan(document, planner, settings.options, conf, check_types=check_types)
+    return with_policy(plan, settings)
+
+
+def with_policy(plan: ActionPlan, settings: SetOptions) -> ActionPlan:
+    """Return the plan with the ``on_failure`` that was set, if it was set."""
     return replace(plan, on_failure=settings.on_failure or plan.on_failure)
 
 

@@ -59,18 +59,8 @@ def run(verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int) -> int
     session, store = verb.session, verb.session.store
     out = verb.app.stdout
     shown = watcher(verb, plan)
-    runner = Runner(
-        store,
-        session.engine(workers),
-        session.plugins,
-        cloud=session.cloud,
-        machines=session.machines(),
-        claimant=session.claimant,
-        policies=session.policies,
-        on_failure=settings.on_failure or session.conf.watcher_applier.on_failure,
-        listeners=[shown],
-        heartbeat_interval_s=session.conf.watcher_applier.heartbeat_interval_s,
-        pace=session.conf.actionplan.simulator_speed,
+    runner = session.assembly.runner(
+        listeners=[shown], on_failure=settings.on_failure, max_workers=workers
     )
     began = time.monotonic()
     with signals(runner, shown.tell), lapses(shown.tell):

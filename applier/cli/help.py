@@ -41,6 +41,9 @@ GROUPS = {
         "action type list",
         "action type show",
         "schema",
+        "example list",
+        "example show",
+        "example copy",
     ),
     "Set up": (
         "config show",

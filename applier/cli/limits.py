@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from applier.assembly import user
 from applier.cli import claim
 from applier.cli.arguments import positive, with_plan, with_reason
-from applier.cli.session import now, user
+from applier.cli.session import now
 from applier.cli.set_options import whole_number
 from applier.cli.verb import Verb
 from applier.contracts import Request

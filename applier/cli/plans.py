@@ -6,11 +6,12 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from applier.assembly import user
 from applier.cli import claim
 from applier.cli.arguments import add_format, positive, with_plan
 from applier.cli.files import rendered
 from applier.cli.reporters import deployment_table, plan_table
-from applier.cli.session import now, user
+from applier.cli.session import now
 from applier.cli.verb import ListVerb, Verb
 from applier.errors import PlanConflict
 from applier.store import PlanSummary

@@ -17,6 +17,7 @@ from applier.run.durations import (
     PastDurations,
     estimates,
 )
+from applier.scheduling import forecast as forecasting
 from applier.scheduling.forecast import Forecast, forecast
 from planner.model import ActionPlan
 
@@ -53,6 +54,17 @@ def predicted(
     known = durations.known_from.get(RECORD)
     cautious = run(durations.cautious) if known else found
     return Prediction(found, durations, cautious.timeline.makespan_s)
+
+
+def makespan_s(session: Session, plan: ActionPlan, durations: Durations, max_workers: int) -> float:
+    """Return the makespan that :func:`predicted` gives, without the rest of its forecast."""
+    return forecasting.makespan_s(
+        plan.actions,
+        durations.seconds,
+        limits=plan.limits,
+        max_workers=max_workers,
+        workerless=_workerless(session, plan),
+    )
 
 
 def sentence(durations: Durations) -> str:

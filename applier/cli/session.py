@@ -6,25 +6,21 @@ longer than what they do.
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
+
+from applier.assembly import Assembly
 
 if TYPE_CHECKING:
     from oslo_config import cfg
 
     from applier.clouds.simulated import SimulatedCloud
-    from applier.contracts import ActionPlugin, Claimant
-    from applier.engines import Engine
-    from applier.machines import OpenMachines
+    from applier.contracts import ActionPlugin
     from applier.scheduling.type_policy import TypePolicy
     from applier.store import Store
-    from planner.model import Action as PlannedAction
-    from planner.model import ActionPlan
+    from planner.model import Action, ActionPlan
     from planner.registry import ActionTypes
 
 
@@ -40,13 +36,14 @@ class Session:
         return configuration_of(self.config_files)
 
     @cached_property
+    def assembly(self) -> Assembly:
+        """The parts that the configuration describes; raises ConfigurationError."""
+        return Assembly(self.conf)
+
+    @property
     def store(self) -> Store:
         """The record; raises StoreError."""
-        from applier import conf as configuration
-        from applier.storage.sql import SqlStore
-
-        url = configuration.connection(self.conf)
-        return SqlStore(url, synchronous=self.conf.actionplan.synchronous)
+        return self.assembly.store
 
     @property
     def record(self) -> str:
@@ -56,63 +53,33 @@ class Session:
 
         return connection.shown(connection.parse(configuration.connection(self.conf)))
 
-    @cached_property
+    @property
     def action_types(self) -> ActionTypes:
-        """The installed action plugins by name."""
-        from planner.registry import ActionTypes
-
-        return ActionTypes()
-
-    def cloud(self) -> SimulatedCloud:
-        """Open the cloud that actions work on."""
-        from applier import conf as configuration
-        from applier.clouds.simulated import SimulatedCloud
-
-        return SimulatedCloud(
-            configuration.simulator_path(self.conf), speed=self.conf.actionplan.simulator_speed
-        )
-
-    def machines(self) -> OpenMachines:
-        """Give the machines that the tasks of one run work on; raises ConfigurationError."""
-        from applier import conf as configuration
-
-        return configuration.machines(self.conf)
-
-    def plan(self, reference: str) -> ActionPlan:
-        """Load the plan that a person means; raises PlanNotFound."""
-        return self.store.load_plan(self.store.find_plan(reference))
+        """The installed action plugins by name, as planners use them."""
+        return self.assembly.action_types
 
     @property
     def plugins(self) -> Mapping[str, type[ActionPlugin]]:
-        """The installed action plugins, as those that can be run."""
-        return cast("Mapping[str, type[ActionPlugin]]", self.action_types)
+        """The installed action plugins by name, as the applier runs them."""
+        return self.assembly.plugins
 
-    @cached_property
+    @property
     def policies(self) -> Mapping[str, TypePolicy]:
         """What the sections of the action types say; raises ConfigurationError."""
-        from applier import conf as configuration
-
-        return configuration.policies(self.conf, self.action_types)
+        return self.assembly.policies
 
     @property
     def max_workers(self) -> int:
         """How many actions of a plan may run at once, as configured."""
-        return int(self.conf["watcher_workflow_engines.taskflow"].max_workers)
+        return self.assembly.max_workers
 
-    def engine(self, max_workers: int) -> Engine:
-        """Make the configured workflow engine; raises UnknownPlugin."""
-        from planner import registry
+    def cloud(self) -> SimulatedCloud:
+        """Open the cloud that actions work on."""
+        return self.assembly.cloud()
 
-        name = self.conf.watcher_applier.workflow_engine
-        engine: Engine = registry.load(registry.ENGINES, name)(max_workers=max_workers)
-        return engine
-
-    @property
-    def claimant(self) -> Claimant:
-        """Who runs a plan that is applied here."""
-        from applier.contracts import Claimant
-
-        return Claimant(host=socket.gethostname(), pid=os.getpid(), user=user())
+    def plan(self, reference: str) -> ActionPlan:
+        """Load the plan that a person means; raises PlanNotFound."""
+        return self.store.load_plan(self.store.find_plan(reference))
 
 
 def configuration_of(files: Sequence[str]) -> cfg.ConfigOpts:
@@ -128,7 +95,7 @@ def configuration_of(files: Sequence[str]) -> cfg.ConfigOpts:
         raise ConfigurationError(f"configuration {named} cannot be read: {text}") from reason
 
 
-def find_action(plan: ActionPlan, reference: str) -> PlannedAction:
+def find_action(plan: ActionPlan, reference: str) -> Action:
     """Find an action of a plan by uuid, beginning of one, or name; raises ActionNotFound."""
     from applier.errors import ActionNotFound
 
@@ -138,14 +105,6 @@ def find_action(plan: ActionPlan, reference: str) -> PlannedAction:
         known = [f"{a.label} ({a.uuid[:8]})" for a in found]
         raise ActionNotFound(plan.uuid[:8], reference, known)
     return found[0]
-
-
-def user() -> str:
-    """Name the person at this terminal, as the record keeps it."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
 
 
 def now() -> datetime:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Iterator
 
+from applier.assembly import user
 from applier.cli import claim
 from applier.cli.arguments import with_plan, with_reason
 from applier.cli.reporters.formatting import ago, count
-from applier.cli.session import now, user
+from applier.cli.session import now
 from applier.cli.verb import Verb
 from applier.contracts import Request
 from applier.errors import PlanConflict

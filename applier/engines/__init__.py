@@ -1,4 +1,4 @@
-"""Engines: run what is left of one plan, and record each step before and after it is made.
+"""Workflow engines: run what is left of one plan, and record each start before it is made.
 
 Plugins are registered under ``watcher_workflow_engines``.
 """
@@ -6,7 +6,8 @@ Plugins are registered under ``watcher_workflow_engines``.
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from applier.contracts import Report, Request
@@ -20,43 +21,50 @@ from planner.model import ActionPlan
 
 
 class ReservationsChanged(NamedTuple):
-    """All the resources of a plan that other plans hold now."""
+    """All resources that other plans hold now."""
 
     reservations: tuple[Reservation, ...]
 
 
-#: What comes in while a plan runs: any thread, and any signal handler, may put something. A
-#: PlanConflict says that the claim is lost. None is nothing but a call to wake up: Python runs
-#: signal handlers in a thread that waits only if the signal came while it slept already, not in the
-#: moment before.
+#: What the engine is told while a plan runs. Any thread and any signal handler may put an event.
+#: A PlanConflict says that the claim on the plan is lost. None wakes the engine's thread, so that
+#: Python handles pending signals in it.
 Event = Report | Request | ReservationsChanged | PlanConflict | None
 Events = queue.SimpleQueue[Event]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanRun:
+    """Everything an engine needs for one run of one plan.
+
+    ``recorder`` writes each turn; ``events`` is the queue that the engine reads; ``make_task``
+    makes the task for an action's uuid, or for the name of a join. ``ranks`` are by uuid, the
+    lowest starts first; without them the order of the plan decides. ``policies`` are by action
+    type. ``workerless`` are the uuids of actions that do not count against ``max_workers``.
+    ``held_by_others`` and ``requests`` are those known before the start; later ones come through
+    ``events``.
+    """
+
+    plan: ActionPlan
+    recorder: Recorder
+    events: Events
+    make_task: Callable[[str], Any]
+    on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS
+    ranks: Mapping[str, int] | None = None
+    policies: Mapping[str, TypePolicy] = field(default_factory=dict)
+    workerless: Collection[str] = ()
+    held_by_others: Sequence[Reservation] = ()
+    requests: Sequence[Request] = ()
+
+
 class Engine(Protocol):
-    """What runs plans, up to ``max_workers`` actions at once."""
+    """Runs plans, up to ``max_workers`` actions at once."""
 
     max_workers: int
 
-    def run(
-        self,
-        plan: ActionPlan,
-        recorder: Recorder,
-        events: Events,
-        *,
-        make_task: Callable[[str], Any],
-        on_failure: OnFailure,
-        ranks: Mapping[str, int] | None = None,
-        policies: Mapping[str, TypePolicy] | None = None,
-        workerless: Collection[str] = (),
-        held_by_others: Iterable[Reservation] = (),
-        requests: Iterable[Request] = (),
-    ) -> Halt | None:
-        """Run until all has ended, or, after a pause, nothing runs; say what stopped it, if so.
+    def run(self, run: PlanRun) -> Halt | None:
+        """Run a plan until all its actions have ended or, after a pause, nothing runs.
 
-        ``make_task`` gives the task for an action's uuid, or for the name of a join; ``ranks`` is
-        who starts first, lowest first; ``policies`` go by action type; ``workerless`` are the
-        actions that do not count against ``max_workers``. ``held_by_others`` and ``requests`` are
-        those to begin with, later ones come through ``events``. Raises what the recorder raises,
-        after what ran has ended or was given up.
+        Returns what stopped it, or None. Raises what the recorder raises, after every running
+        action has ended or was given up.
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,18 +18,18 @@ from taskflow import flow as taskflow_flow
 from taskflow.engines import base
 
 from applier.contracts import Report, Request
-from applier.engines import Event, Events, ReservationsChanged
+from applier.engines import Event, PlanRun, ReservationsChanged
 from applier.engines.in_progress import Running
 from applier.engines.timers import Timer, Timers
 from applier.engines.workers import Workers
 from applier.errors import PlanConflict
-from applier.recording.recorder import Recorder
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.turn import Halt, Stopped, Turn
+from applier.scheduling.verdict import ends
 from applier.store import Reservation
 from planner.states import WELL, ActionState
 
-_REQUIRED = ("schedule", "recorder", "events", "max_workers")
+_REQUIRED = ("run", "max_workers")
 #: Seconds that an action has to end in, once it was told to stop, unless the option says others.
 GRACE_S = 30.0
 
@@ -46,11 +46,9 @@ class _News:
 class LinearEngine(base.Engine):
     """Runs a graph flow of the tasks of :mod:`applier.engines.tasks`.
 
-    Options: ``schedule`` makes the Scheduler from the links of the flow, so that what runs is the
-    flow; ``recorder`` writes each turn; ``events`` is the queue (``queue.SimpleQueue``) into which
-    anybody may put a Request; ``max_workers``; ``requests`` and the reservations
-    ``held_by_others``, those to begin with; ``grace_s``, after which an action that was told to
-    stop is given up; ``clock``, in seconds.
+    Options: ``run`` (:class:`applier.engines.PlanRun`) and ``max_workers``; also ``grace_s``, after
+    which an action that was told to stop is given up, and ``clock``, in seconds. The order is that
+    of the flow's links.
 
     Work begins only after the commit that holds its start, and an end is durable before anything
     that depends on it starts. When the recorder raises, nothing new starts; what runs is told to
@@ -63,8 +61,8 @@ class LinearEngine(base.Engine):
         if missing:
             raise ValueError(f"engine 'actionplan' lacks the options {', '.join(missing)}")
         self._storage = storage.Storage(flow_detail, backend=backend)
-        self._events: Events = self._options["events"]
-        self._recorder: Recorder = self._options["recorder"]
+        self._run: PlanRun = self._options["run"]
+        self._events, self._recorder = self._run.events, self._run.recorder
         self._tasks: dict[str, Any] = {}
         self._scheduler: Scheduler | None = None
         self._clock = self._options.get("clock", time.monotonic)
@@ -110,8 +108,23 @@ class LinearEngine(base.Engine):
                 if meta.get(taskflow_flow.LINK_DECIDER) is not None:
                     raise _refusal(f"the link from {first.name} to {second.name} has a decider")
                 after[first.name].append(second.name)
-            self._scheduler = self._options["schedule"](after)
+            self._scheduler = self._schedule(after)
         return self._scheduler
+
+    def _schedule(self, after: Mapping[str, Sequence[str]]) -> Scheduler:
+        run = self._run
+        return Scheduler(
+            run.plan.actions,
+            after,
+            limits=run.plan.limits,
+            max_workers=self._options["max_workers"],
+            on_failure=run.on_failure,
+            ranks=run.ranks,
+            ended=ends(run.plan.actions),
+            policies=run.policies,
+            workerless=run.workerless,
+            tolerances=run.plan.tolerances,
+        )
 
     def prepare(self) -> None:
         """Do nothing: there is no storage of atoms to be made."""
@@ -150,14 +163,12 @@ class LinearEngine(base.Engine):
             self._change_state(result)
 
     def _loop(self, scheduler: Scheduler, running: Running, workers: Workers) -> None:
-        self._news.requests += self._options.get("requests", ())
+        self._news.requests += self._run.requests
         if not self._events.empty():
             self._gather(running)
         first, self._news = self._news, _News()
         held_by_others = (
-            self._options.get("held_by_others", ())
-            if first.held_by_others is None
-            else first.held_by_others
+            self._run.held_by_others if first.held_by_others is None else first.held_by_others
         )
         self._carry_out(scheduler.begin(first.requests, held_by_others), running, workers)
         while not scheduler.done:

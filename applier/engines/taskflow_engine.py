@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from oslo_config import cfg
 from taskflow import engines
 
-from applier.contracts import Request
-from applier.engines import Events, flow
+from applier.engines import PlanRun, flow
 from applier.engines.linear import GRACE_S
-from applier.recording.recorder import Recorder
 from applier.scheduling import order
-from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.turn import Halt
-from applier.scheduling.type_policy import TypePolicy
-from applier.scheduling.verdict import OnFailure, ends
-from applier.store import Reservation
-from planner.model import ActionPlan
+from applier.scheduling.verdict import ends
 
 
 class TaskFlowEngine:
@@ -48,46 +41,17 @@ class TaskFlowEngine:
         self.max_workers = max_workers or os.cpu_count() or 1
         self.grace_s = grace_s
 
-    def run(
-        self,
-        plan: ActionPlan,
-        recorder: Recorder,
-        events: Events,
-        *,
-        make_task: Callable[[str], Any],
-        on_failure: OnFailure,
-        ranks: Mapping[str, int] | None = None,
-        policies: Mapping[str, TypePolicy] | None = None,
-        workerless: Collection[str] = (),
-        held_by_others: Iterable[Reservation] = (),
-        requests: Iterable[Request] = (),
-    ) -> Halt | None:
+    def run(self, run: PlanRun) -> Halt | None:
         """See :meth:`applier.engines.Engine.run`."""
-        ended = ends(plan.actions)
-        schedule = partial(
-            Scheduler,
-            plan.actions,
-            limits=plan.limits,
-            max_workers=self.max_workers,
-            on_failure=on_failure,
-            ranks=ranks,
-            ended=ended,
-            policies=policies,
-            workerless=workerless,
-            tolerances=plan.tolerances,
-        )
-        with _built_to_last() as built:
-            links = order.links(plan.actions, order.passed(plan.actions, ended))
+        actions = run.plan.actions
+        with _collection_deferred() as built:
+            links = order.links(actions, order.passed(actions, ends(actions)))
             engine = engines.load(
-                flow.build(links, make_task, plan.name or plan.uuid),
+                flow.build(links, run.make_task, run.plan.name or run.plan.uuid),
                 engine="actionplan",
-                schedule=schedule,
-                recorder=recorder,
-                events=events,
+                run=run,
                 max_workers=self.max_workers,
                 grace_s=self.grace_s,
-                held_by_others=tuple(held_by_others),
-                requests=tuple(requests),
             )
             engine.compile()
             built()
@@ -97,11 +61,11 @@ class TaskFlowEngine:
 
 
 @contextmanager
-def _built_to_last() -> Iterator[Callable[[], None]]:
-    """Let no garbage be looked for until ``built`` is called, and never in what is there by then.
+def _collection_deferred() -> Iterator[Callable[[], None]]:
+    """Turn garbage collection off until ``built`` is called, then exclude all existing objects.
 
-    It lives as long as the run. Looking through a large plan again and again takes a third of the
-    time that actions which do nothing take as a whole, more for each action the larger the plan is.
+    The objects of a plan live as long as its run. If the collector scanned them again and again,
+    that would take a third of the run time of no-op actions, and more the larger the plan is.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -6,14 +6,14 @@ import logging
 import threading
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
 
 from taskflow import task
 
-from applier.contracts import ActionContext, ActionPlugin, Cloud, Machines, Report, Verified
+from applier.contracts import ActionPlugin, Report, Verified
+from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, AlreadyDone
 from applier.scheduling.resumption import in_doubt
-from applier.scheduling.type_policy import TypePolicy, timeout_s
+from applier.scheduling.type_policy import timeout_s
 from planner.model import Action
 from planner.states import ActionState, Outcome
 
@@ -69,9 +69,7 @@ class ActionTask(task.Task):
 
     action: Action
     plugin: type[ActionPlugin]
-    cloud: Callable[[], Cloud]
-    options: Mapping[str, Any]
-    machines: Machines | None
+    environment: ActionEnvironment
     stop: threading.Event
     waits_s: float | None
     limit_s: float | None
@@ -125,13 +123,7 @@ class ActionTask(task.Task):
     def _perform(self, output: Output) -> _Ending:
         if self.stop.is_set():
             return self._stopped("before it began")
-        context = ActionContext(
-            cloud=self.cloud,
-            output=output.write,
-            options=self.options,
-            name=self.action.label,
-            machines=self.machines,
-        )
+        context = self.environment.context(self.action, output.write)
         try:
             work = self.work = self.plugin(self.action.input_parameters, context)
             work.precheck()
@@ -216,22 +208,14 @@ def workerless(actions: Iterable[Action], plugins: Mapping[str, type[ActionPlugi
 
 
 def task_maker(
-    actions: Iterable[Action],
-    plugins: Mapping[str, type[ActionPlugin]],
-    *,
-    cloud: Callable[[], Cloud],
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    policies: Mapping[str, TypePolicy] | None = None,
-    machines: Machines | None = None,
-    cut_off: Collection[str] = (),
-    pace: float = 1.0,
+    actions: Iterable[Action], environment: ActionEnvironment, cut_off: Collection[str] = ()
 ) -> Callable[[str], task.Task]:
-    """Give the function that makes the task for an action's uuid, or for the name of a join.
+    """Return the function that makes the task for an action's uuid, or for the name of a join.
 
-    ``plugins``, ``options`` and ``policies`` go by action type. An action whose type has no plugin
-    (a plan's own join) gets the task of a join. ``cut_off`` are those whose last attempt did not
-    get to tell what it did. ``pace`` is how many seconds of waiting pass in a second.
+    An action whose type has no plugin (a plan's own join) gets the task of a join. ``cut_off`` are
+    the uuids of actions whose last attempt was interrupted before it reported its end.
     """
+    plugins = environment.plugins
     known = {a.uuid: a for a in actions if a.action_type in plugins}
 
     def make(name: str) -> task.Task:
@@ -239,13 +223,11 @@ def task_maker(
         made = (_JOIN_TASK if action is None else _ACTION_TASK).copy(retain_listeners=False)
         made.name = name
         if action is not None:
-            made.action, made.plugin, made.cloud = action, plugins[action.action_type], cloud
-            made.options = (options or {}).get(action.action_type, {})
-            made.machines = machines
-            made.stop = threading.Event()
+            made.action, made.plugin = action, plugins[action.action_type]
+            made.environment, made.stop = environment, threading.Event()
             waits = waits_s(action, made.plugin)
-            made.waits_s = None if waits is None else waits / pace
-            made.limit_s = timeout_s(action, policies or {})
+            made.waits_s = None if waits is None else waits / environment.pace
+            made.limit_s = timeout_s(action, environment.policies)
             made.cut_off = name in cut_off
         return made
 

@@ -1,14 +1,14 @@
-"""Asks plugins whether work that was cut off is done."""
+"""Asks plugins whether interrupted work is done."""
 
 from __future__ import annotations
 
 import logging
 import queue
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
-from applier.contracts import ActionContext, ActionPlugin, Cloud, Machines, Report, Verified
+from applier.contracts import ActionContext, ActionPlugin, Report, Verified
+from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import verified
 from applier.engines.workers import Workers
 from applier.scheduling.resumption import TO_VERIFY, decide
@@ -21,29 +21,21 @@ AT_ONCE = 16
 
 
 def verify_all(
-    actions: Iterable[Action],
-    plugins: Mapping[str, type[ActionPlugin]],
-    *,
-    cloud: Callable[[], Cloud],
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    machines: Machines | None = None,
-    patience_s: float = 30.0,
+    actions: Iterable[Action], environment: ActionEnvironment, patience_s: float = 30.0
 ) -> list[Report]:
-    """Say how the ONGOING and UNKNOWN of these actions go on; changes and writes nothing.
+    """Return how the ONGOING and UNKNOWN actions go on; change and write nothing.
 
-    ``plugins`` and ``options`` go by action type. Plugins are asked in parallel; when for
-    ``patience_s`` seconds none of them answers, those that are left are in doubt.
+    Plugins are asked in parallel. When none of them answers for ``patience_s`` seconds, the
+    remaining actions are in doubt.
     """
+    plugins = environment.plugins
     doubtful = [a for a in actions if a.state in TO_VERIFY]
     answers: queue.SimpleQueue[tuple[str, Verified]] = queue.SimpleQueue()
     found: dict[str, Verified] = {}
     with Workers(AT_ONCE, answers.put) as workers:
         workers.grow(len(doubtful))
         for action in doubtful:
-            given = (options or {}).get(action.action_type, {})
-            context = ActionContext(
-                cloud=cloud, output=_ignore, options=given, name=action.label, machines=machines
-            )
+            context = environment.context(action, _ignore)
             workers.submit(partial(_ask, action, plugins[action.action_type], context))
         try:
             while len(found) < len(doubtful):
@@ -69,4 +61,4 @@ def _ask(
 
 
 def _ignore(_text: str) -> None:
-    """Drop what a plugin prints while it only looks."""
+    """Drop what a plugin prints while it verifies."""

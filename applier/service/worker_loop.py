@@ -1,11 +1,11 @@
-"""Takes plans from the record and runs them, until it is told to end."""
+"""The loop of the service: takes plans from the record and runs them until it is told to end."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,26 +13,28 @@ from functools import partial
 
 from futurist import ThreadPoolExecutor
 
+from applier.backoff import delays_s
 from applier.contracts import Claimant
 from applier.errors import ApplierError, PlanConflict, StoreError
 from applier.run import resume
 from applier.run.runner import Runner
+from applier.service.silence import SilenceWatch
 from applier.store import Service, Store
 from planner.errors import PlannerError
 from planner.states import PlanState
 
 LOG = logging.getLogger(__name__)
 
-#: How many heartbeats may be missing before somebody is taken for gone.
+#: How many heartbeats a claimant may miss before it is taken for dead.
 MISSED_HEARTBEATS = 6
 #: The most seconds between two tries while the record is away; each delay is twice the one before.
 LONGEST_DELAY_S = 30.0
 
 
 class WorkerLoop:
-    """Runs PENDING plans, oldest first, up to ``workers`` at once, and takes over what others left.
+    """Runs PENDING plans, oldest first, up to ``workers`` at once, and takes over orphaned plans.
 
-    ``service`` is who this is, as the record lists it; ``make_runner`` makes a runner for one plan.
+    ``service`` is how the record lists this process; ``make_runner`` makes the runner of one plan.
     :meth:`run` ends once ``ending`` is set, which any thread may do.
     """
 
@@ -51,20 +53,19 @@ class WorkerLoop:
         self._store, self._make_runner, self._service = store, make_runner, service
         self._workers, self._poll_s, self._clock = workers, poll_s, clock
         self._interval_s = heartbeat_interval_s
-        self._patience_s = MISSED_HEARTBEATS * heartbeat_interval_s
         self._running: dict[str, Runner] = {}
-        #: Plans that cannot run here, so that each is told once.
+        #: Plans that cannot run here: each is logged once.
         self._refused: set[str] = set()
-        #: Since when each claim has been silent, by this process's own clock.
-        self._silent: dict[tuple[str, Claimant], float] = {}
+        self._silence = SilenceWatch(MISSED_HEARTBEATS * heartbeat_interval_s)
         self._next_report = 0.0
-        self._away_delay_s = 0.0
+        #: The delays of an outage while the record is away, else None.
+        self._outage: Iterator[float] | None = None
         self._ending = ending
-        #: Set when there is room for another plan.
+        #: Set when a worker has become free.
         self._wake = threading.Event()
 
     def run(self) -> None:
-        """Take plans and run them until told to end: what runs ends, and plans are handed back."""
+        """Run plans until told to end; then let running actions end, and hand their plans back."""
         pool = ThreadPoolExecutor(max_workers=self._workers)
         try:
             next_look = time.monotonic()
@@ -72,20 +73,22 @@ class WorkerLoop:
                 if self._wake.is_set() or time.monotonic() >= next_look:
                     self._wake.clear()
                     next_look = time.monotonic() + self._turn(pool)
-                # Never longer, so that an end that is asked for is heard.
+                # Waits no longer than this, so that a request to end is noticed.
                 self._wake.wait(min(self._poll_s, max(0.0, next_look - time.monotonic())))
         finally:
             for runner in list(self._running.values()):
                 runner.hand_back(f"the applier on {self._service.host}", "it ends")
-            LOG.info("%d plans are handed back once what runs has ended", len(self._running))
+            LOG.info(
+                "%d plans are handed back once their running actions have ended", len(self._running)
+            )
             pool.shutdown(wait=True)
         try:
             self._store.remove_service(self._service.uuid)
         except StoreError as reason:
-            LOG.warning("That this service ended is not on record: %s", reason)
+            LOG.warning("The service could not be deregistered: %s", reason)
 
     def _turn(self, pool: ThreadPoolExecutor) -> float:
-        """Look once at what there is to do; gives the seconds until the next look."""
+        """Do what is due now, and return the seconds until the next turn."""
         try:
             if time.monotonic() >= self._next_report:
                 self._report()
@@ -94,26 +97,25 @@ class WorkerLoop:
             self._take(pool)
         except StoreError as reason:
             return self._away(reason)
-        if self._away_delay_s:
-            LOG.info("The record is there again")
-            self._away_delay_s = 0.0
+        if self._outage is not None:
+            LOG.info("The record can be reached again")
+            self._outage = None
         return min(self._poll_s, self._interval_s)
 
     def _away(self, reason: StoreError) -> float:
-        """Tell of an outage once; gives the seconds until the next try."""
-        if not self._away_delay_s:
-            LOG.warning("The record is away, and asked again until it is there: %s", reason)
-        # While it is away nobody can write a heartbeat.
-        self._silent.clear()
-        self._away_delay_s = min(2 * self._away_delay_s or self._poll_s, LONGEST_DELAY_S)
-        return self._away_delay_s
+        """Log an outage once, and return the seconds until the next try."""
+        if self._outage is None:
+            LOG.warning("The record cannot be reached, and is tried again: %s", reason)
+            self._outage = delays_s(self._poll_s, LONGEST_DELAY_S)
+        self._silence.reset()
+        return next(self._outage)
 
     def _report(self) -> None:
         self._service = replace(self._service, heartbeat_at=self._clock(), plans=len(self._running))
         self._store.report_service(self._service)
 
     def _take(self, pool: ThreadPoolExecutor) -> None:
-        """Start as many of the waiting plans as there is room for."""
+        """Start waiting plans until every worker is busy."""
         if len(self._running) >= self._workers:
             return
         waiting = self._store.pending_plans()
@@ -132,7 +134,7 @@ class WorkerLoop:
         elif isinstance(error, PlanConflict):
             LOG.info("Plan %s is left alone: %s", uuid, error)
         elif isinstance(error, StoreError):
-            LOG.error("Plan %s stands still, and is taken up again: %s", uuid, error)
+            LOG.error("Plan %s could not be recorded and is tried again later: %s", uuid, error)
         elif isinstance(error, ApplierError | PlannerError):
             self._refused.add(uuid)
             LOG.error("Plan %s cannot run here: %s", uuid, error)
@@ -142,32 +144,18 @@ class WorkerLoop:
         self._wake.set()
 
     def _take_over(self) -> None:
-        """Make the plans PENDING again whose applier is gone."""
-        silent, self._silent = self._silent, {}
+        """Take over the plans whose applier is dead."""
+        self._silence.begin_round()
         for state in (PlanState.ONGOING, PlanState.CANCELLING):
             for summary in self._store.list_plans(state=state):
                 claimant = self._store.claimant(summary.uuid)
                 if claimant is None or summary.uuid in self._running:
                     continue
-                if self._is_gone(summary.uuid, claimant, silent):
+                if self._silence.is_dead(summary.uuid, claimant):
                     self._settle(summary.uuid, claimant)
 
-    def _is_gone(
-        self, uuid: str, claimant: Claimant, silent: dict[tuple[str, Claimant], float]
-    ) -> bool:
-        """Say whether an applier is gone.
-
-        Of one that may be on another host, whose clock may be any, the heartbeat must have stayed
-        the same while it was watched here.
-        """
-        if resume.is_gone(claimant):
-            return True
-        since = silent.get((uuid, claimant), time.monotonic())
-        self._silent[uuid, claimant] = since
-        return time.monotonic() - since >= self._patience_s
-
     def _settle(self, uuid: str, claimant: Claimant) -> None:
-        """Let a plan go on, or end, whose applier is gone."""
+        """Let a plan whose applier is dead go on, or end it."""
         gone, who = resume.gone(claimant), f"the applier on {self._service.host}"
         try:
             state = resume.take_over(self._store, uuid, claimant, now=self._clock(), who=who)

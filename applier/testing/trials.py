@@ -17,9 +17,11 @@ from typing import Any, ClassVar
 
 from applier.contracts import ActionContext, ActionPlugin, Claimant, Report, Request, StopSignal
 from applier.engines import Engine
+from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import workerless
 from applier.errors import ApplierError
 from applier.run.runner import Runner
+from applier.run.setup import RunSetup
 from applier.scheduling.verdict import End, OnFailure
 from applier.storage.memory import MemoryStore
 from applier.store import Store
@@ -27,6 +29,9 @@ from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState, Outcome, PlanState
 
 #: What an action does when it runs: its parameters (``uuid`` among them), its context, its stop.
+#: Options of a trial that go to the environment of its actions, and not to the runner.
+_OF_ACTIONS = {"cloud", "machines", "options", "policies", "pace"}
+
 Work = Callable[[Mapping[str, Any], ActionContext, StopSignal], Outcome]
 
 CLAIMANT = Claimant(host="test", pid=1, user="tester")
@@ -152,14 +157,20 @@ class Trial:
         self._inner, self._max_workers = inner, max_workers
         self.store = CheckedStore(inner, inner.load_plan(plan.uuid), max_workers=max_workers)
         self.store.workerless = workerless(plan.actions, self._plugins())
+        of_actions = {name: options.pop(name) for name in _OF_ACTIONS & set(options)}
         given: dict[str, Any] = {
-            "cloud": lambda: None,
             "request_interval_s": 60.0,
             "heartbeat_interval_s": 60.0,
             "store_patience_s": 0.0,
             **options,
         }
-        self.runner = Runner(self.store, engine, self._plugins(), claimant=CLAIMANT, **given)
+        environment = ActionEnvironment(
+            plugins=self._plugins(), **{"cloud": lambda: None, **of_actions}
+        )
+        setup = RunSetup(
+            store=self.store, engine=engine, environment=environment, claimant=CLAIMANT, **given
+        )
+        self.runner = Runner(setup)
 
     def _plugins(self) -> dict[str, type[ActionPlugin]]:
         return {"nop": plugin(lambda *given: self.work(*given)), **self._more}

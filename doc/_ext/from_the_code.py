@@ -25,6 +25,7 @@ from oslo_config import cfg
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import nested_parse_with_titles
+from usage import folded, gives_rows, metavar, own_arguments, usage
 
 from applier import conf as configuration
 from applier.cli.help import GROUPS
@@ -362,51 +363,24 @@ class Verbs(Written):
 
 
 def verb_lines(verb: Any, parser: argparse.ArgumentParser) -> Iterator[str]:
-    # What cliff adds to verbs that list rows is told once, above.
-    rows_of_cliff = {id(a) for g in parser._action_groups[2:] for a in g._group_actions}
-    own = [a for a in parser._actions if id(a) not in rows_of_cliff and a.dest != "help"]
+    own = own_arguments(parser)
     yield from inspect.cleandoc(parser.description or "").splitlines()
     yield from ("", ".. code-block:: text", "")
-    yield from (f"   {line}" for line in _folded(parser.prog, list(map(_usage, own))))
+    yield from (f"   {line}" for line in folded(parser.prog, list(map(usage, own))))
     yield ""
     if own:
         rows = [[_name(a), _help(a)] for a in own]
         yield from table(["argument", "meaning"], rows)
-    if rows_of_cliff:
+    if gives_rows(parser):
         yield from ("Gives rows: see :ref:`formats <rows>`.", "")
     yield from ("Examples:", "", ".. code-block:: text", "")
     yield from (f"   actionplan {line}" for line in verb.EXAMPLES)
     yield ""
 
 
-def _folded(begin: str, words: Sequence[str], width: int = 84) -> Iterator[str]:
-    """Write a command line on as many lines as it takes; a word stays whole."""
-    line = begin
-    for word in words:
-        if len(line) + len(word) >= width:
-            yield line
-            line = " " * len(begin)
-        line += f" {word}"
-    yield line
-
-
-def _usage(action: argparse.Action) -> str:
-    name = _metavar(action)
-    if action.option_strings:
-        name = f"{action.option_strings[-1]} {name}".rstrip()
-        return name if action.required else f"[{name}]"
-    return f"[{name}]" if action.nargs == "?" else name
-
-
-def _metavar(action: argparse.Action) -> str:
-    if action.nargs == 0:
-        return ""
-    return str(action.metavar or action.dest.upper())
-
-
 def _name(action: argparse.Action) -> str:
     names = action.option_strings or [""]
-    return ", ".join(code(f"{n} {_metavar(action)}".strip()) for n in names)
+    return ", ".join(code(f"{n} {metavar(action)}".strip()) for n in names)
 
 
 def _help(action: argparse.Action) -> str:

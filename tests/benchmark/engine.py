@@ -34,11 +34,12 @@ from typing import NamedTuple
 from plans import deployment, edges, layers, waiting
 
 from applier.contracts import Claimant, Request
+from applier.engines import PlanRun
+from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker
 from applier.recording.recorder import Recorder
 from applier.scheduling.forecast import forecast
-from applier.scheduling.verdict import OnFailure
 from applier.storage.sql import SqlStore
 from applier.testing.trials import changed, plugin
 from planner.model import ActionPlan
@@ -88,11 +89,14 @@ def run(plan: ActionPlan, store: object, claim: str) -> Took:
     began, used = time.perf_counter(), time.process_time()
     recorder = Recorder(store, plan, claim, clock=_clock)
     TaskFlowEngine(max_workers=WORKERS).run(
-        plan,
-        recorder,
-        queue.SimpleQueue(),
-        make_task=task_maker(plan.actions, PLUGINS, cloud=lambda: None),
-        on_failure=OnFailure.SKIP_DESCENDANTS,
+        PlanRun(
+            plan=plan,
+            recorder=recorder,
+            events=queue.SimpleQueue(),
+            make_task=task_maker(
+                plan.actions, ActionEnvironment(plugins=PLUGINS, cloud=lambda: None)
+            ),
+        )
     )
     took = Took(time.perf_counter() - began, time.process_time() - used)
     left = [state for state in recorder.states.values() if state != "SUCCEEDED"]
@@ -223,11 +227,15 @@ def cancelling(number: int) -> None:
         plan = _ongoing(waiting(number))
         recorder = Recorder(NoStore(), plan, "claim", clock=_clock)
         TaskFlowEngine(max_workers=WORKERS).run(
-            plan,
-            recorder,
-            events,
-            make_task=task_maker(plan.actions, {"nop": plugin(work)}, cloud=lambda: None),
-            on_failure=OnFailure.SKIP_DESCENDANTS,
+            PlanRun(
+                plan=plan,
+                recorder=recorder,
+                events=events,
+                make_task=task_maker(
+                    plan.actions,
+                    ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None),
+                ),
+            )
         )
         return Took(time.perf_counter() - cancelled[0], 0.0)
 

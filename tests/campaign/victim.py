@@ -24,9 +24,11 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 
 from applier.contracts import ActionPlugin, Claimant, Report, StopSignal, Verified
+from applier.engines.environment import ActionEnvironment
 from applier.engines.linear import LinearEngine
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.run.runner import Runner
+from applier.run.setup import RunSetup
 from applier.scheduling.type_policy import TypePolicy
 from applier.storage.sql import SqlStore
 from applier.testing.random_plans import FAILURES, Fate, carry_out, random_fate, random_plan
@@ -243,13 +245,18 @@ def run(orders: Orders) -> PlanState:
     if orders.planted:
         plant()
     with closing(MortalStore(orders.store, death, effects)) as store:
-        runner = Runner(
-            store,
-            TaskFlowEngine(max_workers=WORKERS),
-            {plugin.TYPE: plugin for plugin in (Work, Doubtful)},
+        environment = ActionEnvironment(
+            plugins={plugin.TYPE: plugin for plugin in (Work, Doubtful)},
             cloud=lambda: None,
-            claimant=Claimant(host=socket.gethostname(), pid=os.getpid(), user="campaign"),
             policies={Work.TYPE: TypePolicy(retries=1, retry_delay_s=0.01)},
+        )
+        runner = Runner(
+            RunSetup(
+                store=store,
+                engine=TaskFlowEngine(max_workers=WORKERS),
+                environment=environment,
+                claimant=Claimant(host=socket.gethostname(), pid=os.getpid(), user="campaign"),
+            )
         )
         print("ready", flush=True)
         return runner.run(orders.plan)

@@ -282,6 +282,28 @@ def test_a_decision_is_one_page_with_context_decision_and_consequences(page):
     assert len(lines) <= 60
 
 
+@pytest.mark.parametrize("page", DECISIONS, ids=name_of)
+def test_a_decision_has_a_status_and_a_date_that_the_index_shows(page, built):
+    numbers = {p.stem[:4] for p in DECISIONS}
+    head = page.read_text(encoding="utf-8").splitlines()[2:5]
+    status, date = (re.fullmatch(r":(?:Status|Date): (.+)", line)[1] for line in head[1:])
+    assert head[0] == ""
+    superseded = re.fullmatch(r"superseded by (\d{4})", status)
+    assert status == "accepted" or superseded[1] in numbers - {page.stem[:4]}
+    assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])-([0-2]\d|3[01])", date)
+    index = (built / "decisions/index.html").read_text(encoding="utf-8")
+    row = next(r for r in index.split("<tr")[1:] if f'href="{page.stem}.html"' in r)
+    assert f"<p>{status}</p>" in row
+    assert f"<p>{date}</p>" in row
+
+
+def test_the_documentation_shows_the_changes_of_the_next_release(built):
+    html = (built / "changelog.html").read_text(encoding="utf-8")
+    for fragment in (ROOT / "changes").glob("+*.rst"):
+        words = re.sub(r"``", "", fragment.read_text(encoding="utf-8")).split()
+        assert " ".join(words) in " ".join(unescape(re.sub(r"<[^>]+>", "", html)).split())
+
+
 README = (ROOT / "README.rst").read_text(encoding="utf-8")
 
 

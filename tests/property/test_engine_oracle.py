@@ -10,19 +10,19 @@ import itertools
 import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from taskflow import engines
 
 from applier.contracts import Report
-from applier.engines import flow
+from applier.engines import PlanRun, flow
+from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
 from applier.scheduling import order
-from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import End, OnFailure
 from applier.storage.memory import MemoryStore
 from applier.testing.random_plans import random_fate
@@ -79,7 +79,9 @@ class Journal:
 
 
 def make_flow(plan: ActionPlan, journal: Journal, joins: bool):
-    make_task = task_maker(plan.actions, {"nop": plugin(journal.work)}, cloud=lambda: None)
+    make_task = task_maker(
+        plan.actions, ActionEnvironment(plugins={"nop": plugin(journal.work)}, cloud=lambda: None)
+    )
     return flow.build(order.links(plan.actions, joins=joins), make_task)
 
 
@@ -98,17 +100,15 @@ def by_ours(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, End]:
     store.save_plan(plan)
     claim = store.claim_plan(plan.uuid, CLAIMANT, now=None)
     recorder = Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: None)
-    schedule = partial(
-        Scheduler, plan.actions, limits={}, max_workers=WORKERS, on_failure=OnFailure.CONTINUE
-    )
-    engine = engines.load(
-        make_flow(plan, journal, joins),
-        engine="actionplan",
-        schedule=schedule,
+    run = PlanRun(
+        plan=replace(plan, limits={}),
         recorder=recorder,
         events=queue.SimpleQueue(),
-        max_workers=WORKERS,
+        make_task=lambda _: None,
+        on_failure=OnFailure.CONTINUE,
     )
+    made = make_flow(plan, journal, joins)
+    engine = engines.load(made, engine="actionplan", run=run, max_workers=WORKERS)
     engine.run()
     return {a.uuid: End(a.state, a.outcome) for a in store.load_plan(plan.uuid).actions}
 

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.actions.pause import Pause
-from applier.engines import linear
+from applier.engines import PlanRun, linear
+from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker, workerless
 from applier.recording.recorder import Recorder
 from applier.scheduling.forecast import best_ranks, forecast
-from applier.scheduling.verdict import OnFailure
 from applier.storage.memory import MemoryStore
 from applier.testing.random_plans import random_plan
 from applier.testing.trials import CLAIMANT, changed, plugin
@@ -127,13 +127,16 @@ def engine_times(plan, durations, workers, ranks):
         patch.setattr(linear, "Workers", simulation)
         patch.setattr(linear.time, "monotonic", simulation.clock)
         TaskFlowEngine(max_workers=workers).run(
-            plan,
-            recorder,
-            simulation,
-            make_task=task_maker(plan.actions, PLUGINS, cloud=lambda: None),
-            on_failure=OnFailure.SKIP_DESCENDANTS,
-            ranks=ranks,
-            workerless=workerless(plan.actions, PLUGINS),
+            PlanRun(
+                plan=plan,
+                recorder=recorder,
+                events=simulation,
+                make_task=task_maker(
+                    plan.actions, ActionEnvironment(plugins=PLUGINS, cloud=lambda: None)
+                ),
+                ranks=ranks,
+                workerless=workerless(plan.actions, PLUGINS),
+            )
         )
     return simulation.starts, simulation.ends
 

@@ -121,7 +121,9 @@ def test_an_empty_document_is_refused_with_what_is_expected(text: str) -> None:
     [
         ('{"a": 1,\n "b": 2,\n "a": 3}', "plan.json:3: the key 'a' stands twice"),
         ('{"x": {"a": 1,\n\t"a": 3}}', "plan.json:2: the key 'a' stands twice"),
-        ('{"a": 1,}', "plan.json:1: not JSON: Expecting property name"),
+        ('{"a": 1, b}', "plan.json:1: not JSON: Expecting property name"),
+        # What is said of it depends on the version of Python.
+        ('{"a": 1,}', "plan.json:1: not JSON: "),
         ('{"a": 1\n "b": 2}', "plan.json:2: not JSON: Expecting ',' delimiter"),
         ('{"a":\n NaN}', "plan.json:2: NaN is not a finite number"),
         ('{"a": "NaN",\n "b": -Infinity}', "plan.json:2: -Infinity is not a finite number"),

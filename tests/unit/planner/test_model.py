@@ -1,4 +1,4 @@
-"""Plans as values: there and back, and what their digest holds."""
+"""Plans as values: there and back."""
 
 from __future__ import annotations
 
@@ -103,99 +103,6 @@ def test_a_plan_does_not_change() -> None:
 
 def test_lists_and_tuples_make_the_same_plan() -> None:
     assert replace(rich_plan(), tolerances=list(rich_plan().tolerances)) == rich_plan()
-
-
-def test_equal_input_has_an_equal_digest_whatever_its_uuids() -> None:
-    assert rich_plan("u").digest == rich_plan("other").digest
-
-
-def test_the_digest_is_a_named_checksum() -> None:
-    assert rich_plan().digest.startswith("sha256:")
-    assert len(rich_plan().digest) == 7 + 64
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"state": PlanState.SUCCEEDED},
-        {"created_at": None},
-        {"updated_at": NOW},
-        {"status_message": "over"},
-        {"warnings": ()},
-        {"name": "other"},
-    ],
-    ids=lambda c: next(iter(c)),
-)
-def test_the_digest_leaves_out_what_is_about_the_run(changed: dict[str, Any]) -> None:
-    assert replace(rich_plan(), **changed).digest == rich_plan().digest
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"state": ActionState.PENDING},
-        {"outcome": None},
-        {"started_at": None},
-        {"ended_at": None},
-        {"attempts": 0},
-        {"status_message": None},
-        {"reason": "because"},
-        {"description": "says who"},
-    ],
-    ids=lambda c: next(iter(c)),
-)
-def test_the_digest_leaves_out_what_happened_to_an_action(changed: dict[str, Any]) -> None:
-    assert with_action(rich_plan(), 4, **changed).digest == rich_plan().digest
-
-
-@pytest.mark.parametrize(
-    ("i", "changed"),
-    [
-        (2, {"parents": ("u0",)}),
-        (2, {"parents": ("u1", "u0")}),
-        (2, {"needs": ()}),
-        (2, {"parents": ("u0", "u1"), "needs": ("u1",)}),
-        (3, {"needs_any": (("u0", "u1"),)}),
-        (3, {"needs_any": (("u0", "u1", "u2"),)}),
-        (4, {"triggers": ()}),
-        (4, {"triggers": (Trigger("u2", (Outcome.CHANGED, Outcome.CREATED)),)}),
-        (4, {"triggers": (Trigger("u3", (Outcome.CHANGED,)),)}),
-        (4, {"blocked_by": (Blocker("u2", (Outcome.ERROR,)),)}),
-        (0, {"tokens": ("type:nop",)}),
-        (1, {"input_parameters": {"x": [1, {"y": 3}]}}),
-        (1, {"input_parameters": {}}),
-        (4, {"resource_id": "s"}),
-        (4, {"name": None}),
-        (4, {"action_type": "sleep"}),
-        (4, {"estimate_s": 2.5}),
-        (4, {"timeout_s": None}),
-        (4, {"retries": 0}),
-    ],
-    ids=lambda c: str(c) if isinstance(c, int) else next(reversed(c)),
-)
-def test_the_digest_changes_with_what_is_to_be_done(i: int, changed: dict[str, Any]) -> None:
-    assert with_action(rich_plan(), i, **changed).digest != rich_plan().digest
-
-
-@pytest.mark.parametrize(
-    "changed", [{"planner": "weight"}, {"limits": {"node:*": 2}}, {"limits": {}}]
-)
-def test_the_digest_changes_with_planner_and_limits(changed: dict[str, Any]) -> None:
-    assert replace(rich_plan(), **changed).digest != rich_plan().digest
-
-
-def test_the_digest_does_not_depend_on_the_order_of_keys() -> None:
-    plan = replace(rich_plan(), limits={"type:nop": 1, "node:*": 2})
-    assert plan.digest == rich_plan().digest
-
-
-def test_taking_away_any_one_action_changes_the_digest() -> None:
-    plan = rich_plan()
-    digests = {
-        replace(plan, actions=plan.actions[:i] + plan.actions[i + 1 :]).digest
-        for i in range(len(plan.actions))
-    }
-    assert len(digests | {plan.digest}) == len(plan.actions) + 1
 
 
 def test_what_must_have_ended_is_parents_then_needs_then_sources_each_once() -> None:

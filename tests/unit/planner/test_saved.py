@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner import make_plan, saved
+from planner import digest, make_plan, saved
 from planner.documents import as_document
 from planner.errors import InvalidInput, InvalidPlan
 from planner.model import ActionPlan
@@ -37,6 +37,22 @@ def test_a_plan_without_its_digest_is_read() -> None:
     value = written()
     del value["digest"]
     assert saved.read_plan(value).name == "two"
+
+
+def test_a_plan_with_a_digest_of_an_older_version_is_read_and_checked_by_its_rule() -> None:
+    value = written()
+    value["digest"] = digest.of(ActionPlan.from_dict(value), 1)
+    assert saved.read_plan(value).name == "two"
+    value["on_failure"] = "continue"
+    assert saved.read_plan(value).on_failure == "continue"
+    value["actions"][1]["parents"] = []
+    with pytest.raises(InvalidInput, match="digest: does not fit the plan"):
+        saved.read_plan(value)
+
+
+def test_another_on_failure_is_a_change_of_the_plan() -> None:
+    with pytest.raises(InvalidInput, match="digest: does not fit the plan"):
+        saved.read_plan(written(on_failure="continue"))
 
 
 def test_a_plan_that_was_changed_by_hand_is_refused(tmp_path: Path) -> None:

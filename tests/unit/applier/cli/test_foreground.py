@@ -87,8 +87,8 @@ def test_a_record_that_is_away_is_told_once_and_when_it_is_there_again() -> None
     with lapses(told.append):
         StoreRetry(100.0, lambda: 0.0).write(attempt, lambda: False, lambda _: None)
     assert told == [
-        "The record is away, tried again for 100 s: disk is full",
-        "The record is there again",
+        "The record cannot be reached, tried again for 100 s: disk is full",
+        "The record can be reached again",
     ]
 
 

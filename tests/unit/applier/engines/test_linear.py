@@ -10,16 +10,16 @@ from taskflow import engines, exceptions, retry, task
 from taskflow.listeners import base as listeners
 from taskflow.patterns import graph_flow
 
-from applier.engines import flow
+from applier.engines import PlanRun, flow
+from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
 from applier.scheduling import order
-from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import ends
 from applier.storage.memory import MemoryStore
 from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
-from applier.testing.trials import CLAIMANT, plugin
+from applier.testing.trials import CLAIMANT, changed, plugin
 from planner.model import Action, ActionPlan
 from planner.states import Outcome, PlanState
 
@@ -29,32 +29,26 @@ class Nothing(task.Task):
         pass
 
 
-def load(made_flow, **options):
-    given = {
-        "schedule": lambda _after: None,
-        "recorder": None,
-        "events": queue.SimpleQueue(),
-        "max_workers": 1,
-    }
-    return engines.load(made_flow, engine="actionplan", **{**given, **options})
-
-
 def plan_of(*actions: Action) -> ActionPlan:
     return ActionPlan(uuid="plan", planner="test", state=PlanState.PENDING, actions=actions)
 
 
-def engine_for(plan, work=lambda *_given: Outcome.CHANGED, *, joins=True, max_workers=2):
-    """Give an engine for a plan in a store of its own, and the store."""
+def engine_for(plan, work=changed, *, links=None, max_workers=2):
+    """Make an engine for a plan in a store of its own; returns both."""
     store = MemoryStore()
     store.save_plan(plan)
     claim = store.claim_plan(plan.uuid, CLAIMANT, now=None)
-    make_task = task_maker(plan.actions, {"nop": plugin(work)}, cloud=lambda: None)
-    engine = load(
-        flow.build(order.links(plan.actions, joins=joins), make_task, "plan"),
-        schedule=partial(Scheduler, plan.actions, limits=plan.limits, max_workers=max_workers),
-        recorder=Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: None),
-        max_workers=max_workers,
+    make_task = task_maker(
+        plan.actions, ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None)
     )
+    run = PlanRun(
+        plan=plan,
+        recorder=Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: None),
+        events=queue.SimpleQueue(),
+        make_task=make_task,
+    )
+    made = flow.build(order.links(plan.actions) if links is None else links, make_task, "plan")
+    engine = load(made, run=run, max_workers=max_workers)
     return engine, store
 
 
@@ -82,17 +76,20 @@ class Heard(listeners.Listener):
         self.lines.append(f"{details['task_name']}: {details['old_state']} -> {state}")
 
 
-def test_the_scheduler_gets_the_links_of_the_flow():
-    tasks = [Nothing(name) for name in "abc"]
-    made = graph_flow.Flow("plan").add(*tasks).link(tasks[0], tasks[1]).link(tasks[0], tasks[2])
-    seen = []
-    load(made, schedule=seen.append).compile()
-    ((after,),) = [seen]
-    assert {name: sorted(others) for name, others in after.items()} == {
-        "a": ["b", "c"],
-        "b": [],
-        "c": [],
-    }
+def test_the_order_is_that_of_the_links_of_the_flow():
+    plan = plan_of(*(Action(uuid=uuid, action_type="nop") for uuid in "abc"))
+    engine, _ = engine_for(plan, links={"a": ["b", "c"], "b": [], "c": []}, max_workers=3)
+    with Heard(engine) as heard:
+        engine.run()
+    assert heard.lines[1:3] == ["a: PENDING -> RUNNING", "a: RUNNING -> SUCCESS"]
+    assert heard.lines[-1] == "plan: RUNNING -> SUCCESS"
+    assert len(heard.lines) == 8
+
+
+NO_RUN = PlanRun(
+    plan=plan_of(), recorder=None, events=queue.SimpleQueue(), make_task=lambda _: None
+)
+load = partial(engines.load, engine="actionplan")
 
 
 def nested():
@@ -134,12 +131,12 @@ def with_equal_names():
 )
 def test_what_it_does_not_run_is_refused(make, what):
     with pytest.raises(exceptions.CompilationFailure, match=f"^{what}.*does not run that"):
-        load(make()).compile()
+        load(make(), run=NO_RUN, max_workers=1).compile()
 
 
 def test_options_that_it_cannot_do_without_are_asked_for():
-    with pytest.raises(ValueError, match="lacks the options schedule, recorder"):
-        engines.load(graph_flow.Flow("plan"), engine="actionplan", events=None, max_workers=1)
+    with pytest.raises(ValueError, match="lacks the options run, max_workers"):
+        load(graph_flow.Flow("plan"))
 
 
 def test_taskflow_listeners_hear_flow_and_tasks():
@@ -199,7 +196,9 @@ def test_joins_inside_the_flow_change_no_state(seed):
 
     found = []
     for joins in (True, False):
-        engine, store = engine_for(plan, work, joins=joins, max_workers=3)
+        engine, store = engine_for(
+            plan, work, links=order.links(plan.actions, joins=joins), max_workers=3
+        )
         engine.run()
         found.append(ends(store.load_plan(plan.uuid).actions))
     assert found[0] == found[1] == expected_ends(plan, fate)

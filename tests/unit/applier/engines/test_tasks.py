@@ -9,6 +9,7 @@ import tracemalloc
 import pytest
 
 from applier.actions.pause import Pause
+from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import KEPT_BYTES, Output, task_maker
 from applier.errors import ActionFailed, AlreadyDone
 from applier.testing.trials import plugin
@@ -18,8 +19,9 @@ from planner.states import ActionState, Outcome
 ACTION = Action(uuid="a1", action_type="nop", input_parameters={"size": 3})
 
 
-def make_task(work, **options):
-    return task_maker([ACTION], {"nop": plugin(work)}, cloud=lambda: None, **options)("a1")
+def make_task(work, cut_off=(), **options):
+    environment = ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None, **options)
+    return task_maker([ACTION], environment, cut_off)("a1")
 
 
 def run(work, **options):
@@ -92,7 +94,9 @@ def test_a_plugin_that_cannot_be_made_is_an_error(caplog):
         def __init__(self, parameters, context):
             raise TypeError("two more arguments")
 
-    task = task_maker([ACTION], {"nop": NoExecute}, cloud=lambda: None)("a1")
+    task = task_maker([ACTION], ActionEnvironment(plugins={"nop": NoExecute}, cloud=lambda: None))(
+        "a1"
+    )
     assert task.execute().message == "TypeError: two more arguments"
 
 
@@ -186,12 +190,18 @@ def test_a_long_message_is_cut():
 
 def test_a_name_that_is_no_action_with_a_plugin_gets_a_join():
     join = Action(uuid="j1", action_type=JOIN)
-    make = task_maker([ACTION, join], {"nop": plugin(returns(None))}, cloud=lambda: None)
+    make = task_maker(
+        [ACTION, join],
+        ActionEnvironment(plugins={"nop": plugin(returns(None))}, cloud=lambda: None),
+    )
     assert [make(name).execute() for name in ("j1", "join 0")] == [None, None]
 
 
 def test_tasks_share_nothing_that_changes():
-    make = task_maker([ACTION], {"nop": plugin(returns(Outcome.OK))}, cloud=lambda: None)
+    make = task_maker(
+        [ACTION],
+        ActionEnvironment(plugins={"nop": plugin(returns(Outcome.OK))}, cloud=lambda: None),
+    )
     first, second = make("a1"), make("a1")
     first.stop.set()
     assert not second.stop.is_set()
@@ -207,5 +217,7 @@ def test_nothing_is_logged_about_an_action_that_fails_by_itself(caplog):
 def test_waiting_goes_as_fast_as_the_cloud():
     waits = Action(uuid="a1", action_type="pause", input_parameters={"seconds": 30})
     for pace, seconds in ((1.0, 30), (60.0, 0.5)):
-        make = task_maker([waits], {"pause": Pause}, cloud=lambda: None, pace=pace)
+        make = task_maker(
+            [waits], ActionEnvironment(plugins={"pause": Pause}, cloud=lambda: None, pace=pace)
+        )
         assert make("a1").waits_s == seconds

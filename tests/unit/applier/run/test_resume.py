@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -25,14 +23,6 @@ S = ActionState
 
 def claimant(age_s, *, host="elsewhere", pid=1):
     return Claimant(host=host, pid=pid, user="wanda", heartbeat_at=NOW - timedelta(seconds=age_s))
-
-
-@pytest.fixture
-def ended_pid():
-    """The pid of a process that was there and is gone."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
 
 
 def test_on_another_host_the_age_of_the_heartbeat_decides():
@@ -93,6 +83,15 @@ def test_what_waits_for_one_of_several_goes_back_as_well():
     late = replace(skipped("late", "well"), needs_any=(("failed", "well"),))
     plan = plan_of(action("failed", "FAILED"), action("well"), late)
     assert to_reset(plan) == ["failed", "late"]
+
+
+@pytest.mark.parametrize("state", ["ONGOING", "CANCELLING"])
+def test_of_a_plan_whose_applier_is_gone_nothing_that_ended_goes_back(state):
+    plan = plan_of(
+        action("failed", "FAILED"), action("cancelled", "CANCELLED"), action("left", "PENDING")
+    )
+    assert to_reset(replace(plan, state=PlanState(state))) == []
+    assert to_reset(replace(plan, state=PlanState.PAUSED)) == ["failed", "cancelled"]
 
 
 def claimed(store, heartbeat_at=NOW):

@@ -63,7 +63,7 @@ def test_a_store_that_comes_back_is_written_to_again(times, caplog):
     assert one.run() is PlanState.SUCCEEDED
     assert one.store.started == ["a", "b", "c"]
     assert away.tries == 4 + times
-    assert "The record is there again" in caplog.text
+    assert "The record can be reached again" in caplog.text
 
 
 def test_a_commit_of_which_only_the_answer_was_lost_is_not_written_twice(caplog):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from applier.contracts import ActionPlugin, Verified
+from applier.engines.environment import ActionEnvironment
 from applier.run.verify import verify_all
 from planner.model import Action
 from planner.states import ActionState
@@ -44,8 +45,8 @@ def cut_off(uuid, answer, state="ONGOING"):
 
 
 def verify(*actions, patience_s=PATIENCE_S, plugin=Answering):
-    given = {"cloud": lambda: None, "patience_s": patience_s}
-    return {r.uuid: str(r.state) for r in verify_all(actions, {"answering": plugin}, **given)}
+    environment = ActionEnvironment(plugins={"answering": plugin}, cloud=lambda: None)
+    return {r.uuid: str(r.state) for r in verify_all(actions, environment, patience_s)}
 
 
 def test_only_what_is_ongoing_or_unknown_is_verified():

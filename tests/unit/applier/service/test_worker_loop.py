@@ -16,6 +16,7 @@ from applier.contracts import Claimant, Request, Verified
 from applier.errors import StoreError, UnknownActionTypes
 from applier.run import resume
 from applier.scheduling.resumption import decide
+from applier.service.silence import SilenceWatch
 from applier.service.worker_loop import WorkerLoop
 from applier.storage.memory import MemoryStore
 from applier.store import Service
@@ -139,10 +140,10 @@ def test_an_outage_is_told_once_and_lived_through(caplog):
         trial.pending()
         away.clear()
         assert ran.wait(PATIENCE_S)
-    told = [r.message for r in caplog.records if "The record is" in r.message]
+    told = [r.message for r in caplog.records if "The record can" in r.message]
     assert len(told) == 2
     assert "no route" in told[0]
-    assert told[1] == "The record is there again"
+    assert told[1] == "The record can be reached again"
 
 
 @pytest.mark.parametrize("error", [UnknownActionTypes("p", ["x"], []), ValueError("a bug")])
@@ -310,3 +311,26 @@ def test_a_process_of_this_host_that_is_gone_loses_its_plan_at_once():
     resumed = happens(trial, "resume_plan", times=1)
     with trial:
         assert resumed.wait(PATIENCE_S)
+
+
+def test_an_outage_begins_the_silence_of_every_claimant_anew(caplog):
+    """While nobody can write a heartbeat, nobody is taken for dead."""
+    trial, now = Trial(heartbeat_interval_s=0.02), [0.0]
+    trial.serving._silence = SilenceWatch(30.0, clock=lambda: now[0])
+    elsewhere = Claimant(host="elsewhere", pid=1, user="ann")
+    uuid = trial.pending()
+    trial.store.claim_plan(uuid, elsewhere, now=datetime.now(UTC))
+    report, rounds = trial.store.report_service, itertools.count()
+
+    def reported(service):
+        if next(rounds) == 2:  # the claim was watched; then the record is away for 31 s
+            now[0] = 31.0
+            raise StoreError("no route")
+        report(service)
+
+    trial.store.report_service = reported
+    with trial:
+        assert happens(trial, "report_service", times=4).wait(PATIENCE_S)
+        assert trial.store.load_plan(uuid).state is PlanState.ONGOING
+        now[0] = 62.0
+        assert happens(trial, "resume_plan", times=1).wait(PATIENCE_S)

@@ -1,0 +1,149 @@
+"""Puts the parts together: store, cloud, machines, plugins, engine and runner of a configuration.
+
+Each part is imported when it is first asked for: most verbs need only some of them, and importing
+all takes longer than what such a verb does.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+    from applier.clouds.simulated import SimulatedCloud
+    from applier.contracts import ActionPlugin, Claimant, Listener
+    from applier.engines import Engine
+    from applier.machines import OpenMachines
+    from applier.run.runner import Runner
+    from applier.scheduling.type_policy import TypePolicy
+    from applier.store import Store
+    from planner.registry import ActionTypes
+
+
+class Assembly:
+    """The parts that one configuration describes, each made when it is first asked for."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self.conf = conf
+
+    @cached_property
+    def store(self) -> Store:
+        """The record; raises StoreError, and may be asked again then."""
+        from applier import conf as configuration
+        from applier.storage.sql import SqlStore
+
+        url = configuration.connection(self.conf)
+        return SqlStore(url, synchronous=self.conf.actionplan.synchronous)
+
+    @cached_property
+    def action_types(self) -> ActionTypes:
+        """The installed action plugins by name, each loaded when it is first used."""
+        from planner.registry import ActionTypes
+
+        return ActionTypes()
+
+    @property
+    def plugins(self) -> Mapping[str, type[ActionPlugin]]:
+        """The installed action plugins, as the applier runs them."""
+        return cast("Mapping[str, type[ActionPlugin]]", self.action_types)
+
+    @cached_property
+    def policies(self) -> Mapping[str, TypePolicy]:
+        """What the sections of the action types say; raises ConfigurationError."""
+        from applier import conf as configuration
+
+        return configuration.policies(self.conf, self.action_types)
+
+    def cloud(self) -> SimulatedCloud:
+        """Open the cloud that actions work on."""
+        from applier import conf as configuration
+        from applier.clouds.simulated import SimulatedCloud
+
+        return SimulatedCloud(
+            configuration.simulator_path(self.conf), speed=self.conf.actionplan.simulator_speed
+        )
+
+    def machines(self) -> OpenMachines:
+        """Return the machines for the tasks of one run; raises ConfigurationError."""
+        from applier import conf as configuration
+
+        return configuration.machines(self.conf)
+
+    @property
+    def max_workers(self) -> int:
+        """How many actions of a plan may run at once, as configured."""
+        return int(self.conf["watcher_workflow_engines.taskflow"].max_workers)
+
+    def check(self) -> None:
+        """Read the configuration of every part; raises ConfigurationError, UnknownPlugin.
+
+        Nothing is opened or reached.
+        """
+        _ = self.policies
+        self.machines()
+        self.engine()
+
+    def engine(self, max_workers: int | None = None) -> Engine:
+        """Make the configured workflow engine; raises UnknownPlugin."""
+        from planner import registry
+
+        name = self.conf.watcher_applier.workflow_engine
+        make = registry.load(registry.ENGINES, name)
+        engine: Engine = make(max_workers=max_workers or self.max_workers)
+        return engine
+
+    @property
+    def claimant(self) -> Claimant:
+        """Who runs plans in this process."""
+        from applier.contracts import Claimant
+
+        return Claimant(host=socket.gethostname(), pid=os.getpid(), user=user())
+
+    def runner(
+        self,
+        *,
+        listeners: Sequence[Listener] = (),
+        on_failure: str | None = None,
+        max_workers: int | None = None,
+    ) -> Runner:
+        """Make the runner of one plan; what is given goes before the configuration.
+
+        Raises StoreError, ConfigurationError, UnknownPlugin.
+        """
+        from applier.engines.environment import ActionEnvironment
+        from applier.run.runner import Runner
+        from applier.run.setup import RunSetup
+        from applier.scheduling.verdict import OnFailure
+
+        environment = ActionEnvironment(
+            plugins=self.plugins,
+            cloud=self.cloud,
+            machines=self.machines(),
+            policies=self.policies,
+            pace=self.conf.actionplan.simulator_speed,
+        )
+        return Runner(
+            RunSetup(
+                store=self.store,
+                engine=self.engine(max_workers),
+                environment=environment,
+                claimant=self.claimant,
+                on_failure=OnFailure(on_failure or self.conf.watcher_applier.on_failure),
+                listeners=tuple(listeners),
+                heartbeat_interval_s=self.conf.watcher_applier.heartbeat_interval_s,
+            )
+        )
+
+
+def user() -> str:
+    """Return the name of the user of this process, as the record keeps it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

@@ -1,0 +1,18 @@
+"""How long to wait between two tries of something that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+def delays_s(first_s: float, longest_s: float) -> Iterator[float]:
+    """Yield the seconds to wait before each new try, without end: each twice the one before.
+
+    >>> delays = delays_s(1.0, 5.0)
+    >>> [next(delays) for _ in range(5)]
+    [1.0, 2.0, 4.0, 5.0, 5.0]
+    """
+    delay_s = first_s
+    while True:
+        yield min(delay_s, longest_s)
+        delay_s = min(2 * delay_s, longest_s)

@@ -1,0 +1,155 @@
+"""Verbs about the files that come with the product: examples, sample configuration, service."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from applier.cli.verb import ListVerb, Verb
+from applier.errors import ConfigurationError
+from planner.errors import InvalidInput, Mistake, accepted
+
+#: The folder of the files in a checkout. Names begin with it, as the documentation has them.
+_TOP = "etc"
+#: What of it is offered. setup.cfg installs the same.
+_OFFERED = ("actionplan-applier.service", "examples", "watcher.conf.sample")
+#: The example to begin with.
+_FIRST = "etc/examples/host-maintenance.yaml"
+#: Folders that appear when the examples of a checkout are run.
+_LEFT_BY_RUNS = {"__pycache__", "site"}
+
+
+class ExampleList(ListVerb):
+    """List the examples, the sample configuration and the systemd unit"""
+
+    EXAMPLES = ("example list",)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
+        """Return a row for each file."""
+        found = files()
+        return ("name", "what it is"), ((name, _about(found[name])) for name in found)
+
+
+class ExampleShow(Verb):
+    """Print one of the files that 'example list' lists"""
+
+    EXAMPLES = ("example show host-maintenance.yaml", "example show watcher.conf.sample")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a name."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("name", metavar="NAME", help="example list shows them")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Print the file; raises InvalidInput for a name that fits none, or several."""
+        chosen = _chosen(parsed_args.name)
+        if len(chosen) > 1:
+            text = f"one file is shown at a time; choose from {', '.join(chosen)}"
+            raise InvalidInput([Mistake(text, place=shlex.quote(parsed_args.name))])
+        (path,) = chosen.values()
+        self.app.stdout.write(path.read_text(encoding="utf-8"))
+        return 0
+
+
+class ExampleCopy(Verb):
+    """Copy examples, to change and run them
+
+    All of them, or the file or folder that NAME fits. Below DIR the copies have the paths that the
+    documentation names. No file is overwritten.
+    """
+
+    EXAMPLES = (
+        "example copy",
+        "example copy host-maintenance.yaml",
+        "example copy events /tmp/try",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Take a name and a folder."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "name", metavar="NAME", nargs="?", default=_TOP, help="what to copy (default: all)"
+        )
+        parser.add_argument(
+            "folder",
+            metavar="DIR",
+            nargs="?",
+            default=Path(),
+            type=Path,
+            help="where to put it; made if it is missing (default: the current folder)",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Copy the files and say which; raises ConfigurationError if one exists."""
+        chosen, folder = _chosen(parsed_args.name), parsed_args.folder
+        existing = [str(folder / n) for n in chosen if os.path.lexists(folder / n)]
+        if existing:
+            raise ConfigurationError(f"nothing was copied, these exist: {', '.join(existing)}")
+        for name, path in chosen.items():
+            _copy(path, folder / name)
+            self.say(str(folder / name))
+        documents = sorted((n for n in chosen if n.endswith(".yaml")), key=_FIRST.__ne__)
+        if documents:
+            enter = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
+            self.note(f"Next: {enter}actionplan create {documents[0]}")
+        return 0
+
+
+def files() -> Mapping[str, Path]:
+    """Return the path of every file that comes with the product by its name, sorted by name.
+
+    Raises ConfigurationError where only the packages were installed.
+    """
+    source = _source()
+    found = [p for name in _OFFERED for p in (source / name, *(source / name).rglob("*"))]
+    names = {f"{_TOP}/{p.relative_to(source)}": p for p in found if p.is_file()}
+    return {n: names[n] for n in sorted(names) if not _LEFT_BY_RUNS & set(n.split("/"))}
+
+
+def _source() -> Path:
+    """Return ``etc`` of the checkout, or ``share/actionplan`` of the prefix, above this file."""
+    for folder in Path(__file__).parents:
+        for source in (folder / _TOP, folder / "share" / "actionplan"):
+            if (source / _OFFERED[0]).is_file():
+                return source
+    raise ConfigurationError(
+        "the examples were not installed with this ActionPlan: pip install actionplan brings them"
+    )
+
+
+def _chosen(name: str) -> Mapping[str, Path]:
+    """Return the files that a name fits: a path, the end of one, or a folder on it."""
+    known = files()
+    found = {n: p for n, p in known.items() if f"/{name.strip('/')}/" in f"/{n}/"}
+    if not found:
+        text = f"no such example; {accepted(name, {n.rpartition('/')[2] for n in known})}"
+        raise InvalidInput([Mistake(text, place=shlex.quote(name))])
+    return found
+
+
+def _copy(path: Path, target: Path) -> None:
+    """Copy a file with its mode; raises ConfigurationError."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("rb") as source, target.open("xb") as copy:
+            shutil.copyfileobj(source, copy)
+        shutil.copymode(path, target)
+    except OSError as reason:
+        raise ConfigurationError(f"{target} cannot be written: {reason.strerror}") from reason
+
+
+def _about(path: Path) -> str:
+    """Return what a file begins with: a comment, a docstring, or a title."""
+    with path.open(encoding="utf-8") as file:
+        line = next((x for x in file if not x.startswith(("#!", "# SPDX-"))), "").rstrip()
+    if line.startswith("# "):
+        return re.split(r"[.:]( |$)", line[2:])[0]
+    return line.strip('"') if line.startswith('"""') or path.suffix == ".rst" else ""

@@ -1,0 +1,40 @@
+"""Everything that a runner needs, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from applier.contracts import Claimant, Listener
+from applier.engines import Engine
+from applier.engines.environment import ActionEnvironment
+from applier.scheduling.verdict import OnFailure
+from applier.store import Store
+
+
+def utc_now() -> datetime:
+    """Return the time, in UTC."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSetup:
+    """What a plan is run with, and by whom.
+
+    ``on_failure`` holds for plans that have no policy of their own. While the store cannot be
+    reached nothing starts, and it is tried again for up to ``store_patience_s`` seconds. Plugins
+    may take up to ``verify_patience_s`` seconds to say whether interrupted work is done.
+    """
+
+    store: Store
+    engine: Engine
+    environment: ActionEnvironment
+    claimant: Claimant
+    on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS
+    listeners: tuple[Listener, ...] = ()
+    clock: Callable[[], datetime] = utc_now
+    request_interval_s: float = 1.0
+    heartbeat_interval_s: float = 5.0
+    store_patience_s: float = 120.0
+    verify_patience_s: float = 30.0

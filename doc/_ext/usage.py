@@ -1,0 +1,49 @@
+"""The command line of a verb in words: what the reference and the man page both show."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+
+def own_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Return the arguments of a verb without ``-h`` and what cliff adds to verbs that list rows."""
+    formats = _of_cliff(parser)
+    return [a for a in parser._actions if a not in formats and a.dest != "help"]
+
+
+def gives_rows(parser: argparse.ArgumentParser) -> bool:
+    """True for a verb that lists rows, whose format cliff's options choose."""
+    return bool(_of_cliff(parser))
+
+
+def _of_cliff(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Return the arguments in groups of their own: argparse itself makes two groups."""
+    return [a for group in parser._action_groups[2:] for a in group._group_actions]
+
+
+def folded(begin: str, words: Sequence[str], width: int = 84) -> Iterator[str]:
+    """Write a command line on as many lines as it takes; a word stays whole."""
+    line = begin
+    for word in words:
+        if len(line) + len(word) >= width:
+            yield line
+            line = " " * len(begin)
+        line += f" {word}"
+    yield line
+
+
+def usage(action: argparse.Action) -> str:
+    """Write an argument as a usage line has it, in brackets where it may be left out."""
+    name = metavar(action)
+    if action.option_strings:
+        name = f"{action.option_strings[-1]} {name}".rstrip()
+        return name if action.required else f"[{name}]"
+    return f"[{name}]" if action.nargs == "?" else name
+
+
+def metavar(action: argparse.Action) -> str:
+    """Return the name of an argument's value; nothing for a switch."""
+    if action.nargs == 0:
+        return ""
+    return str(action.metavar or action.dest.upper())

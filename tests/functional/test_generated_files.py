@@ -1,0 +1,98 @@
+"""What is made from the sources: the manual page, the change log, the hooks that are steps."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from applier.cli.help import GROUPS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "doc" / "actionplan.1"
+FRAGMENTS = sorted(p for p in (ROOT / "changes").iterdir() if p.name != "README.rst")
+CONFIGURATION = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+# The manual page
+
+
+def test_the_manual_page_says_what_the_verbs_say() -> None:
+    spec = importlib.util.spec_from_file_location("man_page", ROOT / "tools" / "man_page.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert PAGE.read_text(encoding="utf-8") == module.page(), (
+        "if the help of the verbs is right, write the page anew: python tools/man_page.py"
+    )
+
+
+def test_every_verb_is_a_section_of_the_manual_page() -> None:
+    sections = re.findall(r"^\.SS (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sections == [name for names in GROUPS.values() for name in names]
+
+
+def test_man_reads_it_without_a_warning() -> None:
+    groff = shutil.which("groff")
+    if groff is None:
+        pytest.skip("groff is not installed")
+    read = [groff, "-man", "-Tutf8", "-ww", "-z", str(PAGE)]
+    ended = subprocess.run(read, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+# The change log
+
+
+@pytest.mark.parametrize("fragment", FRAGMENTS, ids=lambda path: path.name)
+def test_a_fragment_has_a_known_type_and_is_a_sentence(fragment: Path) -> None:
+    types = re.findall(r'^directory = "(\w+)"$', CONFIGURATION, re.MULTILINE)[1:]
+    assert len(types) == 4
+    assert re.fullmatch(rf"(\+[\w-]+|\d+)\.({'|'.join(types)})\.rst", fragment.name)
+    assert re.fullmatch(r"[A-Z`].*\.\n", fragment.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_a_release_gathers_the_fragments_in_the_change_log(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "CHANGELOG.rst", "changes"):
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy2)(source, tmp_path / name)
+    (tmp_path / "changes" / "+probe.fix.rst").write_text("A probe is mended.\n", encoding="utf-8")
+    options = ["--yes", "--version", "9.8.7", "--date", "2026-01-02"]
+    build = [sys.executable, "-m", "towncrier", "build", *options]
+    subprocess.run(build, cwd=tmp_path, check=True, capture_output=True)
+    log = (tmp_path / "CHANGELOG.rst").read_text(encoding="utf-8")
+    assert "9.8.7 (2026-01-02)\n------------------\n" in log
+    assert "Fixed\n~~~~~\n\n- A probe is mended.\n" in log
+    assert [path.name for path in (tmp_path / "changes").iterdir()] == ["README.rst"]
+
+
+# The hooks
+
+
+def test_each_step_of_check_is_a_hook_and_no_hook_is_another_command() -> None:
+    text = (ROOT / "check").read_text(encoding="utf-8")
+    steps = [
+        quoted or plain for quoted, plain in re.findall(r"^ *step (?:'(.+?)'|(\w+)) ", text, re.M)
+    ]
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"][0][
+        "hooks"
+    ]
+    assert [hook["name"] for hook in hooks] == steps
+    assert len(steps) >= 6
+    for hook in hooks:
+        name = hook["name"]
+        assert hook["entry"] == f"./check --step {repr(name) if ' ' in name else name}"
+        assert hook["language"] == "system"
+
+
+def test_a_step_that_does_not_exist_is_refused() -> None:
+    ended = subprocess.run(
+        [ROOT / "check", "--step", "Nope"], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "check: there is no step 'Nope'\n"

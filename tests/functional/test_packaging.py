@@ -1,0 +1,281 @@
+"""Source distribution and wheel: what is in them, and that the product runs from the wheel.
+
+Both are built from a copy of the checkout, the wheel from the unpacked source distribution. Nothing
+is fetched: this environment's setuptools builds them, and the environment that the wheel is
+installed into sees what this one has installed, except ActionPlan.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from collections.abc import Callable
+from email.message import Message
+from email.parser import Parser
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TAG = "9.8.7"
+#: What a source distribution holds besides the files of the checkout.
+WRITTEN = {"PKG-INFO"}
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (ROOT / ".git").exists(), reason="git tells which files there are"),
+]
+
+#: Runs an installed program with words; returns what it prints.
+Run = Callable[..., str]
+
+
+def run_in(folder: Path, *words: str | Path, **variables: str) -> str:
+    """Run a program to its end in a folder; returns what it prints."""
+    kept = ("PATH", "HOME", "LANG", "TMPDIR")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    ended = subprocess.run(
+        words,
+        cwd=folder,
+        env={**environment, **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def git(folder: Path, *words: str) -> str:
+    """Run git as somebody without a configuration."""
+    own = ("user.name=A", "user.email=a@example.org", "init.defaultBranch=main")
+    options = [word for setting in own for word in ("-c", setting)]
+    return run_in(folder, "git", *options, *words, GIT_CONFIG_GLOBAL=os.devnull)
+
+
+def version_of(folder: Path) -> str:
+    """Ask the build for the version of the files in a folder."""
+    return run_in(folder, sys.executable, "setup.py", "--quiet", "--version").splitlines()[-1]
+
+
+def source_distribution(folder: Path, into: Path) -> Path:
+    """Build one of the files in a folder; returns the folder that it unpacks to."""
+    build = "import sys; from setuptools import build_meta as b; b.build_sdist(sys.argv[1])"
+    run_in(folder, sys.executable, "-c", build, into)
+    (packed,) = into.glob("*.tar.gz")
+    with tarfile.open(packed) as archive:
+        archive.extractall(into, filter="data")
+    return into / packed.name.removesuffix(".tar.gz")
+
+
+def files_in(folder: Path) -> set[str]:
+    """Return the paths of all files in a folder, without what setuptools writes for itself."""
+    found = (p.relative_to(folder) for p in folder.rglob("*") if not p.is_dir())
+    return {str(p) for p in found if p.parts[0] not in ("actionplan.egg-info", ".git")}
+
+
+@pytest.fixture(scope="module")
+def files() -> set[str]:
+    """Return the paths of the files of this checkout: those in git, and those about to be."""
+    listed = git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+
+
+@pytest.fixture(scope="module")
+def bare(files: set[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the files to a folder without git."""
+    copy = tmp_path_factory.mktemp("bare")
+    for name in files:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def tagged(bare: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the files to a repository of their own, in which a release is tagged."""
+    copy = shutil.copytree(bare, tmp_path_factory.mktemp("tagged") / "clone")
+    git(copy, "init", "--quiet")
+    git(copy, "add", "--all")
+    git(copy, "commit", "--quiet", "--message", "All of it")
+    git(copy, "tag", TAG)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def unpacked(tagged: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the source distribution of the release and unpack it."""
+    return source_distribution(tagged, tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture(scope="module")
+def wheel(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from a copy of the unpacked source distribution."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = shutil.copytree(unpacked, folder / "source")
+    offline = ("--no-index", "--no-deps", "--no-build-isolation", "--quiet")
+    run_in(folder, sys.executable, "-m", "pip", "wheel", *offline, "--wheel-dir", ".", source)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel into an environment of its own; returns the folder of its programs."""
+    folder = tmp_path_factory.mktemp("installed")
+    surroundings = folder / "surroundings"
+    surroundings.mkdir()
+    for packages in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
+        for entry in Path(packages).iterdir():
+            if "actionplan" not in entry.name and not entry.name.endswith(".pth"):
+                (surroundings / entry.name).symlink_to(entry)
+    run_in(folder, sys.executable, "-m", "venv", "--without-pip", "venv")
+    (own,) = folder.glob("venv/lib/python*/site-packages")
+    (own / "surroundings.pth").write_text(f"{surroundings}\n", encoding="utf-8")
+    offline = ("--no-index", "--no-deps", "--quiet")
+    python = folder / "venv" / "bin" / "python"
+    run_in(folder, sys.executable, "-m", "pip", "--python", python, "install", *offline, wheel)
+    return python.parent
+
+
+@pytest.fixture
+def run(installed: Path, tmp_path: Path) -> Run:
+    """Return a function that runs programs in an empty folder, with an empty home."""
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    home.mkdir()
+    folder.mkdir()
+    # One cache of entry points for all: to look for them anew takes long.
+    cache = str(installed.parent / "cache")
+    own = {"HOME": str(home), "XDG_CACHE_HOME": cache, "OS_ACTIONPLAN__SIMULATOR_SPEED": "1000"}
+
+    def run(program: str, *words: str) -> str:
+        return run_in(folder, installed / program, *words, **own)
+
+    return run
+
+
+# The source distribution
+
+
+def test_a_source_distribution_holds_the_checkout_and_nothing_else(
+    unpacked: Path, files: set[str]
+) -> None:
+    assert files_in(unpacked) == files | WRITTEN
+    assert (unpacked / "demo").stat().st_mode & 0o111
+
+
+def test_without_git_it_holds_the_same(bare: Path, files: set[str], tmp_path: Path) -> None:
+    copy = shutil.copytree(bare, tmp_path / "copy")
+    (tmp_path / "out").mkdir()
+    assert files_in(source_distribution(copy, tmp_path / "out")) == files | WRITTEN
+
+
+# The version
+
+
+def test_the_version_of_a_release_is_its_tag(tagged: Path, unpacked: Path, wheel: Path) -> None:
+    assert version_of(tagged) == TAG
+    assert unpacked.name == f"actionplan-{TAG}"
+    assert wheel.name == f"actionplan-{TAG}-py3-none-any.whl"
+
+
+def test_what_git_archive_packs_knows_its_tag(tagged: Path, tmp_path: Path) -> None:
+    git(tagged, "archive", "--output", str(tmp_path / "all.tar"), "HEAD")
+    with tarfile.open(tmp_path / "all.tar") as archive:
+        archive.extractall(tmp_path / "all", filter="data")
+    assert version_of(tmp_path / "all") == TAG
+
+
+def test_without_git_the_version_is_the_one_before_any_release(bare: Path) -> None:
+    assert version_of(bare) == "0.1.0.dev0"
+
+
+def test_without_a_tag_the_version_counts_the_commits(tagged: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", "--no-tags", str(tagged), "clone")
+    assert version_of(tmp_path / "clone").startswith("0.1.0.dev1+g")
+
+
+# The wheel
+
+
+def metadata_of(wheel: Path) -> Message:
+    """Read what a wheel says of itself."""
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read(f"actionplan-{TAG}.dist-info/METADATA").decode()
+    return Parser().parsestr(text)
+
+
+def test_a_wheel_holds_the_packages_and_what_is_installed_beside_them(
+    wheel: Path, files: set[str]
+) -> None:
+    data, about = f"actionplan-{TAG}.data/data/share", f"actionplan-{TAG}.dist-info"
+    packages = {name for name in files if PurePosixPath(name).parts[0] in ("planner", "applier")}
+    etc = {name.removeprefix("etc/") for name in files if name.startswith("etc/")}
+    shared = {f"{data}/actionplan/{name}" for name in etc - {"oslo-config-generator.conf"}}
+    own = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt", "licenses/LICENSE")
+    with zipfile.ZipFile(wheel) as archive:
+        assert set(archive.namelist()) == {
+            *packages,
+            *shared,
+            f"{data}/man/man1/actionplan.1",
+            *(f"{about}/{name}" for name in own),
+        }
+
+
+def test_an_old_python_is_refused_in_a_sentence(wheel: Path, tmp_path: Path) -> None:
+    old = ("--python-version", "3.10", "--only-binary=:all:", "--target", tmp_path / "target")
+    install = (sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", *old, wheel)
+    ended = subprocess.run(install, capture_output=True, text=True, check=False)
+    told = "ERROR: Package 'actionplan' requires a different Python: 3.10.0 not in '>=3.11'"
+    assert ended.returncode == 1
+    assert told in ended.stderr
+
+
+def test_the_metadata_name_licence_authors_and_what_the_product_is(wheel: Path) -> None:
+    about = metadata_of(wheel)
+    assert about["License-Expression"] == "Apache-2.0"
+    assert about["Author"] == "ActionPlan developers"
+    assert str(about.get_payload()).startswith("ActionPlan\n==========\n")
+
+
+# What is installed
+
+
+def test_every_entry_point_loads(run: Run) -> None:
+    load = """
+import importlib.metadata, applier
+own = importlib.metadata.distribution("actionplan").entry_points
+for entry in own:
+    entry.load()
+print(len(own), applier.__file__)
+"""
+    count, place = run("python", "-c", load).split()
+    assert int(count) > 60
+    assert not Path(place).is_relative_to(ROOT)
+
+
+def test_the_first_example_runs_from_an_empty_folder(run: Run) -> None:
+    assert run("actionplan", "--version") == f"actionplan {TAG}\n"
+    assert "etc/examples/host-maintenance.yaml" in run("actionplan", "example", "copy")
+    run("actionplan", "create", "etc/examples/host-maintenance.yaml")
+    assert "SUCCEEDED  took" in run("actionplan", "apply", "last", "--yes")
+
+
+def test_an_example_with_programs_of_its_own_runs_too(run: Run) -> None:
+    run("actionplan", "example", "copy", "events")
+    told = run("actionplan", "apply", "etc/examples/events/keystone.yaml", "--yes")
+    assert "SUCCEEDED  took" in told
+
+
+def test_the_files_beside_the_packages_are_those_of_the_checkout(run: Run, installed: Path) -> None:
+    for name in ("watcher.conf.sample", "actionplan-applier.service", "solution.yaml"):
+        (source,) = (ROOT / "etc").rglob(name)
+        assert run("actionplan", "example", "show", name) == source.read_text(encoding="utf-8")
+    page = installed.parent / "share" / "man" / "man1" / "actionplan.1"
+    assert page.read_bytes() == (ROOT / "doc" / "actionplan.1").read_bytes()

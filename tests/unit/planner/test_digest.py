@@ -1,0 +1,164 @@
+"""What the digest of a plan covers: everything that changes what a run does, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from planner import digest
+from planner.model import Action, ActionPlan, Blocker, Trigger
+from planner.states import ActionState, Outcome, PlanState
+from tests.unit.planner.test_model import NOW, rich_plan, with_action
+
+#: Fields of a plan -> values other than those of ``rich_plan``.
+PLAN_COVERED: dict[str, list[Any]] = {
+    "planner": ["weight"],
+    "limits": [{"node:*": 2}, {"node:*": 3, "type:nop": 1}, {}],
+    "tolerances": [
+        (),
+        ({"name": "g", "nodes": ["1"], "failed_nodes": 2},),
+        ({"name": "g", "nodes": ["1", "2"], "failed_nodes": 1},),
+    ],
+    "on_failure": [None, "continue"],
+    "actions": [(), rich_plan().actions[:4], rich_plan().actions[::-1]],
+}
+PLAN_LEFT_OUT: dict[str, Any] = {
+    "uuid": "other",
+    "name": "other",
+    "state": PlanState.SUCCEEDED,
+    "created_at": None,
+    "updated_at": NOW,
+    "status_message": "over",
+    "audit_uuid": "audit",
+    "strategy_name": "strategy",
+    "efficacy_indicators": (),
+    "global_efficacy": ({"name": "all"},),
+    "warnings": (),
+}
+#: Fields of an action -> the number of one in ``rich_plan``, and other values that it may have.
+ACTION_COVERED: dict[str, list[tuple[int, Any]]] = {
+    "uuid": [(0, "u1"), (0, "nowhere")],
+    "action_type": [(4, "sleep")],
+    "name": [(4, None), (4, "other")],
+    "resource_id": [(4, "s"), (4, None)],
+    "input_parameters": [(1, {"x": [1, {"y": 3}]}), (1, {})],
+    "parents": [(2, ("u0",)), (2, ("u1", "u0")), (4, ("u0",))],
+    "needs": [(2, ()), (2, ("u1",))],
+    "needs_any": [(3, (("u0", "u1"),)), (3, (("u0", "u1", "u2"),))],
+    "triggers": [
+        (4, ()),
+        (4, (Trigger("u2", (Outcome.CHANGED, Outcome.CREATED)),)),
+        (4, (Trigger("u3", (Outcome.CHANGED,)),)),
+    ],
+    "blocked_by": [(4, (Blocker("u2", (Outcome.ERROR,)),))],
+    "tokens": [(0, ("type:nop",)), (0, ("node:c1", "type:nop"))],
+    "estimate_s": [(4, 2.5), (4, None)],
+    "timeout_s": [(4, None), (4, 11.0)],
+    "retries": [(4, 0)],
+}
+ACTION_LEFT_OUT: dict[str, Any] = {
+    "description": "says who",
+    "reason": "because",
+    "state": ActionState.PENDING,
+    "outcome": None,
+    "status_message": None,
+    "started_at": None,
+    "ended_at": None,
+    "attempts": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "covered", "left_out"),
+    [(ActionPlan, PLAN_COVERED, PLAN_LEFT_OUT), (Action, ACTION_COVERED, ACTION_LEFT_OUT)],
+)
+def test_every_field_is_known_to_be_covered_or_left_out(
+    kind: type[Any], covered: dict[str, Any], left_out: dict[str, Any]
+) -> None:
+    assert not covered.keys() & left_out.keys()
+    assert {field.name for field in fields(kind)} == covered.keys() | left_out.keys()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [(field, v) for field, values in PLAN_COVERED.items() for v in values]
+)
+def test_a_field_of_the_plan_that_is_covered_changes_the_digest(field: str, value: Any) -> None:
+    assert replace(rich_plan(), **{field: value}).digest != rich_plan().digest
+
+
+@pytest.mark.parametrize(
+    ("field", "i", "value"),
+    [(field, i, v) for field, values in ACTION_COVERED.items() for i, v in values],
+)
+def test_a_field_of_an_action_that_is_covered_changes_the_digest(
+    field: str, i: int, value: Any
+) -> None:
+    assert with_action(rich_plan(), i, **{field: value}).digest != rich_plan().digest
+
+
+@pytest.mark.parametrize("field", PLAN_LEFT_OUT)
+def test_a_field_of_the_plan_that_is_left_out_does_not(field: str) -> None:
+    other = replace(rich_plan(), **{field: PLAN_LEFT_OUT[field]})
+    assert other != rich_plan()
+    assert other.digest == rich_plan().digest
+
+
+@pytest.mark.parametrize("field", ACTION_LEFT_OUT)
+def test_a_field_of_an_action_that_is_left_out_does_not(field: str) -> None:
+    other = with_action(rich_plan(), 4, **{field: ACTION_LEFT_OUT[field]})
+    assert other != rich_plan()
+    assert other.digest == rich_plan().digest
+
+
+def test_equal_plans_have_equal_digests_whatever_their_uuids() -> None:
+    assert rich_plan("u").digest == rich_plan("other").digest
+
+
+def test_the_order_of_keys_does_not_matter() -> None:
+    plan = replace(rich_plan(), limits={"type:nop": 1, "node:*": 2})
+    assert plan.digest == rich_plan().digest
+
+
+def test_each_action_that_is_taken_away_gives_another_digest() -> None:
+    plan = rich_plan()
+    digests = {
+        replace(plan, actions=plan.actions[:i] + plan.actions[i + 1 :]).digest
+        for i in range(len(plan.actions))
+    }
+    assert len(digests | {plan.digest}) == len(plan.actions) + 1
+
+
+#: What releases wrote: a digest of a version never changes.
+WRITTEN = {
+    1: "sha256:90088666b826cb717d981f75cdcb44bafa918a21120fba7feab64414f04bb1d7",
+    2: "v2:sha256:deabb9f34fa263dc471adad9858ea2762467e30fa507a2c755016bed89aa0fac",
+}
+
+
+@pytest.mark.parametrize("version", WRITTEN)
+def test_a_version_is_computed_as_it_always_was(version: int) -> None:
+    assert digest.of(rich_plan(), version) == WRITTEN[version]
+    assert digest.fits(rich_plan(), WRITTEN[version])
+
+
+def test_the_digest_of_a_plan_is_of_the_newest_version() -> None:
+    assert rich_plan().digest == WRITTEN[digest.NEWEST] == WRITTEN[max(WRITTEN)]
+
+
+@pytest.mark.parametrize("changed", [{"on_failure": None}, {"tolerances": ()}])
+def test_version_1_does_not_cover_tolerances_and_on_failure(changed: dict[str, Any]) -> None:
+    other = replace(rich_plan(), **changed)
+    assert digest.fits(other, WRITTEN[1])
+    assert not digest.fits(other, WRITTEN[2])
+
+
+@pytest.mark.parametrize("version", WRITTEN)
+def test_a_plan_that_was_changed_fits_no_version(version: int) -> None:
+    assert not digest.fits(with_action(rich_plan(), 2, parents=()), WRITTEN[version])
+
+
+@pytest.mark.parametrize("text", ["", "sha256:", "v3:sha256:TWO", "md5:0"])
+def test_what_is_no_known_digest_fits_nothing(text: str) -> None:
+    assert not digest.fits(rich_plan(), text)
