@@ -12,7 +12,7 @@ from applier.cli.set_options import SetOptions
 from applier.cli.verb import Verb
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, Action
-from planner.render import dot, lanes, mermaid, svg
+from planner.render import dot, mermaid, svg, swimlanes
 from planner.states import ActionState
 
 FORMATS = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
@@ -90,9 +90,9 @@ class _Wanted:
         """True for an action that fits all that was asked for."""
         if self._states and action.state not in self._states:
             return False
-        if self._task and not self._task.search(lanes.task_of(planner, action)):
+        if self._task and not self._task.search(swimlanes.task_of(planner, action)):
             return False
-        return not self._node or any(map(self._node.search, lanes.places_of(planner, action)))
+        return not self._node or any(map(self._node.search, swimlanes.places_of(planner, action)))
 
 
 def _compiled(option: str, text: str | None, mistakes: list[Mistake]) -> re.Pattern[str] | None:
