@@ -78,7 +78,9 @@ class Assembly:
     @property
     def max_workers(self) -> int:
         """How many actions of a plan may run at once, as configured."""
-        return int(self.conf["watcher_workflow_engines.taskflow"].max_workers)
+        from applier import conf as configuration
+
+        return configuration.max_workers(self.conf)
 
     def check(self) -> None:
         """Read the configuration of every part; raises ConfigurationError, UnknownPlugin.

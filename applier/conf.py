@@ -10,18 +10,19 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 from platformdirs import user_config_path, user_state_path
 
-from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
-from applier.machines import OpenMachines
-from applier.machines.settings import SimulationSettings, SshSettings
 from applier.scheduling.type_policy import TypePolicy
 from planner import options as planning_options
 from planner import registry
 from planner.errors import PlannerError, accepted
+
+if TYPE_CHECKING:
+    from applier.machines import OpenMachines
 
 #: Name of the file, which Watcher's services may share.
 FILE = "watcher.conf"
@@ -172,11 +173,23 @@ ACTION_OPTIONS = (
 )
 
 
+#: Options by section that do not depend on what plugins are installed.
+OWN_OPTIONS = (
+    (planning_options.GROUP, planning_options.OPTIONS),
+    (APPLIER, APPLIER_OPTIONS),
+    (ACTIONPLAN, ACTIONPLAN_OPTIONS),
+    (SSH, SSH_OPTIONS),
+    (SIMULATED_NODES, SIMULATED_NODES_OPTIONS),
+)
+
+
 def list_opts() -> list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
     """List all options by section, those of the installed plugins included.
 
     A planner that is broken is left out: who asks for it is told why.
     """
+    from applier.engines.taskflow_engine import TaskFlowEngine
+
     listed: list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]] = [
         (planning_options.GROUP, planning_options.OPTIONS)
     ]
@@ -194,6 +207,20 @@ def list_opts() -> list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
     # Types have the same options all, so that none of them need be loaded.
     listed += [(_action_group(name), ACTION_OPTIONS) for name in registry.names(registry.ACTIONS)]
     return listed
+
+
+def register_all(conf: cfg.ConfigOpts) -> None:
+    """Register the options of all installed plugins as well, to show their values."""
+    for group, opts in list_opts():
+        conf.register_opts(opts, group=group)
+
+
+def max_workers(conf: cfg.ConfigOpts) -> int:
+    """Return how many actions of a plan may run at once, as the engine's section says."""
+    from applier.engines.taskflow_engine import TaskFlowEngine
+
+    conf.register_opts(TaskFlowEngine.OPTIONS, group=ENGINE)
+    return int(conf[ENGINE.name].max_workers)
 
 
 def _options_of(planner: str) -> Sequence[cfg.Opt]:
@@ -240,12 +267,13 @@ def load(
     """Read the configuration; raises ConfigurationError when a file cannot be used.
 
     What is not known in ``[actionplan]`` is refused; the other sections may be Watcher's as well.
+    The options of plugins are registered where they are read, so that no plugin is imported here.
     ``arguments`` are those of a command line that oslo.config reads itself, such as
     ``--config-file``; ``description`` heads their help; ``prepare`` adds options to it.
     """
     conf = cfg.ConfigOpts()
     prepare(conf)
-    for group, opts in list_opts():
+    for group, opts in OWN_OPTIONS:
         conf.register_opts(opts, group=group)
     try:
         conf(
@@ -300,6 +328,9 @@ def machines(conf: cfg.ConfigOpts) -> OpenMachines:
 
     Whoever asks for them closes them.
     """
+    from applier.machines import OpenMachines
+    from applier.machines.settings import SimulationSettings, SshSettings
+
     ssh, simulated = conf.ssh, conf.simulated_nodes
     return OpenMachines(
         SshSettings(

@@ -1,13 +1,13 @@
-"""Everything that applying refuses or cannot do.
+"""Every error of the applier.
 
 ::
 
     ApplierError
     ├── ActionFailed          an action ran and could not do its work (raised by plugins)
     ├── AlreadyDone           a precheck found nothing left to do (raised by plugins)
-    ├── PlanNotFound          no plan, or more than one, fits what was asked for
+    ├── PlanNotFound          no plan, or more than one, matches a reference
     ├── ActionNotFound        the same for an action within a plan
-    ├── PlanConflict          the plan is not in the state that was expected, or another claims it
+    ├── PlanConflict          the plan is in another state than expected, or claimed by another
     ├── UnknownActionTypes    a plan with action types that no plugin here offers
     ├── StoreError            the record cannot be used: unreachable, not ours, of another version
     └── ConfigurationError    an option that cannot be used
@@ -19,7 +19,7 @@ from collections.abc import Iterable
 
 
 class ApplierError(Exception):
-    """Applying refused; the message says what, where and what is accepted."""
+    """The applier refused; the message says what is wrong, where, and what is accepted."""
 
 
 class ActionFailed(ApplierError):
@@ -27,11 +27,11 @@ class ActionFailed(ApplierError):
 
 
 class AlreadyDone(ApplierError):
-    """Nothing is left to do; the action is SKIPPED, and the message says why."""
+    """The work is done already; the action becomes SKIPPED, and the message says why."""
 
 
 class PlanNotFound(ApplierError):
-    """Nothing, or more than one plan, fits ``reference``; ``candidates`` are those that do."""
+    """No plan, or more than one, matches ``reference``; ``candidates`` are those that match."""
 
     def __init__(self, reference: str, candidates: Iterable[str] = ()) -> None:
         self.reference, self.candidates = reference, tuple(candidates)
@@ -48,7 +48,7 @@ class PlanNotFound(ApplierError):
 
 
 class ActionNotFound(ApplierError):
-    """No action of the plan, or more than one, fits ``reference``."""
+    """No action of the plan, or more than one, matches ``reference``."""
 
     def __init__(self, plan: str, reference: str, candidates: Iterable[str] = ()) -> None:
         self.plan, self.reference, self.candidates = plan, reference, tuple(candidates)
@@ -61,7 +61,7 @@ class ActionNotFound(ApplierError):
 
 
 class PlanConflict(ApplierError):
-    """Somebody else changed or claimed the plan in between; ``state`` is what it is now."""
+    """Somebody else changed or claimed the plan meanwhile; ``state`` is its state now."""
 
     def __init__(self, plan: str, state: str, text: str) -> None:
         self.plan, self.state = plan, state
@@ -80,13 +80,13 @@ class UnknownActionTypes(ApplierError):
 
 
 class StoreError(ApplierError):
-    """The record cannot be used; the message says why and what would help."""
+    """The record cannot be used; the message says why, and what would help."""
 
 
 class ConfigurationError(ApplierError):
-    """An option cannot be used; the message names it and says what is accepted.
+    """An option has a value that is refused; the message names it and says what is accepted.
 
-    ``mistakes`` are those of the file that it names, where they are many.
+    ``mistakes`` lists all mistakes of the file that the message names, if there are several.
     """
 
     def __init__(self, text: str, mistakes: Iterable[object] = ()) -> None:

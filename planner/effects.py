@@ -12,7 +12,12 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from planner.graph import Loop, strongly_connected_components, topological_order
+from planner.graph_algorithms import (
+    CycleError,
+    reachable,
+    strongly_connected_components,
+    topological_order,
+)
 from planner.model import Effect, Touch
 
 #: Resources that only one action may work on at a time.
@@ -192,13 +197,13 @@ def settle(
     before = _before(parents, kept)
     try:
         order = topological_order(before)
-    except Loop as loop:
-        for knot in strongly_connected_components(before, loop.left):
-            dropped += _straighten(parents, kept, knot)
+    except CycleError as error:
+        for component in strongly_connected_components(before, error.nodes):
+            dropped += _break_cycles(parents, kept, component)
         try:
             order = topological_order(_before(parents, kept))
-        except Loop:
-            # Parents alone go in a circle: whoever validates the plan names it.
+        except CycleError:
+            # The parents alone have a cycle: planner.graph.validate names it.
             order = list(range(len(parents)))
     return Settled([_union(kept.get(i, ())) for i in range(len(parents))], order, dropped)
 
@@ -225,35 +230,24 @@ def _without(
     return [Dropped(a, b, need.why) for a in need.needed if a in against]
 
 
-def _straighten(
-    parents: Sequence[tuple[int, ...]], kept: dict[int, list[Need]], knot: frozenset[int]
+def _break_cycles(
+    parents: Sequence[tuple[int, ...]], kept: dict[int, list[Need]], component: frozenset[int]
 ) -> list[Dropped]:
-    """Take the needs inside a loop up again, most important first, unless they close one."""
-    after: dict[int, list[int]] = {i: [] for i in knot}
+    """Keep the needs inside a component, the most important first, unless they close a cycle."""
+    after: dict[int, list[int]] = {i: [] for i in component}
     wanted: list[tuple[int, Need]] = []
-    for b in sorted(knot):
-        for a in knot.intersection(parents[b]):
+    for b in sorted(component):
+        for a in component.intersection(parents[b]):
             after[a].append(b)
         wanted += [(b, need) for need in kept.pop(b, ())]
     dropped = []
     for b, need in sorted(wanted, key=lambda w: w[1].row):
-        inside = knot.intersection(need.needed)
-        against = inside & _behind(b, after) if inside else inside
+        inside = component.intersection(need.needed)
+        against = inside & reachable([b], after.__getitem__).keys() if inside else inside
         dropped += _without(need, b, against, kept)
         for a in inside - against:
             after[a].append(b)
     return dropped
-
-
-def _behind(start: int, after: Mapping[int, Sequence[int]]) -> set[int]:
-    """Give a position and all that come after it, directly or through others."""
-    found, stack = {start}, [start]
-    while stack:
-        for i in after[stack.pop()]:
-            if i not in found:
-                found.add(i)
-                stack.append(i)
-    return found
 
 
 def _union(own: Sequence[Need]) -> tuple[int, ...]:

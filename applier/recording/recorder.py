@@ -1,4 +1,4 @@
-"""THE writer of states: one commit for each turn, every change checked, listeners told after it."""
+"""The one writer of states: checks every change, commits a turn, then tells the listeners."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from planner.states import ActionState, PlanState, Who, check
 
 
 class Recorder:
-    """Writes the states of a plan that was claimed, and those of its actions.
+    """Writes the states of a claimed plan and of its actions.
 
-    ``plan`` is as the store gave it after the claim. As a context manager it does not let a plan
-    stay ONGOING behind an exception, except when the store failed or gave the plan to another: then
-    there is nothing more that could be written. A store that is away is asked again for
-    ``patience_s`` seconds.
+    ``plan`` is as it was loaded after the claim. A store that cannot be reached is tried again for
+    ``patience_s`` seconds. As a context manager, the recorder gives the plan a final state when the
+    block raises, except when the store failed or the claim was lost: nothing can be written then.
     """
 
     def __init__(
@@ -41,10 +40,10 @@ class Recorder:
         self._store_retry = StoreRetry(patience_s)
         self._clock, self._listeners = clock, tuple(listeners)
         self._plan_state = plan.state
-        #: The state of each action, as it was committed.
+        #: The committed state of each action, by uuid.
         self.states = {a.uuid: a.state for a in plan.actions}
         self._undoes = {a.uuid: found for a in plan.actions if (found := undone_by(a))}
-        #: Ends that came in and are not on record yet.
+        #: Reports of ends that are not committed yet.
         self.incoming: list[Report] = []
 
     def __enter__(self) -> Recorder:
@@ -61,12 +60,12 @@ class Recorder:
             self._break_off(f"the applier broke: {type(error).__name__}: {error}")
 
     def commit(self, turn: Turn, wait: Callable[[float], None] = time.sleep) -> None:
-        """Write what came in and what a turn ends and starts; a crash leaves all of it or none.
+        """Commit the incoming reports and what a turn ends and starts, all or nothing.
 
-        Returns when it is durable. Raises PlanConflict when the claim is lost, StoreError when the
-        store fails, InvalidTransition when a change is not allowed; nothing is written then.
-        ``wait`` is called with seconds to wait while the store is away; what comes in meanwhile is
-        for the next turn.
+        Return when it is durable. Raise PlanConflict when the claim is lost, StoreError when the
+        store fails, InvalidTransition when a change is not allowed; nothing is written then, and
+        the reports stay incoming. ``wait`` is called with seconds to wait while the store cannot be
+        reached; reports that come in meanwhile belong to the next turn.
         """
         ends, self.incoming = self.incoming, []
         try:
@@ -90,7 +89,7 @@ class Recorder:
         self._tell_plan(message)
 
     def reserve(self, resources: Sequence[str]) -> None:
-        """Reserve what the plan works on, behind whoever did so before."""
+        """Reserve the resources that the plan works on, behind earlier reservations."""
 
         def attempt() -> None:
             self._store.reserve(self._plan, self._claim, resources, now=self._clock())
@@ -143,7 +142,7 @@ class Recorder:
             listener.on_plan(self._plan_state, message)
 
     def _break_off(self, reason: str) -> None:
-        """Give every action and the plan a final state, as far as it is known."""
+        """Record a final state for every open action and for the plan."""
         known = {report.uuid for report in self.incoming}
         rest = [
             Report(uuid=uuid, old=state, state=_LEFT_BEHIND[state], message=reason)
@@ -152,7 +151,7 @@ class Recorder:
         ]
         reports = [*self.incoming, *rest]
         cancelling = self._plan_state is PlanState.CANCELLING
-        # All is written before anybody hears of it: a listener may be what broke.
+        # Written before any listener is told: a listener may be what raised.
         self._write(reports)
         self.incoming.clear()
         self._move(PlanState.CANCELLED if cancelling else PlanState.FAILED, reason)
@@ -167,7 +166,7 @@ _LEFT_BEHIND = {
 
 
 def _again(report: Report, delay_s: float) -> Report:
-    """Turn the report of an attempt that failed into one that says that there is another."""
+    """Turn the report of a failed attempt into one that announces another attempt."""
     message = f"{report.message or 'it failed'}; tried again in {delay_s:g} s"
     return replace(report, state=ActionState.PENDING, message=message)
 

@@ -1,4 +1,4 @@
-"""Writes to a record that may be away for a while."""
+"""Retries writes while the record cannot be reached."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.errors import InvalidTransition
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds until the first new try, and the most between two; each delay is twice the one before.
+#: Seconds before the first retry, and at most between two retries.
 FIRST_DELAY_S = 0.05
 LONGEST_DELAY_S = 5.0
 
@@ -29,11 +29,11 @@ class StoreRetry:
         is_written: Callable[[], bool],
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Return once ``attempt`` has returned; raises the last StoreError when patience ends.
+        """Call ``attempt`` until it returns; raise its last StoreError when the patience ends.
 
-        A try that failed may have been written all the same, when the answer was what got lost: a
-        later one that is refused asks ``is_written``, which may raise what the store raises.
-        ``wait`` is called between two tries with the seconds to wait.
+        A failed try may have been written all the same, if only its answer was lost. So when a
+        later try is refused, ``is_written`` decides; it may raise what the store raises. ``wait``
+        is called between two tries with the seconds to wait.
         """
         began, delays = self._clock(), delays_s(FIRST_DELAY_S, LONGEST_DELAY_S)
         again = False
@@ -49,7 +49,7 @@ class StoreRetry:
                 left = self._patience_s - (self._clock() - began)
                 if left <= 0:
                     raise
-                # Once is enough to know; a disk that is full stays so for many tries.
+                # Warn once: a disk that is full stays full for many tries.
                 level = logging.INFO if again else logging.WARNING
                 LOG.log(
                     level, "The record cannot be reached, tried again for %.0f s: %s", left, error

@@ -1,4 +1,4 @@
-"""How long the actions of a plan are taken to need, and how that is known."""
+"""How long the actions of a plan are expected to take, and what that is based on."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from applier.scheduling.type_policy import TypePolicy
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN
 
-#: Seconds taken of an action of which nothing is known.
+#: Expected seconds of an action of which nothing is known.
 OTHERWISE_S = 1.0
-#: Where a duration comes from.
+#: What an expected duration is based on.
 ESTIMATE, RECORD, NOTHING = "estimate", "record", "nothing"
 
 
 def estimates(policies: Mapping[str, TypePolicy]) -> dict[str, float]:
-    """Give by action type what its section of the configuration says that it takes."""
+    """Return the configured ``estimate_s`` by action type, where there is one."""
     return {
         name: policy.estimate_s
         for name, policy in policies.items()
@@ -28,7 +28,7 @@ def estimates(policies: Mapping[str, TypePolicy]) -> dict[str, float]:
 
 
 class Took(NamedTuple):
-    """What earlier runs of an action type took: half of them, and nine in ten, at most so long."""
+    """How long earlier runs of an action type took: the median, and the 90th percentile."""
 
     median_s: float
     nine_in_ten_s: float
@@ -36,9 +36,9 @@ class Took(NamedTuple):
 
 @dataclass(frozen=True)
 class Durations:
-    """Seconds by uuid, and of how many of the actions that are left they are known from what.
+    """Expected seconds by uuid, and how many open actions are based on what.
 
-    ``cautious`` are the seconds that nine in ten such actions kept to, where the record shows it.
+    ``cautious`` are the 90th percentiles, where the record has earlier runs.
     """
 
     seconds: Mapping[str, float]
@@ -47,7 +47,7 @@ class Durations:
 
 
 class PastDurations:
-    """Knows what earlier runs on the record took; asks for each action type once.
+    """Looks up how long earlier runs took, once for each action type.
 
     ``look_up`` is :meth:`applier.store.Store.durations`; ``otherwise`` has seconds by action type.
     """
@@ -61,10 +61,11 @@ class PastDurations:
         self._took: dict[str, Took | None] = {}
 
     def of(self, plan: ActionPlan, *, recorded: bool = True) -> Durations:
-        """Give how long each action takes: its own estimate, else what the record shows of its
-        type, else what is known of the type ``otherwise``, else a second.
+        """Return how long each action is expected to take.
 
-        The record is asked only if an estimate is missing, and not at all unless ``recorded``.
+        That is its own estimate, else the median of the record for its type, else the seconds of
+        its type in ``otherwise``, else a second. The record is read only if an estimate is missing,
+        and not at all unless ``recorded``.
         """
         left = [a for a in plan.actions if a.state in OPEN and a.action_type != JOIN]
         if recorded:
@@ -95,7 +96,7 @@ class PastDurations:
 
 
 def took(runs: Sequence[float]) -> Took | None:
-    """Give the quantiles of some durations in seconds; None of none.
+    """Return median and 90th percentile of durations in seconds; None if there are none.
 
     Quantiles, not averages: one run that hung for an hour must not move them.
 

@@ -1,4 +1,4 @@
-"""Folds the states of a deployment's actions into what became of each node. Pure.
+"""Computes the state of each node of a deployment from the states of its actions. Pure.
 
 Source of the words: the specification of task based deployment, which calls a node ``ready`` when
 all its tasks ended well and ``error`` otherwise. A node some of whose tasks were never started,
@@ -18,12 +18,12 @@ from planner.states import OPEN, WELL, ActionState, PlanState
 
 #: Name of the planner whose plans are deployments.
 PLANNER = "deployment"
-#: Where what belongs to no node stands: ``sync/TASK``.
+#: The prefix of tasks that belong to no node: ``sync/TASK``.
 _SYNC = "sync"
 
 
 class Word(StrEnum):
-    """What a task is called that is in some state, in the order in which they are told."""
+    """The state of a task in the words of deployments, in the order of reports."""
 
     SUCCESS = "Success"
     SKIPPED = "Skipped"
@@ -37,7 +37,7 @@ class Word(StrEnum):
 
 
 class Status(StrEnum):
-    """What a node is, or a deployment; what asks for somebody's attention first."""
+    """The state of a node or of a deployment, most urgent first."""
 
     ERROR = "error"
     STOPPED = "stopped"
@@ -63,7 +63,7 @@ _GOES_ON = frozenset({PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NodeResult:
-    """What became of a node; ``counts`` of its tasks, by word."""
+    """The state of one node, and how many of its tasks are in which state."""
 
     uid: str
     status: Status
@@ -72,16 +72,16 @@ class NodeResult:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeploymentReport:
-    """What became of a deployment; ``nodes`` in the order of their uids, numbers as numbers."""
+    """The state of a deployment; ``nodes`` in the order of their uids, numbers as numbers."""
 
     status: Status
     nodes: tuple[NodeResult, ...]
 
 
 def report(plan: ActionPlan) -> DeploymentReport:
-    """Say what became of a deployment and of each of its nodes. Linear in actions and links.
+    """Return the state of a deployment and of each of its nodes. Linear in actions and links.
 
-    Joins and anchors are tasks of no node.
+    Joins and anchors belong to no node.
     """
     states = {action.uuid: action.state for action in plan.actions}
     goes_on = plan.state in _GOES_ON
@@ -98,12 +98,12 @@ def report(plan: ActionPlan) -> DeploymentReport:
 
 
 def has_begun(plan: ActionPlan) -> bool:
-    """Say whether anything of a plan has started or ended."""
+    """Return whether any action of a plan has started or ended."""
     return any(action.state is not ActionState.PENDING for action in plan.actions)
 
 
 def node_of(action: Action) -> str | None:
-    """Name the node that a task is for: by its token, else by its name, ``UID/TASK``.
+    """Return the node of a task: by its token, else by its name, ``UID/TASK``; None if it has none.
 
     >>> node_of(Action(uuid="a", action_type="shell", name="x", tokens=("node:3",)))
     '3'
@@ -121,10 +121,10 @@ def node_of(action: Action) -> str | None:
 
 
 def word(action: Action, states: Mapping[str, ActionState]) -> Word:
-    """Say what a task is called; ``states`` are those of all actions of its plan, by uuid.
+    """Return the state of a task in the words of deployments; ``states`` go by uuid.
 
-    One that has not started is Waiting while anything before it has not ended, and Pending once a
-    limit alone holds it back.
+    A task that has not started is Waiting while anything before it has not ended, and Pending when
+    only a limit holds it back.
     """
     if action.state is not ActionState.PENDING:
         return _WORDS[action.state]
@@ -135,7 +135,7 @@ def word(action: Action, states: Mapping[str, ActionState]) -> Word:
 
 
 def _is_open(group: Iterable[ActionState]) -> bool:
-    """Say whether of a group one may still end well, and none has."""
+    """Return whether no action of a group has ended well and one may still do so."""
     known = set(group)
     return not known & WELL and bool(known & OPEN)
 
@@ -152,7 +152,7 @@ def _status(counts: Counter[Word], goes_on: bool) -> Status:
 
 
 def _whole(plan: ActionPlan, nodes: Iterable[NodeResult], goes_on: bool) -> Status:
-    """A deployment of which anything was not started is stopped, whatever else became of it."""
+    """Return the state of a deployment: stopped, as soon as one task was never started."""
     states = {action.state for action in plan.actions}
     if goes_on:
         return Status.IN_PROGRESS
@@ -164,6 +164,6 @@ def _whole(plan: ActionPlan, nodes: Iterable[NodeResult], goes_on: bool) -> Stat
 
 
 def _natural(uid: str) -> list[tuple[int, int | str]]:
-    """Order ``2`` before ``10``, and numbers before words."""
+    """Return the sort key of a uid: ``2`` before ``10``, numbers before words."""
     parts = re.findall(r"\d+|\D+", uid)
     return [(0, int(p)) if p.isdecimal() else (1, p) for p in parts]

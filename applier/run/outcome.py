@@ -1,4 +1,4 @@
-"""Folds the states of a plan's actions into the plan's own. Pure."""
+"""Computes the final state of a plan from the states of its actions. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from applier.scheduling.turn import Halt, Stopped
 from planner.states import OPEN, WELL, ActionState, PlanState
 
-#: How many actions in a state are told, in this order.
+#: The words of the summary, in its order.
 _WORDS = {
     ActionState.SUCCEEDED: "succeeded",
     ActionState.SKIPPED: "skipped",
@@ -22,7 +22,7 @@ _WORDS = {
     ActionState.PENDING: "left to do",
 }
 
-#: States of a plan that something else than its actions brought about.
+#: Final states that a request or a policy brought about, not the actions.
 _BY_HALT = frozenset({PlanState.PAUSED, PlanState.CANCELLED})
 
 
@@ -32,11 +32,11 @@ def fold(
     *,
     joins: Iterable[ActionState] = (),
 ) -> tuple[PlanState, str]:
-    """Give the state that a plan ends in, and a message that says how many ended how.
+    """Return the state that a plan ends in, and a message that counts its actions by state.
 
-    ``joins`` are the states of joins, which do nothing, so that the message does not count them.
-    ``stopped`` is why nothing new started, if something kept it; of a Halt the message says by
-    what. A pause that came when nothing was left to do is none.
+    ``joins`` are the states of joins: the message does not count them. ``stopped`` is why nothing
+    new started, if so; the message has the sentence of a Halt. A pause that came when nothing was
+    left to do is ignored.
 
     >>> S = ActionState
     >>> fold([S.SUCCEEDED] * 12 + [S.FAILED] + [S.FAILED_DEPENDENCIES] * 2)[1]
@@ -54,7 +54,7 @@ def fold(
 
 
 def summary(counts: Counter[ActionState]) -> str:
-    """Say how many actions are in which state."""
+    """Return a sentence that counts actions by state."""
     told = [f"{counts[state]} {word}" for state, word in _WORDS.items() if counts[state]]
     return ", ".join(told) or "nothing to do"
 

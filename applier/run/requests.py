@@ -1,13 +1,13 @@
-"""Brings what operators request of a running plan from the store to its engine."""
+"""Passes what operators request of a running plan from the store to its engine."""
 
 from __future__ import annotations
 
 import logging
-import threading
 
 from applier.contracts import Request
 from applier.engines import Events, ReservationsChanged
 from applier.errors import StoreError
+from applier.run.periodic import Periodic
 from applier.store import Reservation, Store
 
 LOG = logging.getLogger(__name__)
@@ -17,13 +17,11 @@ VERBS = frozenset({"cancel", "pause", "skip", "abort", "limit"})
 
 
 class RequestReader:
-    """Asks the store for new requests, in a thread of its own, from entering to leaving a block.
+    """Puts new requests of one plan into ``events``, in their order.
 
-    ``after`` is the number of the last request that is known already; new ones are put into
-    ``events`` in their order. So is what other plans hold of the plan's resources, for as long as
-    they hold any: ``held_by_others`` is what they held last. A store that does not answer is asked
-    again. Each time the engine's thread is woken, so that a signal waits no longer than
-    ``interval_s`` for its handler.
+    ``after`` is the number of the last request that is known already. While other plans hold
+    resources of the plan, changes of these reservations are put into ``events``, too;
+    ``held_by_others`` are the last known ones.
     """
 
     def __init__(
@@ -33,30 +31,24 @@ class RequestReader:
         *,
         after: int,
         events: Events,
-        interval_s: float,
         held_by_others: tuple[Reservation, ...] = (),
     ) -> None:
         self._store, self._plan, self._after = store, plan, after
-        self._events, self._interval_s, self._held_by_others = events, interval_s, held_by_others
-        self._left = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="request-reader", daemon=True)
+        self._events, self._held_by_others = events, held_by_others
 
-    def __enter__(self) -> RequestReader:
-        self._thread.start()
-        return self
+    def every(self, interval_s: float) -> Periodic:
+        """Return a context manager that reads the store every ``interval_s`` seconds."""
+        return Periodic("request-reader", interval_s, self._turn)
 
-    def __exit__(self, *error: object) -> None:
-        self._left.set()
-        self._thread.join()
-
-    def _loop(self) -> None:
-        while not self._left.wait(self._interval_s):
-            try:
-                self._read()
-            except StoreError as reason:
-                # The engine's own commits decide whether the plan can go on.
-                LOG.warning("Requests for plan %s cannot be read: %s", self._plan, reason)
-            self._events.put(None)
+    def _turn(self) -> bool:
+        try:
+            self._read()
+        except StoreError as reason:
+            # The commits of the engine decide whether the plan can go on.
+            LOG.warning("Plan %s: its requests could not be read: %s", self._plan, reason)
+        # Wakes the engine's thread, so that signals are handled.
+        self._events.put(None)
+        return True
 
     def _read(self) -> None:
         for request in self._store.requests(self._plan, self._after):
@@ -71,9 +63,9 @@ class RequestReader:
 
 
 def can_follow(plan: str, request: Request) -> bool:
-    """Say whether a running plan can follow a request; what it cannot follow is logged."""
+    """Return whether a running plan can follow a request; log one that it cannot follow."""
     if request.verb not in VERBS:
-        LOG.warning("Plan %s: no request %r is known", plan, request.verb)
+        LOG.warning("Plan %s: unknown request %r", plan, request.verb)
         return False
     low = [f"{name}={number}" for name, number in request.limits.items() if number < 1]
     if low:

@@ -1,4 +1,4 @@
-"""Lets a plan go on that stands still: after a pause, after a bad end, or without its applier."""
+"""Resumes plans that were paused or ended badly, and plans whose applier is gone."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from applier.errors import PlanConflict
 from applier.scheduling.resumption import was_cut_off
 from applier.scheduling.verdict import NOT_TRIGGERED
 from applier.store import Service, Store
-from planner.graph import topological_order
+from planner.graph_algorithms import topological_order
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
-#: Actions in one of these go back when their plan is resumed.
+#: Actions in one of these states become PENDING again when their plan is resumed.
 _BACK = frozenset(
     {
         ActionState.FAILED,
@@ -25,11 +25,11 @@ _BACK = frozenset(
         ActionState.REVERTED,
     }
 )
-#: After so many attempts in a row that were cut off nobody takes a plan up unasked.
+#: A plan is paused for an operator after so many interrupted attempts in a row of one action.
 DEATHS = 3
-#: What becomes of a plan of which somebody asked that.
+#: The state of a plan that an unanswered request leads to.
 _ASKED = {"cancel": PlanState.CANCELLED, "pause": PlanState.PAUSED}
-#: Why a plan in one of these cannot be resumed, unless a rollback undid some of it.
+#: Why a plan in one of these states cannot be resumed, unless a rollback undid actions of it.
 REFUSED = {
     PlanState.RECOMMENDED: "it has not been started yet: start it",
     PlanState.PENDING: "it waits for an applier already",
@@ -40,7 +40,7 @@ REFUSED = {
 
 
 def is_gone(claimant: Claimant | Service) -> bool:
-    """True if it ran on this host, and its process is there no more."""
+    """Return True if it ran on this host and its process has ended."""
     if claimant.host != socket.gethostname():
         return False
     try:
@@ -48,14 +48,14 @@ def is_gone(claimant: Claimant | Service) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        return False  # it belongs to somebody else, and is there
+        return False  # it is running, as another user
     return False
 
 
 def age_s(claimant: Claimant, now: datetime) -> float:
-    """Give how long ago a claimant was last heard of, in seconds.
+    """Return the age of a claimant's last heartbeat, in seconds.
 
-    A heartbeat that is still to come is of a clock that jumped: that is no age.
+    A heartbeat in the future was written by a clock that jumped: its age is 0.
     """
     if claimant.heartbeat_at is None:
         return float("inf")
@@ -63,16 +63,16 @@ def age_s(claimant: Claimant, now: datetime) -> float:
 
 
 def alive(claimant: Claimant, now: datetime, *, patience_s: float = 30.0) -> bool:
-    """Say whether whoever claimed a plan still runs it: it was heard of lately, and is not gone."""
+    """Return whether a claimant still runs its plan: a recent heartbeat, and a running process."""
     return not is_gone(claimant) and age_s(claimant, now) <= patience_s
 
 
 def to_reset(plan: ActionPlan) -> list[str]:
-    """Give the actions that go back to PENDING when a plan is resumed, in the plan's order.
+    """Return the actions that become PENDING when a plan is resumed, in the plan's order.
 
-    What did not do its work, and what was skipped because nothing had set it off if something
-    before it goes back. What an operator skipped stays skipped. A plan whose applier is gone only
-    goes on: nobody has decided yet that what failed in it is to be tried again.
+    These are the actions that did not do their work. An action that was not triggered follows when
+    an action before it runs again. What an operator skipped stays skipped. In a plan whose applier
+    is gone nothing is reset: nobody has decided to retry what failed.
     """
     if plan.state in (PlanState.ONGOING, PlanState.CANCELLING):
         return []
@@ -89,7 +89,10 @@ def to_reset(plan: ActionPlan) -> list[str]:
 
 
 def refused(plan: ActionPlan) -> bool:
-    """True for a plan that cannot be resumed; one that SUCCEEDED can, if a rollback undid some."""
+    """Return True for a plan that cannot be resumed.
+
+    A plan that SUCCEEDED can be resumed once a rollback has undone actions of it.
+    """
     undone = plan.state is PlanState.SUCCEEDED and to_reset(plan)
     return plan.state in REFUSED and not undone
 
@@ -103,10 +106,10 @@ def resume(
     why: str | None = None,
     patience_s: float = 30.0,
 ) -> list[str]:
-    """Make a plan PENDING again; gives the actions that go back with it.
+    """Make a plan PENDING again, and return the actions that were reset with it.
 
-    Raises PlanConflict while its claimant lives, for a plan that cannot be resumed, and when
-    somebody else was faster.
+    Raises PlanConflict while its claimant is alive, for a plan that cannot be resumed, and when
+    somebody else changed the plan meanwhile.
     """
     claimant = store.claimant(uuid)
     plan = store.load_plan(uuid)
@@ -127,13 +130,13 @@ def resume(
 
 
 def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who: str) -> PlanState:
-    """Settle a plan whose ``claimant`` is known to be gone; gives the state that it has now.
+    """Settle a plan whose ``claimant`` is known to be gone, and return its new state.
 
-    A cancel that was under way is finished: what ran is UNKNOWN. A cancel or a pause that it was
-    asked for, and did not live to hear, is carried out. Else the plan is PENDING again, unless an
-    action was cut off :data:`DEATHS` times in a row: whoever runs that may die of it, so the plan
-    is PAUSED, for an operator to look. Raises PlanConflict when somebody else was faster, or the
-    claimant was heard of.
+    A cancel that was under way is finished: running actions become UNKNOWN. A requested cancel or
+    pause that the claimant did not get to read is carried out. Else the plan becomes PENDING. If an
+    action was interrupted :data:`DEATHS` times in a row, running it may kill the applier, so the
+    plan is PAUSED for an operator to look at. Raises PlanConflict when somebody else changed the
+    plan meanwhile, or the claimant wrote a heartbeat.
     """
     plan = store.load_plan(uuid)
     message = f"{gone(claimant)}; %s by {who}"
@@ -157,7 +160,7 @@ def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who
 
 
 def _unheard(store: Store, plan: ActionPlan, claimant: Claimant) -> Request | None:
-    """Give the first cancel, else pause, that was asked for while what was cut off was running."""
+    """Return the first cancel, else the first pause, requested during the interrupted run."""
     times = [a.started_at for a in plan.actions if a.state is ActionState.ONGOING]
     since = min((t for t in (*times, claimant.heartbeat_at) if t is not None), default=None)
     asked = [
@@ -169,7 +172,7 @@ def _unheard(store: Store, plan: ActionPlan, claimant: Claimant) -> Request | No
 
 
 def gone(claimant: Claimant) -> str:
-    """Say that a claimant is gone."""
+    """Return the words for a claimant that is gone."""
     return f"process {claimant.pid} on {claimant.host}, which ran it, is gone"
 
 

@@ -1,4 +1,4 @@
-"""Runs one plan: claims it, lets an engine run what is left of it, gives it its final state."""
+"""Runs one plan: claims it, lets an engine run what is left of it, and records how it ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from applier.errors import StoreError
 from applier.recording.recorder import Recorder
 from applier.run import outcome
 from applier.run.durations import PastDurations, estimates
-from applier.run.heartbeat import Heartbeat
+from applier.run.heartbeat import heartbeat
+from applier.run.periodic import Periodic
 from applier.run.requests import RequestReader, can_follow
 from applier.run.setup import RunSetup
 from applier.run.verify import verify_all
@@ -26,7 +27,7 @@ from planner.graph import validate
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
 
-#: Kinds of tokens that name what two plans must not work on at once.
+#: Kinds of tokens that name resources: two plans must not work on one at once.
 RESOURCES = ("instance", "node", "volume")
 _HANDED_BACK = "which hands it back"
 
@@ -44,26 +45,26 @@ class Runner:
         self._handed_back = False
 
     def pause(self, who: str = "the applier", why: str | None = None) -> None:
-        """Start nothing new; what runs ends, and the plan is PAUSED."""
+        """Start nothing new, let running actions end, and leave the plan PAUSED."""
         self._events.put(Request(verb="pause", who=who, why=why))
 
     def cancel(self, who: str = "the applier", why: str | None = None) -> None:
-        """Start nothing new and tell what runs to stop; the plan is CANCELLED when it has."""
+        """Start nothing new, tell running actions to stop, and leave the plan CANCELLED."""
         self._events.put(Request(verb="cancel", who=who, why=why))
 
     def hand_back(self, who: str = "the applier", why: str | None = None) -> None:
-        """Start nothing new; what runs ends, and the plan is PENDING again, for another applier.
+        """Start nothing new, let running actions end, and leave the plan PENDING.
 
-        Unless something else pauses or cancels it.
+        Another applier can take it then. An operator's pause or cancel goes before.
         """
         self._handed_back = True
         self.pause(f"{who}, {_HANDED_BACK}", why)
 
     def run(self, uuid: str) -> PlanState:
-        """Run a PENDING plan; gives the state that it ended in, PAUSED, or PENDING (handed back).
+        """Run a PENDING plan, and return its final state, PAUSED, or PENDING (handed back).
 
-        Actions that ended in an earlier run are left as they are; those that were cut off are
-        verified before anything starts. Raises UnknownActionTypes or InvalidPlan before anything is
+        Actions that ended in an earlier run are left as they are; interrupted ones are verified
+        before anything starts. Raises UnknownActionTypes or InvalidPlan before anything is
         changed, PlanConflict when the plan is not PENDING or is taken away while it runs,
         StoreError when the record fails: the plan stays ONGOING then. Any other exception is a bug,
         and is raised after the plan was made FAILED.
@@ -132,14 +133,14 @@ class Runner:
         return self._setup.engine.run(run)
 
     def _is_handed_back(self, uuid: str, earlier: Sequence[Request], halt: Halt | None) -> bool:
-        """Say whether a pause is only this applier's own: an operator's pause stays one."""
+        """Return whether the pause is this applier's own: an operator's pause stays one."""
         if not self._handed_back or halt is None or _HANDED_BACK not in halt.why:
             return False
         after = max((request.number for request in earlier), default=0)
         return all(request.verb != "pause" for request in self._store.requests(uuid, after))
 
     def _ranks(self, plan: ActionPlan, without: Collection[str]) -> Mapping[str, int]:
-        """Give the ranks of the forecast, so that what was predicted is what runs."""
+        """Return the ranks of the forecast, so that the run follows the prediction."""
         durations = PastDurations(self._recorded, estimates(self._setup.environment.policies)).of(
             plan
         )
@@ -152,7 +153,7 @@ class Runner:
         )
 
     def _recorded(self, action_types: Sequence[str]) -> Mapping[str, list[float]]:
-        """Give what earlier runs took; nothing if the record is away: it is no reason to wait."""
+        """Return durations of earlier runs; none while the record cannot be reached."""
         try:
             return self._store.durations(action_types)
         except StoreError:
@@ -169,12 +170,12 @@ class Runner:
         return self._store.load_plan(plan.uuid)
 
     def _cut_off(self, plan: ActionPlan) -> set[str]:
-        """Give those that are to run again, and of whose last attempt nobody knows what it did."""
+        """Return the actions to run again whose last attempt was interrupted."""
         again = [a.uuid for a in plan.actions if a.state is ActionState.PENDING and a.attempts]
         return {uuid for uuid in again if was_cut_off(self._store.attempts(plan.uuid, uuid))}
 
     def _reserved(self, plan: ActionPlan, recorder: Recorder) -> tuple[Reservation, ...]:
-        """Reserve what is left to work on; gives what other plans reserved before."""
+        """Reserve the resources of open actions; return those that other plans reserved before."""
         wanted = {
             token: None
             for action in plan.actions
@@ -187,8 +188,8 @@ class Runner:
         recorder.reserve(list(wanted))
         return tuple(self._store.held_by_others(plan.uuid))
 
-    def _heartbeat(self, plan: str, claim: str) -> Heartbeat:
-        return Heartbeat(
+    def _heartbeat(self, plan: str, claim: str) -> Periodic:
+        return heartbeat(
             self._store,
             plan,
             claim,
@@ -202,12 +203,12 @@ class Runner:
         plan: ActionPlan,
         earlier: Sequence[Request],
         held_by_others: tuple[Reservation, ...],
-    ) -> RequestReader:
-        return RequestReader(
+    ) -> Periodic:
+        reader = RequestReader(
             self._store,
             plan.uuid,
             after=max((request.number for request in earlier), default=0),
             events=self._events,
-            interval_s=self._setup.request_interval_s,
             held_by_others=held_by_others,
         )
+        return reader.every(self._setup.request_interval_s)

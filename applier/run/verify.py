@@ -1,4 +1,4 @@
-"""Asks plugins whether work that was cut off is done."""
+"""Asks plugins whether interrupted work is done."""
 
 from __future__ import annotations
 
@@ -61,4 +61,4 @@ def _ask(
 
 
 def _ignore(_text: str) -> None:
-    """Drop what a plugin prints while it only looks."""
+    """Drop what a plugin prints while it verifies."""

@@ -1,4 +1,4 @@
-"""``actionplan-applier``: the service that runs the plans which were started."""
+"""``actionplan-applier``: the service that runs queued plans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uuid import uuid4
 try:
     import cotyledon
 except ImportError:
-    # A program started by hand: a sentence helps, where it came from does not.
+    # A person who starts the program by hand needs a sentence, not a traceback.
     raise SystemExit("actionplan-applier: install actionplan[service], which it needs") from None
 from oslo_config import cfg
 from oslo_log import log
@@ -31,14 +31,14 @@ LOG = logging.getLogger(__name__)
 
 NAME = "actionplan-applier"
 DESCRIPTION = """
-Runs the plans that were left to it with "actionplan start", and takes up again what a crash cut
-off, until it is told to end: SIGTERM and the first Ctrl-C let what runs end, and hand the plans
-back; the second Ctrl-C ends it at once.
+Runs the plans that "actionplan start" queued, and resumes plans that a crash interrupted. SIGTERM
+and the first Ctrl-C let running actions end and hand the plans back to the queue; the second
+Ctrl-C ends the service at once.
 """
 
 
 class ApplierService(cotyledon.Service):
-    """One process that runs plans; cotyledon starts it anew if it dies."""
+    """One process that runs plans; cotyledon restarts it when it dies."""
 
     name = NAME
 
@@ -59,12 +59,12 @@ class ApplierService(cotyledon.Service):
             self._over.set()
 
     def terminate(self) -> None:
-        """Hand the plans back once what runs has ended; cotyledon cuts it short after a while."""
+        """Let running actions end and hand the plans back; cotyledon kills it after ``grace_s``."""
         self._ending.set()
         self._over.wait()
 
     def reload(self) -> None:
-        """Change nothing: what configuration holds is decided when the service starts."""
+        """Log that the configuration is read when the service starts, and not again."""
         LOG.warning("The configuration is read at the start only: restart to have it read again")
 
 
@@ -106,7 +106,7 @@ def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Start the service; returns when it has ended, or the exit code of a refusal."""
+    """Run the service until it ends; return its exit code, 1 for a refused configuration."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
         conf = configuration.load(

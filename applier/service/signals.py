@@ -1,4 +1,4 @@
-"""What Ctrl-C means for the service, whose library ends at once on SIGINT: the first one drains."""
+"""Makes the first Ctrl-C drain the service: its library, cotyledon, would end it at once."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _READ = 4096
 
 
 class Interrupted:
-    """Answers each signal of the main process with those that it is to act on.
+    """Maps each signal of the main process to the signal that it acts on.
 
-    SIGINT is taken as SIGTERM. Once more, or after a SIGTERM, it calls ``end``.
+    The first SIGINT counts as SIGTERM. Another one, or one after a SIGTERM, calls ``end``.
 
     >>> answer = Interrupted(end=lambda: print("ended"))
     >>> [answer(number).name for number in (signal.SIGHUP, signal.SIGINT)]
@@ -30,35 +30,37 @@ class Interrupted:
         self._end, self._draining = end, False
 
     def __call__(self, number: int) -> int | None:
-        """Give the signal to act on, if any."""
+        """Return the signal to act on, or None."""
         if number == signal.SIGINT and self._draining:
-            LOG.warning("SIGINT once more: it ends at once, and what runs is cut off")
+            LOG.warning("Second SIGINT: the service ends at once and interrupts running actions")
             self._end()
             return None
         if number == signal.SIGINT:
-            LOG.warning("SIGINT: what runs ends first; once more ends it at once")
+            LOG.warning(
+                "SIGINT: the service ends when running actions have; another SIGINT ends it at once"
+            )
             number = signal.SIGTERM
         self._draining = self._draining or number == signal.SIGTERM
         return number
 
 
 def not_interrupted(number: int) -> int | None:
-    """Answer each signal of a worker: Ctrl-C goes to all processes, and the main one decides."""
+    """Ignore SIGINT in a worker: Ctrl-C reaches all processes, and the main one decides."""
     return None if number == signal.SIGINT else number
 
 
 def end_at_once() -> None:
-    """End this process and those that it started, as a crash would; the exit code is 1."""
+    """Kill this process and its children, as a crash would; the exit code is 1."""
     for process in multiprocessing.active_children():
         process.kill()
     os._exit(1)
 
 
 def relay(answer: Callable[[int], int | None]) -> None:
-    """Let cotyledon, which has set up its own, hear what ``answer`` gives for each signal.
+    """Pass every signal through ``answer`` before cotyledon's own wake-up descriptor gets it.
 
-    To be called in the main thread. Answers are given in a thread of its own, so that signals are
-    heard also while the main thread waits for workers.
+    Call it in the main thread, after cotyledon has installed its descriptor. A thread reads the
+    signals, so that they are handled while the main thread waits for workers.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)

@@ -84,6 +84,15 @@ class PlanRecord:
 
         return self._database.tried(listed)
 
+    def count_plans(self, *, state: PlanState | None = None) -> int:
+        """See :meth:`applier.store.Store.count_plans`."""
+
+        def count() -> int:
+            with self._database.read() as database:
+                return database.execute(said.number_of_plans(state)).scalar_one()
+
+        return self._database.tried(count)
+
     def pending_plans(self) -> list[str]:
         """See :meth:`applier.store.Store.pending_plans`."""
 

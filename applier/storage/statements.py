@@ -264,6 +264,14 @@ def listed(state: PlanState | None, limit: int | None) -> sa.Select[Any]:
     return sa.select(plans).where(wanted).order_by(plans.c.number.desc()).limit(limit)
 
 
+def number_of_plans(state: PlanState | None) -> sa.Select[int]:
+    """Count the plans in that state, or in any but DELETED."""
+    wanted = plans.c.state != str(PlanState.DELETED)
+    if state is not None:
+        wanted = plans.c.state == str(state)
+    return sa.select(sa.func.count()).select_from(plans).where(wanted)
+
+
 def counted(state: PlanState | None, first: int) -> sa.Select[str, str, int]:
     """How many actions stand in which state, of the plans that :func:`listed` gave; no joins.
 

@@ -6,6 +6,8 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from planner.graph_algorithms import acyclic_part, reachable
+
 #: A point with more lines through it than this is not replaced by them.
 DENSE = 16
 #: Above this many nodes no line is left out for being implied by others.
@@ -69,15 +71,8 @@ class Web:
         del self.nodes[node]
 
     def order(self) -> list[str]:
-        """List the nodes so that every line leads onwards."""
-        left = {n: len(self._into[n]) for n in self.nodes}
-        order = [n for n, count in left.items() if not count]
-        for node in order:
-            for head, _ in self._from[node]:
-                left[head] -= 1
-                if not left[head]:
-                    order.append(head)
-        return order
+        """List the nodes in topological order."""
+        return acyclic_part({n: [head for head, _ in out] for n, out in self._from.items()})
 
     def contract(self, passed: Collection[str]) -> None:
         """Replace nodes by the lines through them, fewest first, where that makes few lines."""
@@ -108,17 +103,10 @@ class Web:
 
     def keep_between(self, kept: Collection[str]) -> None:
         """Remove what does not stand between two of ``kept``."""
-        order = self.order()
-        behind, before = set(kept), set(kept)
-        for node in order:
-            if node in behind:
-                behind.update(head for head, _ in self._from[node])
-        for node in reversed(order):
-            if node in before:
-                before.update(tail for tail, _ in self._into[node])
-        for node in order:
-            if node not in behind or node not in before:
-                self.remove(node)
+        after = reachable(kept, self.after)
+        before = reachable(kept, lambda node: [tail for tail, _ in self._into[node]])
+        for node in [n for n in self.nodes if n not in after or n not in before]:
+            self.remove(node)
 
     def reduce(self) -> int:
         """Leave out each order and need that other lines imply; gives how many those were.

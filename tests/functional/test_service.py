@@ -39,7 +39,7 @@ Start = Callable[[], "subprocess.Popen[bytes]"]
 
 def test_help_says_what_the_service_does() -> None:
     ended = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True)
-    assert 'Runs the plans that were left to it with "actionplan start"' in ended.stdout
+    assert 'Runs the plans that "actionplan start" queued' in ended.stdout
     assert "the first Ctrl-C" in " ".join(ended.stdout.split())
     ended = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
     assert ended.stdout.startswith("0.")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from planner import graph
+from planner import graph_algorithms
 from planner.errors import Mistake
+from planner.graph_algorithms import CycleError
 from planner.planners.deployment.link import Choice, Links
 from planner.planners.deployment.tasks import Relation
 
@@ -26,9 +27,9 @@ def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
         for first, then in _edges(choice, choice.one_of[:1] if choice.forward else choice.one_of):
             before[then].append(first)
     try:
-        graph.topological_order([[found] for found in before])
+        graph_algorithms.topological_order([[found] for found in before])
         chosen = [list(c.one_of[:1] if c.forward else c.one_of) for c in choices]
-    except graph.Loop:
+    except CycleError:
         chosen = _one_by_one(links, choices)
     return _add(links, choices, chosen)
 
@@ -46,49 +47,39 @@ def _one_by_one(links: Links, choices: Sequence[Choice]) -> list[list[tuple[int,
     for choice in choices:
         for first, then in _edges(choice, choice.one_of):
             before[then].append(first)
-    knot_of = {
-        position: number
-        for number, knot in enumerate(
-            graph.strongly_connected_components([[b] for b in before], range(len(before)))
-        )
-        for position in knot
+    components = graph_algorithms.strongly_connected_components(
+        [[b] for b in before], range(len(before))
+    )
+    component_of = {
+        position: number for number, component in enumerate(components) for position in component
     }
     after: list[list[int]] = [[] for _ in before]
     for then, found in enumerate(links.before):
         for first in found:
-            _link(after, knot_of, first, then)
+            _link(after, component_of, first, then)
     backwards: list[list[int]] = [[] for _ in before]
     for first, followers in enumerate(after):
         for then in followers:
             backwards[then].append(first)
     chosen = []
     for choice in choices:
-        barred = _reached(backwards if choice.forward else after, choice.of)
-        free = [found for found in choice.one_of if barred.isdisjoint(found)]
+        links_from = backwards if choice.forward else after
+        barred = graph_algorithms.reachable([choice.of], links_from.__getitem__)
+        free = [found for found in choice.one_of if barred.keys().isdisjoint(found)]
         taken = free[:1] if choice.forward else free
         for first, then in _edges(choice, taken):
-            if _link(after, knot_of, first, then):
+            if _link(after, component_of, first, then):
                 backwards[then].append(first)
         chosen.append(taken)
     return chosen
 
 
-def _link(after: list[list[int]], knot_of: dict[int, int], first: int, then: int) -> bool:
-    """Note a link that may be part of a loop: one inside a knot."""
-    inside = first in knot_of and knot_of[first] == knot_of.get(then)
+def _link(after: list[list[int]], component_of: dict[int, int], first: int, then: int) -> bool:
+    """Add a link that may be part of a loop, one inside a component; return whether it is."""
+    inside = first in component_of and component_of[first] == component_of.get(then)
     if inside:
         after[first].append(then)
     return inside
-
-
-def _reached(after: Sequence[Sequence[int]], start: int) -> set[int]:
-    found, left = {start}, [start]
-    while left:
-        for then in after[left.pop()]:
-            if then not in found:
-                found.add(then)
-                left.append(then)
-    return found
 
 
 def _add(

@@ -2,44 +2,35 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 
-from planner import graph
+from planner import graph_algorithms
 from planner.errors import InvalidInput, Mistake
+from planner.graph_algorithms import CycleError, Predecessors
 from planner.planners.deployment.link import Linker, Links
 from planner.planners.deployment.tasks import Relation
 
 
-def refused(linker: Linker, loop: graph.Loop) -> InvalidInput:
-    """Make the refusal of links that have no order: a shortest loop of each knot."""
+def topological_order(links: Links) -> list[int]:
+    """Return the positions in an order that all links allow; raises CycleError."""
+    return graph_algorithms.topological_order(_before(links))
+
+
+def refusal(linker: Linker, error: CycleError) -> InvalidInput:
+    """Make the error that names a shortest loop in each strongly connected component."""
     links = linker.links
-    before = [
-        [list(needs), *groups] for needs, groups in zip(links.before, links.any_of, strict=True)
-    ]
+    before = _before(links)
+    components = graph_algorithms.strongly_connected_components(before, error.nodes)
+    loops = [graph_algorithms.cycle_in(before, component) for component in components]
     return InvalidInput(
-        _mistake(linker, [p for p in _shortest(before, knot) if not links.is_join(p)])
-        for knot in graph.strongly_connected_components(before, loop.left)
+        _mistake(linker, [p for p in loop if not links.is_join(p)]) for loop in loops
     )
 
 
-def _shortest(before: Sequence[graph.Before], knot: frozenset[int]) -> list[int]:
-    """Find a shortest loop through the first position of a knot, in the order in which it runs."""
-    start = min(knot)
-    towards = {start: start}
-    left = deque([start])
-    while left:
-        at = left.popleft()
-        for earlier in (p for group in before[at] for p in group if p in knot):
-            if earlier == start:
-                path = [at]
-                while path[-1] != start:
-                    path.append(towards[path[-1]])
-                return [start, *path[:-1]] if len(path) > 1 else path
-            if earlier not in towards:
-                towards[earlier] = at
-                left.append(earlier)
-    raise AssertionError("a knot has a loop through each of its positions")
+def _before(links: Links) -> list[Predecessors]:
+    return [
+        [tuple(needs), *groups] for needs, groups in zip(links.before, links.any_of, strict=True)
+    ]
 
 
 def _mistake(linker: Linker, path: Sequence[int]) -> Mistake:
@@ -79,10 +70,3 @@ def _behind(linker: Linker, first: int, then: int) -> Iterator[Relation]:
             )
             if other.id in landing.names(relation.name) and other_uid in nodes:
                 yield relation
-
-
-def knotted(links: Links) -> list[int]:
-    """Give the positions in an order that all links allow; raises ``planner.graph.Loop``."""
-    return graph.topological_order(
-        [[tuple(needs), *groups] for needs, groups in zip(links.before, links.any_of, strict=True)]
-    )

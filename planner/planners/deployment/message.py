@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from planner import graph
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path
+from planner.graph_algorithms import CycleError, topological_order
 from planner.model import JOIN, Action, ActionPlan
 from planner.planners.deployment.plan_actions import tokens
 from planner.planners.deployment.schema import RUNNABLE
@@ -181,9 +181,9 @@ def _in_order(entries: list[_Entry]) -> list[_Entry]:
         [[place[name] for name in _waits_for(entry.value) if name in place]] for entry in entries
     ]
     try:
-        return [entries[i] for i in graph.topological_order(before)]
-    except graph.Loop:
-        return entries  # told with its path once there is a plan to be validated
+        return [entries[i] for i in topological_order(before)]
+    except CycleError:
+        return entries  # planner.graph.validate names the cycle
 
 
 def _waits_for(entry: Mapping[str, Any]) -> Iterator[str]:

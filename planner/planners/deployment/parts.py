@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.errors import InvalidInput, Mistake, accepted
+from planner.graph_algorithms import reachable
 from planner.model import Action, ActionPlan
 from planner.planners.deployment.names import Index, near
 from planner.planners.deployment.plan_actions import DeploymentStep, Maker, groups_beside
@@ -144,10 +145,7 @@ class Chosen:
 
     def _left(self) -> list[DeploymentStep]:
         """Give the chosen steps, and joins for what stands between them."""
-        leading = set(self.reasons)
-        for i in range(len(self._steps) - 1, -1, -1):
-            if i in leading:
-                leading.update(_before(self._steps[i]))
+        leading = reachable(self.reasons, lambda i: _before(self._steps[i]))
         rest = _Rest(self._steps)
         for i in sorted(leading):
             if i in self.reasons and self._steps[i].task is not None:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
-from planner import graph
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake
+from planner.graph_algorithms import CycleError
 from planner.model import ActionPlan
 from planner.planners.deployment import alternatives, loops, message, roles
 from planner.planners.deployment.link import Linker
@@ -127,9 +127,9 @@ def _task_based(deployment: Deployment, landing: Landing) -> Arranged:
     doubts = [*linker.doubts, *alternatives.settle(links, linker.choices)]
     links.tidy()
     try:
-        order = loops.knotted(links)
-    except graph.Loop as loop:
-        raise loops.refused(linker, loop) from loop
+        order = loops.topological_order(links)
+    except CycleError as error:
+        raise loops.refusal(linker, error) from error
     place = {position: k for k, position in enumerate(order)}
     shared: dict[tuple[int, ...], tuple[int, ...]] = {}
 

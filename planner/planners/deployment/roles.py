@@ -7,12 +7,13 @@ task after another, each on all its nodes; then the groups, in waves; then what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from planner import graph
+from planner import graph_algorithms
 from planner.errors import InvalidInput, Mistake
+from planner.graph_algorithms import CycleError, Predecessors
 from planner.planners.deployment.names import Index, near
 from planner.planners.deployment.plan_actions import DeploymentStep
 from planner.planners.deployment.select import Landing, Places
@@ -53,9 +54,9 @@ class Order:
         if mistakes:
             raise InvalidInput(mistakes)
         try:
-            self.positions = graph.topological_order([[tuple(found)] for found in self.before])
-        except graph.Loop as loop:
-            raise InvalidInput(self._loops(loop)) from loop
+            self.positions = graph_algorithms.topological_order(self._groups_before())
+        except CycleError as error:
+            raise InvalidInput(self._loops(error)) from error
 
     def _link(self, task: Task) -> Iterator[Mistake]:
         own = self._place[task.id]
@@ -78,39 +79,34 @@ class Order:
                 elif other != own:
                     self.before[other][own] = None
 
-    def _loops(self, loop: graph.Loop) -> Iterator[Mistake]:
-        for knot in graph.strongly_connected_components(
-            [[tuple(found)] for found in self.before], loop.left
-        ):
-            path = [min(knot)]
-            while path.count(path[-1]) < 2:
-                path.append(min(p for p in self.before[path[-1]] if p in knot))
-            names = [self._tasks[p].id for p in reversed(path[path.index(path[-1]) :])]
-            yield Mistake(f"a loop: {' -> '.join(names)}", self._tasks[path[-1]].path())
+    def _groups_before(self) -> list[Predecessors]:
+        return [[tuple(found)] for found in self.before]
 
-    def leading_to(self, task_id: str) -> set[int]:
-        """Give what comes before a task, directly or through others."""
-        return self._reached(task_id, self.before)
+    def _loops(self, error: CycleError) -> Iterator[Mistake]:
+        """Yield a mistake with the path of a shortest loop in each strongly connected component."""
+        before = self._groups_before()
+        for component in graph_algorithms.strongly_connected_components(before, error.nodes):
+            cycle = graph_algorithms.cycle_in(before, component)
+            names = [self._tasks[p].id for p in (*cycle, cycle[0])]
+            yield Mistake(f"a loop: {' -> '.join(names)}", self._tasks[cycle[0]].path())
 
-    def following(self, task_id: str) -> set[int]:
-        """Give what comes after a task, directly or through others."""
+    def ancestors(self, task_id: str) -> set[int]:
+        """Return what comes before a task, directly or through others."""
+        return self._reachable(task_id, self.before)
+
+    def descendants(self, task_id: str) -> set[int]:
+        """Return what comes after a task, directly or through others."""
         after: list[list[int]] = [[] for _ in self._tasks]
         for i, found in enumerate(self.before):
             for p in found:
                 after[p].append(i)
-        return self._reached(task_id, after)
+        return self._reachable(task_id, after)
 
-    def _reached(
-        self, task_id: str, links: Sequence[Mapping[int, None] | Sequence[int]]
-    ) -> set[int]:
-        found: set[int] = set()
-        left = [self._place[task_id]] if task_id in self._place else []
-        while left:
-            for p in links[left.pop()]:
-                if p not in found:
-                    found.add(p)
-                    left.append(p)
-        return found
+    def _reachable(self, task_id: str, links: Sequence[Iterable[int]]) -> set[int]:
+        start = self._place.get(task_id)
+        if start is None:
+            return set()
+        return {*graph_algorithms.reachable([start], links.__getitem__)} - {start}
 
     def groups_of(self, task: Task) -> list[str]:
         """Name the groups that a task is bound to, by itself or by them."""
@@ -126,7 +122,7 @@ class RoleBased:
         self._places = landing.places
         self._order = Order(deployment)
         tasks, order = deployment.tasks, self._order
-        early, late = order.leading_to(START), order.following(END)
+        early, late = order.ancestors(START), order.descendants(END)
         sorted_tasks = [(i, tasks[i]) for i in order.positions]
         run = [(i, t) for i, t in sorted_tasks if not (t.is_group or t.is_anchor)]
         self._early = [task for i, task in run if i in early]

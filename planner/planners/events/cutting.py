@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
-from planner.graph import strongly_connected_components
+from planner.graph_algorithms import acyclic_part, strongly_connected_components
 from planner.planners.events.dominators import dominators
 from planner.planners.events.reach import Edge, Tree, neighbours
 
@@ -67,18 +67,12 @@ def cut(count: int, fixed: Iterable[Edge], loose: Collection[Edge], roots: Itera
 
 def _near_loops(count: int, edges: Collection[Edge]) -> list[Edge]:
     """Give the edges on loops and behind them; what stands before all loops falls away."""
-    into = [0] * count
-    after: list[list[int]] = [[] for _ in range(count)]
+    after: dict[int, list[int]] = {node: [] for node in range(count)}
     for one, other in edges:
         after[one].append(other)
-        into[other] += 1
-    free = [node for node, number in enumerate(into) if not number]
-    for node in free:  # it grows while it is read
-        for other in after[node]:
-            into[other] -= 1
-            if not into[other]:
-                free.append(other)
-    return [(one, other) for one, other in edges if into[one]]
+    for node in acyclic_part(after):
+        del after[node]
+    return [(one, other) for one, others in after.items() for other in others]
 
 
 class _Loops:

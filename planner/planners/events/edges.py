@@ -8,6 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from planner.errors import Path
+from planner.graph_algorithms import reachable
 from planner.planners.events import grammar
 from planner.planners.events.document import EventsProblem
 from planner.planners.events.reach import Edge
@@ -55,14 +56,7 @@ def web(problem: EventsProblem) -> EventGraph:
     for source, outcomes, target, _ in fires(problem):
         targets = after[source]
         targets[target] = _asked(targets.get(target, ()) + outcomes)
-    reached = dict.fromkeys(problem.staged)
-    ahead = list(reached)
-    while ahead:
-        for target in after.get(ahead.pop(), ()):
-            if target not in reached:
-                reached[target] = None
-                ahead.append(target)
-    names = sorted(reached)
+    names = sorted(reachable(problem.staged, lambda name: after.get(name, ())))
     position = {name: i for i, name in enumerate(names)}
     return EventGraph(
         names,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Iterator
 
 from planner.errors import Mistake, Path
+from planner.graph_algorithms import shortest_cycle
 from planner.planners.events.document import EventsProblem
 from planner.planners.events.edges import EventGraph, fires, orders
 from planner.planners.events.reach import Edge
@@ -34,19 +34,7 @@ def _cycle(web: EventGraph, nodes: frozenset[int]) -> list[int]:
     for one, other in sorted({*web.orders, *web.events}):
         if one in nodes and other in nodes:
             after.setdefault(one, []).append(other)
-    first = min(nodes)
-    over: dict[int, int] = {}
-    ahead = deque([first])
-    while first not in over:
-        one = ahead.popleft()
-        for other in after[one]:
-            if other not in over:
-                over[other] = one
-                ahead.append(other)
-    cycle = [first]
-    while (one := over[cycle[-1]]) != first:
-        cycle.append(one)
-    return [first, *reversed(cycle[1:])]
+    return shortest_cycle(min(nodes), after.__getitem__)
 
 
 def _places(problem: EventsProblem, web: EventGraph, edges: Collection[Edge]) -> dict[Edge, Path]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from planner.errors import InvalidInput, Mistake, accepted
+from planner.graph_algorithms import reachable
 from planner.planners.events.document import Subset
 from planner.planners.events.reach import behind
 from planner.planners.events.unroll import Run
@@ -67,11 +68,7 @@ def _behind(runs: Sequence[Run], first: Collection[int]) -> set[int]:
 
 
 def _ahead_of(runs: Sequence[Run], last: Collection[int]) -> set[int]:
-    found = set(last)
-    for i in range(len(runs) - 1, -1, -1):
-        if i in found:
-            found.update(_before(runs[i]))
-    return found
+    return set(reachable(last, lambda i: _before(runs[i])))
 
 
 def _without(run: Run, place: dict[int, int]) -> Run:

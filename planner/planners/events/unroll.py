@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from planner.graph import topological_order
+from planner.graph_algorithms import topological_order
 from planner.planners.events.cutting import Cut, cut
 from planner.planners.events.edges import EventGraph, Outcomes
 from planner.planners.events.reach import Edge, behind

@@ -170,7 +170,7 @@ def test_a_request_that_is_not_known_is_told_and_passed_over(caplog):
 
     one.work = work
     assert one.run() is PlanState.SUCCEEDED
-    assert "no request 'dance' is known" in caplog.text
+    assert "unknown request 'dance'" in caplog.text
 
 
 def test_requests_that_cannot_be_read_are_asked_for_again(caplog):

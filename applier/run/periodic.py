@@ -1,0 +1,31 @@
+"""Calls a function again and again in a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+class Periodic:
+    """Calls ``function`` every ``interval_s`` seconds, from entering to leaving a block.
+
+    The first call comes after the first interval. The function returns whether to go on; what it
+    raises ends the thread. Leaving the block waits for a call that is being made.
+    """
+
+    def __init__(self, name: str, interval_s: float, function: Callable[[], bool]) -> None:
+        self._interval_s, self._function = interval_s, function
+        self._left = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
+
+    def __enter__(self) -> Periodic:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._left.set()
+        self._thread.join()
+
+    def _loop(self) -> None:
+        while not self._left.wait(self._interval_s) and self._function():
+            pass
