@@ -1,8 +1,8 @@
-"""When does one action need another: one row per pair of effects on the same resource.
+"""Finds which actions need which others: one rule per pair of effects on the same resource.
 
-``parents`` say in which order a planner wants things; ``needs`` say what makes no sense unless
-something else ended well. The table is the whole rule; planners hand in what each action touches.
-Rows stand in order of importance: where needs stand against each other, the upper row is kept.
+``parents`` are the order that a planner chose. ``needs`` are actions that must have succeeded
+before. The table ``PAIRS`` holds all rules. Its rows are in order of importance: if needs
+contradict each other, the upper row is kept.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Need(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """A need that cannot be had: ``needing`` must come before ``needed`` for another reason."""
+    """A need that is left out: for another reason ``needing`` must come before ``needed``."""
 
     needed: int
     needing: int
@@ -77,7 +77,7 @@ class Dropped(NamedTuple):
 
 
 def find(touches: Sequence[Sequence[Touch]]) -> list[Need]:
-    """Apply the table to what the actions touch, in schedule order.
+    """Find the needs of actions in schedule order by what they touch.
 
     >>> away = [Touch("node:c1", Effect.TAKES_DOWN)]
     >>> move = [Touch("instance:i1"), Touch("node:c1", Effect.LEAVES)]
@@ -110,7 +110,7 @@ _ROWS = {
 def _by_effect(
     resource: str, positions: Iterable[int], touches: Sequence[Sequence[Touch]]
 ) -> dict[Effect, list[int]]:
-    """Sort by effect who touches a resource; one action at a time means whatever it does."""
+    """Group the actions that touch a resource by effect; for a single resource effects are alike."""
     if resource.partition(":")[0] in SINGLE:
         return {Effect.USES: list(positions)}
     by_effect: dict[Effect, list[int]] = {}
@@ -135,7 +135,7 @@ def _apply(
 def located(
     touches: Sequence[Sequence[Touch]], facts: Mapping[str, Mapping[str, Any]]
 ) -> list[Sequence[Touch]]:
-    """Add the nodes that an instance is on to what touches the instance and names no node.
+    """Add the nodes of an instance to each action that touches the instance and names no node.
 
     It is where ``facts`` know it, and where the last move before, in schedule order, brings it: to
     both, for it is not known here which of the two the planner goes by.
@@ -169,7 +169,7 @@ def located(
 
 
 class Settled(NamedTuple):
-    """Needs that can be had together with the parents, and an order that honours both."""
+    """The needs that parents allow, an order that follows both, and the dropped needs."""
 
     needs: list[tuple[int, ...]]
     order: list[int]
@@ -181,7 +181,7 @@ def settle(
     needs: Sequence[Need],
     precedes: Callable[[int, int], bool],
 ) -> Settled:
-    """Keep the needs that parents and each other allow; the rest is dropped, and named.
+    """Keep the needs that contradict neither the parents nor each other, and list the others.
 
     ``parents`` go by position and stand in an order that honours them; ``precedes(a, b)`` says
     whether parents, directly or through others, already put ``a`` before ``b``. Of needs that stand
@@ -220,7 +220,7 @@ def _before(
 def _without(
     need: Need, b: int, against: Container[int], kept: dict[int, list[Need]]
 ) -> list[Dropped]:
-    """Keep what ``b`` needs, except what stands against it, which is given back."""
+    """Keep what ``b`` needs, except the actions in ``against``; returns those as dropped."""
     if not against:
         kept[b].append(need)
         return []
