@@ -110,7 +110,7 @@ _ROWS = {
 def _by_effect(
     resource: str, positions: Iterable[int], touches: Sequence[Sequence[Touch]]
 ) -> dict[Effect, list[int]]:
-    """Group the actions that touch a resource by effect; for a single resource effects are alike."""
+    """Group the actions that touch a resource by effect. On a single resource all are alike."""
     if resource.partition(":")[0] in SINGLE:
         return {Effect.USES: list(positions)}
     by_effect: dict[Effect, list[int]] = {}
