@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from planner.model import Action
+from planner.render.drawn_graph import Line
 from planner.render.look import Look
-from planner.render.web import Line
 
 #: What the kinds of lines mean, in the order in which a legend lists them.
 KINDS = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from planner.model import Action, ActionPlan
 from planner.render.boxes import KINDS, Drawing, printable, text_lines, tooltip
 from planner.render.drawing import draw
-from planner.render.legend import words
+from planner.render.legend import notes
 
 _STYLES = {
     "need": "style=solid",
@@ -31,7 +31,7 @@ def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> st
     out += [
         f"  rankdir={'TB' if drawing.lanes else 'LR'};",
         '  graph [labelloc=t, fontname="sans-serif"];',
-        f"  label={_quoted(f'{printable(name)}: {plan.state}', *words(drawing))};",
+        f"  label={_quoted(f'{printable(name)}: {plan.state}', *notes(drawing))};",
         '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="sans-serif"];',
         '  edge [fontname="sans-serif", fontsize=10];',
         *_boxes(drawing),

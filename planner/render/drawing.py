@@ -6,13 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from planner.model import JOIN, Action, ActionPlan
-from planner.render import lanes as laning
-from planner.render.alike import alike, depths, members, pairs
+from planner.render import swimlanes
 from planner.render.boxes import EACH, Box, Drawing, printable
+from planner.render.drawn_graph import DrawnGraph, Line
+from planner.render.equivalence import depths, equivalent, members, pairs
 from planner.render.look import Look, looks
-from planner.render.stacks import chains, joined, siblings
-from planner.render.weaving import woven
-from planner.render.web import Line, Web
+from planner.render.merging import chains, merged, siblings
+from planner.render.plan_to_graph import plan_to_graph
 
 #: More actions than this are not drawn one by one: one box stands for those that are alike.
 MANY = 40
@@ -27,26 +27,28 @@ def draw(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> Draw
     kept = {
         ids[a.uuid]: a for a in plan.actions if a.action_type != JOIN and (keep is None or keep(a))
     }
-    web = woven(plan, ids)
-    passed = web.nodes.keys() - kept.keys()
-    web.keep_between(kept)
-    web.contract(passed)
-    left_out = web.reduce()
-    web.contract(passed)
-    return _drawing(plan, kept, web, left_out)
+    graph = plan_to_graph(plan, ids)
+    passed = graph.nodes.keys() - kept.keys()
+    graph.keep_between(kept)
+    graph.contract(passed)
+    left_out = graph.reduce()
+    graph.contract(passed)
+    return _drawing(plan, kept, graph, left_out)
 
 
-def _drawing(plan: ActionPlan, kept: Mapping[str, Action], web: Web, left_out: int) -> Drawing:
+def _drawing(
+    plan: ActionPlan, kept: Mapping[str, Action], graph: DrawnGraph, left_out: int
+) -> Drawing:
     """Put what is alike into one box where there is much, and name what stands there."""
-    by_uuid = laning.lanes(plan, list(kept.values()))
+    by_uuid = swimlanes.assign(plan, list(kept.values()))
     lanes = {box: by_uuid[a.uuid] for box, a in kept.items() if a.uuid in by_uuid}
-    look_of, points = looks(plan), [n for n in web.nodes if n not in kept]
-    groups = laning.groups(plan)
-    firsts = {node: node for node in web.nodes}
+    look_of, points = looks(plan), [n for n in graph.nodes if n not in kept]
+    groups = swimlanes.groups(plan)
+    firsts = {node: node for node in graph.nodes}
     first_lane = {lane: lane for lane in lanes.values()}
     if len(kept) > MANY:
-        kinds = _kinds(plan, kept, web, look_of, lanes, groups)
-        firsts, first_lane = alike(web, kinds, lanes)
+        kinds = _kinds(plan, kept, graph, look_of, lanes, groups)
+        firsts, first_lane = equivalent(graph, kinds, lanes)
     lane_ids = {first: f"n{i}" for i, first in enumerate(dict.fromkeys(first_lane.values()))}
     count = Counter(first_lane.values())
     boxes = {}
@@ -62,10 +64,10 @@ def _drawing(plan: ActionPlan, kept: Mapping[str, Action], web: Web, left_out: i
                 len(actions) // (count[lane] if lane is not None else 1),
             )
     titles = {
-        lane_ids[first]: printable(laning.title(names, groups.get(first, ())))
+        lane_ids[first]: printable(swimlanes.title(names, groups.get(first, ())))
         for first, names in members(first_lane).items()
     }
-    lines = _merged(web, firsts, boxes, kept)
+    lines = _merged(graph, firsts, boxes, kept)
     if len(boxes) > MANY:
         boxes, lines = _stacked(boxes, lines)
     return Drawing(boxes, _points(points, lines, boxes), lines, titles, left_out)
@@ -75,10 +77,10 @@ def _stacked(boxes: Mapping[str, Box], lines: list[Line]) -> tuple[dict[str, Box
     """Let boxes stand in one: of equal type with the very same lines, then those in a chain."""
     types = {n: (b.lane, b.look, b.times, b.actions[0].action_type) for n, b in boxes.items()}
     beside = siblings(types, lines)
-    boxes, lines = _joined(boxes, beside, serial=False), joined(lines, beside)
+    boxes, lines = _joined(boxes, beside, serial=False), merged(lines, beside)
     single = {n: (b.lane, b.look, b.times) for n, b in boxes.items() if len(b.names) == 1}
     after = chains(single, lines)
-    return _joined(boxes, after, serial=True), joined(lines, after)
+    return _joined(boxes, after, serial=True), merged(lines, after)
 
 
 def _joined(boxes: Mapping[str, Box], firsts: Mapping[str, str], serial: bool) -> dict[str, Box]:
@@ -98,21 +100,21 @@ def _joined(boxes: Mapping[str, Box], firsts: Mapping[str, str], serial: bool) -
 def _kinds(
     plan: ActionPlan,
     kept: Mapping[str, Action],
-    web: Web,
+    graph: DrawnGraph,
     look_of: Mapping[str, Look],
     lanes: Mapping[str, str],
     groups: Mapping[str, tuple[str, ...]],
 ) -> dict[str, Hashable]:
     """Give what must be equal for two nodes to be alike, before their neighbours are asked."""
-    deep = depths(web, web.nodes.keys() - kept.keys())
+    deep = depths(graph, graph.nodes.keys() - kept.keys())
     found: dict[str, Hashable] = {}
-    for node in web.nodes:
+    for node in graph.nodes:
         action = kept.get(node)
         if action is None:
             found[node] = (deep[node],)
             continue
         same_name = lanes and plan.planner != "rolling_update"
-        task = laning.task_of(plan.planner, action) if same_name else None
+        task = swimlanes.task_of(plan.planner, action) if same_name else None
         group = groups.get(lanes.get(node, ""), ())
         found[node] = (deep[node], action.action_type, look_of[action.uuid], task, group)
     return found
@@ -122,12 +124,15 @@ def _name(plan: ActionPlan, actions: tuple[Action, ...], lanes: Mapping[str, str
     if not lanes:
         names = [action.label for action in actions]
     else:
-        names = list(dict.fromkeys(laning.task_of(plan.planner, a) for a in actions))
-    return printable(names[0] if len(names) == 1 else laning.spans(names))
+        names = list(dict.fromkeys(swimlanes.task_of(plan.planner, a) for a in actions))
+    return printable(names[0] if len(names) == 1 else swimlanes.spans(names))
 
 
 def _merged(
-    web: Web, firsts: Mapping[str, str], boxes: Mapping[str, Box], kept: Mapping[str, Action]
+    graph: DrawnGraph,
+    firsts: Mapping[str, str],
+    boxes: Mapping[str, Box],
+    kept: Mapping[str, Action],
 ) -> list[Line]:
     """Draw each line between what is drawn once; pairs of equally many are marked.
 
@@ -138,8 +143,8 @@ def _merged(
         return tail in kept and head in kept and kept[tail].uuid in kept[head].parents
 
     single: dict[Line, list[tuple[str, str]]] = defaultdict(list)
-    drawn = Web(dict.fromkeys(firsts.values()))
-    for tail, head, kind, label in web.lines():
+    drawn = DrawnGraph(dict.fromkeys(firsts.values()))
+    for tail, head, kind, label in graph.lines():
         line = Line(firsts[tail], firsts[head], kind, label)
         drawn.line(*line)
         single[line].append((tail, head))

@@ -12,7 +12,7 @@ from planner.render.look import LOOKS, MEANINGS
 _LETTER, _ROW, _SAMPLE = 6.5, 22.0, 30.0
 
 
-def words(drawing: Drawing) -> list[str]:
+def notes(drawing: Drawing) -> list[str]:
     """Say in sentences what a reader must know of a drawing beside its colours and lines.
 
     How much of the plan is drawn, what a box with ``x N`` is, and which lines are not there.
@@ -74,4 +74,4 @@ def _entries(drawing: Drawing) -> list[tuple[str, str]]:
         if kind in kinds:
             line = f'<path class="{kind}" d="M0 8L28 8" marker-end="url(#arrow-{kind})"/>'
             entries.append((line, meaning))
-    return entries + [("", text) for text in words(drawing)]
+    return entries + [("", text) for text in notes(drawing)]

@@ -1,4 +1,4 @@
-"""A plan as Mermaid, which many web pages draw from plain text."""
+"""A plan as Mermaid, which many graph pages draw from plain text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from planner.model import Action, ActionPlan
 from planner.render.boxes import KINDS, Drawing, text_lines
 from planner.render.drawing import draw
-from planner.render.legend import words
+from planner.render.legend import notes
 from planner.render.look import LOOKS
 
 _ARROWS = {"need": "-->", "any": "-. any .->", "order": "-->", "trigger": "-. {} .->"}
@@ -25,7 +25,7 @@ def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> st
     drawing = draw(plan, keep)
     out = [f"flowchart {'TB' if drawing.lanes else 'LR'}"]
     out += [f"  %% {_meaning(kind)} {meaning}" for kind, meaning in KINDS.items()]
-    out += [f"  %% {text}" for text in words(drawing)]
+    out += [f"  %% {text}" for text in notes(drawing)]
     out.append("  classDef point fill:#000,stroke:#000,color:#000;")
     used = {box.look.word for box in drawing.boxes.values()}
     out += [f"  classDef {word} fill:{LOOKS[word].fill};" for word in LOOKS if word in used]

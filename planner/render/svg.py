@@ -8,12 +8,12 @@ from itertools import pairwise
 from unicodedata import east_asian_width
 
 from planner.model import Action, ActionPlan
-from planner.render.alike import Depth, depths
 from planner.render.boxes import Box, Drawing, about, printable, tooltip
 from planner.render.drawing import draw
+from planner.render.drawn_graph import DrawnGraph
+from planner.render.equivalence import Depth, depths
 from planner.render.layout import Layout, Path, Point, Size, Sizes, layout
 from planner.render.legend import legend
-from planner.render.web import Web
 
 MARGIN, LETTER, LINE, PADDING, LONGEST = 16.0, 6.9, 15.0, 9.0, 44
 
@@ -41,7 +41,7 @@ path { fill: none; stroke-width: 1.3; }
 def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> str:
     """Draw a plan, or those of its actions that ``keep`` says, as one SVG document.
 
-    The same plan gives the same text, whatever its uuids. Rows are waves, lanes are machines,
+    The same plan gives the same text, whatever its uuids. Layers are waves, lanes are machines,
     groups or resources; more than planner.render.drawing.MANY actions are drawn as boxes of those
     that are alike.
     """
@@ -73,10 +73,10 @@ def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> st
 
 
 def _depths(drawing: Drawing) -> dict[str, Depth]:
-    web = Web([*drawing.boxes, *drawing.points])
+    graph = DrawnGraph([*drawing.boxes, *drawing.points])
     for line in drawing.lines:
-        web.line(*line)
-    return depths(web, drawing.points)
+        graph.line(*line)
+    return depths(graph, drawing.points)
 
 
 def _texts(box: Box) -> list[str]:

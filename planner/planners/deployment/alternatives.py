@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from planner import graph_algorithms
 from planner.errors import Mistake
 from planner.graph_algorithms import CycleError
-from planner.planners.deployment.link import Choice, Links
+from planner.planners.deployment.links import Choice, Links
 from planner.planners.deployment.tasks import Relation
 
 #: From so many waiting for so many on, one join holds the set that all of them share.
@@ -96,7 +96,7 @@ def _add(
         elif choice.forward:
             for then in sets[0]:
                 links.before[then][choice.of] = None
-        elif links.landing.pairs[choice.of][1].is_anchor:
+        elif links.placement.pairs[choice.of][1].is_anchor:
             links.before[choice.of].update((p, None) for found in sets for p in found)
         else:
             group = tuple(_of_one_node(links, found, choice.relation) for found in sets)
@@ -118,5 +118,5 @@ def _of_one_node(links: Links, found: tuple[int, ...], relation: Relation) -> in
     """Give the task of a node, or a join of them where the name means several there."""
     if len(found) == 1:
         return found[0]
-    uid = links.landing.pairs[found[0]][0]
+    uid = links.placement.pairs[found[0]][0]
     return links.join(tuple(found), f"{relation.name}@{uid}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from planner import graph_algorithms
 from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError, Predecessors
-from planner.planners.deployment.link import Linker, Links
+from planner.planners.deployment.links import Linker, Links
 from planner.planners.deployment.tasks import Relation
 
 
@@ -45,28 +45,28 @@ def _mistake(linker: Linker, path: Sequence[int]) -> Mistake:
 
 
 def _told(linker: Linker, relation: Relation, first: int, then: int) -> str:
-    pairs = linker.landing.pairs
+    pairs = linker.placement.pairs
     forward = relation.field in ("required_for", "cross-depended-by")
     return f"{pairs[first if forward else then][1].id} {relation.text}"
 
 
 def _behind(linker: Linker, first: int, then: int) -> Iterator[Relation]:
     """Find the relations that put one position before another."""
-    landing = linker.landing
-    (first_uid, earlier), (then_uid, later) = landing.pairs[first], landing.pairs[then]
+    placement = linker.placement
+    (first_uid, earlier), (then_uid, later) = placement.pairs[first], placement.pairs[then]
     for mine, other_uid, other, own_uid in (
         ((later.requires, later.cross_depends), first_uid, earlier, then_uid),
         ((earlier.required_for, earlier.cross_depended_by), then_uid, later, first_uid),
     ):
         local, cross = mine
         for relation in local:
-            if other.id in landing.names(relation.name) and other_uid in (own_uid, "sync"):
+            if other.id in placement.names(relation.name) and other_uid in (own_uid, "sync"):
                 yield relation
         for relation in cross:
             nodes = (
                 {own_uid: None}
                 if relation.where.kind == "self"
-                else landing.cluster.of(relation.where)
+                else placement.cluster.of(relation.where)
             )
-            if other.id in landing.names(relation.name) and other_uid in nodes:
+            if other.id in placement.names(relation.name) and other_uid in nodes:
                 yield relation

@@ -44,7 +44,7 @@ def groups_beside(
     return tuple(dict.fromkeys(group for group in groups if needed.isdisjoint(group)))
 
 
-class Maker:
+class DeploymentBuilder:
     """Makes the actions of one deployment."""
 
     def __init__(self, deployment: Deployment, planner: str, surroundings: Surroundings) -> None:

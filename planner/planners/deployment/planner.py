@@ -14,15 +14,19 @@ from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError
 from planner.model import ActionPlan
-from planner.planners.deployment import alternatives, loops, message, roles
-from planner.planners.deployment.link import Linker
-from planner.planners.deployment.parts import Chosen
-from planner.planners.deployment.plan_actions import DeploymentStep, Maker, groups_beside
-from planner.planners.deployment.reading import Reader
+from planner.planners.deployment import alternatives, loops, message, role_based
+from planner.planners.deployment.document import DeploymentReader
+from planner.planners.deployment.fault_tolerance import tolerances
+from planner.planners.deployment.links import Linker
+from planner.planners.deployment.placement import Placement
+from planner.planners.deployment.plan_actions import (
+    DeploymentBuilder,
+    DeploymentStep,
+    groups_beside,
+)
 from planner.planners.deployment.schema import SCHEMA
-from planner.planners.deployment.select import Landing
+from planner.planners.deployment.selection import Selection
 from planner.planners.deployment.tasks import Deployment
-from planner.planners.deployment.tolerances import tolerances
 
 
 class DeploymentPlanner(Planner[Deployment | ActionPlan]):
@@ -65,25 +69,25 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         """Read tasks and nodes, or a deployment message; raises InvalidInput, all at once."""
         if message.is_message(document):
             return message.read(document, self.NAME, self.surroundings)
-        return Reader(document, self.surroundings).deployment()
+        return DeploymentReader(document, self.surroundings).deployment()
 
     def plan(self, problem: Deployment | ActionPlan, options: Options) -> ActionPlan:
         """Land the tasks on nodes, link them, choose the part that is wanted, make actions."""
         if isinstance(problem, ActionPlan):
             return problem
         engine, told = engine_of(problem, options.deployment_engine)
-        landing = Landing(problem)
-        arranged = (_task_based if engine == "task" else _role_based)(problem, landing)
-        maker = Maker(problem, self.NAME, self.surroundings)
-        chosen = Chosen(problem, arranged.steps)
-        steps = chosen.steps(maker)
+        placement = Placement(problem)
+        ordered = (_task_based if engine == "task" else _role_based)(problem, placement)
+        builder = DeploymentBuilder(problem, self.NAME, self.surroundings)
+        chosen = Selection(problem, ordered.steps)
+        steps = chosen.steps(builder)
         used = dict.fromkeys(step.uid for step in steps if step.task is not None)
-        critical = roles.CRITICAL if engine == "role" else ()
-        failing, unread = tolerances(problem.tasks, landing.cluster, used, critical)
-        doubts = [*problem.doubts, *landing.doubts, *arranged.doubts, *unread]
+        critical = role_based.CRITICAL if engine == "role" else ()
+        failing, unread = tolerances(problem.tasks, placement.cluster, used, critical)
+        doubts = [*problem.doubts, *placement.doubts, *ordered.doubts, *unread]
         if doubts and options.strict:
             raise InvalidInput(doubts)
-        return maker.plan(
+        return builder.plan(
             steps,
             max_nodes=options.max_nodes,
             tolerances=failing if steps else [],
@@ -94,7 +98,7 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         return str(Mistake(doubt.text, doubt.path, self.surroundings.locate(doubt.path)))
 
 
-class Arranged(NamedTuple):
+class OrderedSteps(NamedTuple):
     """All steps in an order that their links allow, and what was doubtful about them."""
 
     steps: Sequence[DeploymentStep]
@@ -119,13 +123,13 @@ def engine_of(deployment: Deployment, wanted: str) -> tuple[str, list[str]]:
     ]
 
 
-def _task_based(deployment: Deployment, landing: Landing) -> Arranged:
+def _task_based(deployment: Deployment, placement: Placement) -> OrderedSteps:
     """Link tasks with tasks; what offers a choice is settled once all else is known."""
-    linker = Linker(landing, deployment.tasks)
+    linker = Linker(placement, deployment.tasks)
     linker.link()
     links = linker.links
     doubts = [*linker.doubts, *alternatives.settle(links, linker.choices)]
-    links.tidy()
+    links.remove_redundant()
     try:
         order = loops.topological_order(links)
     except CycleError as error:
@@ -147,14 +151,14 @@ def _task_based(deployment: Deployment, landing: Landing) -> Arranged:
             return DeploymentStep(
                 name, before=before, any_of=any_of, reason="stands for links of many"
             )
-        uid, task = landing.pairs[position]
+        uid, task = placement.pairs[position]
         role = f"role {task.where.text}"
         why = "all that lead to it have ended" if task.is_anchor else role
         return DeploymentStep(name, uid, task, before, any_of, task.is_anchor, why)
 
-    return Arranged([step(position) for position in order], doubts)
+    return OrderedSteps([step(position) for position in order], doubts)
 
 
-def _role_based(deployment: Deployment, landing: Landing) -> Arranged:
+def _role_based(deployment: Deployment, placement: Placement) -> OrderedSteps:
     """Put the groups one after another."""
-    return Arranged(roles.steps(roles.RoleBased(deployment, landing).stages()), ())
+    return OrderedSteps(role_based.steps(role_based.RoleBased(deployment, placement).stages()), ())

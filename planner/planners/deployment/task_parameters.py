@@ -43,7 +43,7 @@ def translated(raw: Mapping[str, Any]) -> Translated:
     return Translated(values, timeout, retries)
 
 
-class Checked:
+class ParameterChecker:
     """Holds parameters against the schema of their type, once for each task."""
 
     def __init__(self, surroundings: Surroundings) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from planner.errors import Mistake, Path
 from planner.model import ActionPlan
-from planner.planners.deployment.names import Patterns
+from planner.planners.deployment.name_patterns import Patterns
 from planner.planners.deployment.schema import ANCHORS
 
 #: Where anchors land, and the deployment server: neither is among "every node".

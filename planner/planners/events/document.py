@@ -11,7 +11,7 @@ from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake
 from planner.model import ProposedAction
 from planner.planners.events import grammar
-from planner.planners.events.grammar import Words
+from planner.planners.events.grammar import EventText
 from planner.planners.solution import ActionReader
 from planner.states import Outcome
 
@@ -45,7 +45,7 @@ class EventsProblem:
 
     name: str | None
     staged: Collection[str]
-    events: Sequence[Words]
+    events: Sequence[EventText]
     connections: Sequence[Connection]
     after: Sequence[tuple[str, str]]
     any_of: frozenset[str]
@@ -103,12 +103,12 @@ _NOP: Mapping[str, Any] = {"action_type": "nop"}
 
 def _events(
     raw_events: Sequence[Any], ends: Collection[str], mistakes: list[Mistake]
-) -> Iterator[Words]:
+) -> Iterator[EventText]:
     known: set[str] = set(ends)
     is_action = re.compile(grammar.ACTION).match
     for i, raw in enumerate(raw_events):
         try:
-            event = grammar.words(raw) if isinstance(raw, str) else _mapped(raw)
+            event = grammar.parse_event(raw) if isinstance(raw, str) else _mapped(raw)
         except ValueError as reason:
             mistakes.append(Mistake(str(reason), ("events", i)))
             continue
@@ -124,8 +124,8 @@ def _events(
         yield event
 
 
-def _mapped(raw: Mapping[str, Any]) -> Words:
-    return Words(raw["on"], tuple(Outcome(word) for word in raw["outcomes"]), raw["do"])
+def _mapped(raw: Mapping[str, Any]) -> EventText:
+    return EventText(raw["on"], tuple(Outcome(word) for word in raw["outcomes"]), raw["do"])
 
 
 def _by_name(mistake: Mistake, names: Sequence[str]) -> Mistake:

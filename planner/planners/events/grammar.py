@@ -16,7 +16,7 @@ _FORM = "on SOURCE OUTCOME[|OUTCOME] RESOURCE.ACTION"
 _OUTCOMES = {str(outcome): outcome for outcome in Outcome}
 
 
-class Words(NamedTuple):
+class EventText(NamedTuple):
     """An event as it was written: two names, and the outcomes between them."""
 
     source: str
@@ -24,12 +24,12 @@ class Words(NamedTuple):
     target: str
 
 
-def words(text: str) -> Words:
+def parse_event(text: str) -> EventText:
     """Read an event; raises ValueError with what is accepted.
 
-    >>> words("on a.run changed|ok b.1.reload").target
+    >>> parse_event("on a.run changed|ok b.1.reload").target
     'b.1.reload'
-    >>> words("a changed b.c")
+    >>> parse_event("a changed b.c")
     Traceback (most recent call last):
     ValueError: 'a changed b.c' is not an event: on SOURCE OUTCOME[|OUTCOME] RESOURCE.ACTION
     """
@@ -37,7 +37,7 @@ def words(text: str) -> Words:
     if on != "on" or len(parts) < 3:
         raise ValueError(f"{text!r} is not an event: {_FORM}")
     source, *middle, target = parts
-    return Words(source, outcomes(" ".join(middle)), target)
+    return EventText(source, outcomes(" ".join(middle)), target)
 
 
 @cache

@@ -17,11 +17,11 @@ from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.planners.draft import tokens
 from planner.planners.events import document as documents
 from planner.planners.events.document import EventsProblem
-from planner.planners.events.edges import Outcomes, web
+from planner.planners.events.event_graph import Outcomes, event_graph
 from planner.planners.events.loops import mistakes
 from planner.planners.events.schema import SCHEMA
-from planner.planners.events.subset import part
-from planner.planners.events.unroll import Run, Unbreakable, unroll
+from planner.planners.events.selection import selected
+from planner.planners.events.unroll import Run, UnbreakableLoops, unroll
 from planner.states import Outcome, PlanState
 
 _FAILURES = (Outcome.FAILED, Outcome.ERROR)
@@ -48,12 +48,12 @@ class EventsPlanner(Planner[EventsProblem]):
 
     def plan(self, problem: EventsProblem, options: Options) -> ActionPlan:  # noqa: ARG002
         """Find what may run, end its loops, and keep the part that is wanted."""
-        found = web(problem)
+        found = event_graph(problem)
         try:
             whole = unroll(found)
-        except Unbreakable as unbreakable:
-            raise InvalidInput(mistakes(problem, found, unbreakable.loops)) from None
-        runs, left_open = part(whole, problem.subset)
+        except UnbreakableLoops as error:
+            raise InvalidInput(mistakes(problem, found, error.loops)) from None
+        runs, left_open = selected(whole, problem.subset)
         uuids = [self.surroundings.new_id() for _ in runs]
         return ActionPlan(
             uuid=self.surroundings.new_id(),

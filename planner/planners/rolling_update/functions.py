@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from planner.errors import Mistake, Path, accepted
-from planner.planners.rolling_update.hidden import stand_in
+from planner.planners.rolling_update.hidden_parameters import placeholder
 
 #: Stands for a value that cannot be found out; why is among the mistakes.
 UNRESOLVED: Final = object()
@@ -117,7 +117,7 @@ class Resolver:
         if isinstance(found, str) and re.match(r"CommaDelimitedList|comma_delimited|List<", kind):
             found = [part.strip() for part in found.split(",")]
         if name in self._hidden:
-            found = stand_in(name, found)
+            found = placeholder(name, found)
         return self._inside(found, inside, path)
 
     def _inside(self, value: Any, keys: list[Any], path: Path) -> Any:

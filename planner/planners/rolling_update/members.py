@@ -32,7 +32,7 @@ def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistak
         created_at = None
         if entry.get("created_at"):
             try:
-                created_at = moment(entry["created_at"])
+                created_at = parse_time(entry["created_at"])
             except ValueError:
                 text = f"{entry['created_at']!r} is not a time: 2026-01-31T12:00:00Z is"
                 mistakes.append(Mistake(text, (*path, i, "created_at")))
@@ -48,18 +48,18 @@ def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistak
     return found
 
 
-def made_up(group: str, number: int) -> list[Member]:
+def unlisted(group: str, number: int) -> list[Member]:
     """Give members that stand for those nobody listed: GROUP-1, GROUP-2, ..."""
     return [Member(id=f"{group}-{i}") for i in range(1, number + 1)]
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """Read a time; UTC where it says no zone. Raises ValueError."""
     found = datetime.fromisoformat(text)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def in_turn(members: Iterable[Member], surplus: int = 0) -> list[Member]:
+def termination_order(members: Iterable[Member], surplus: int = 0) -> list[Member]:
     """Order members as they are taken away: outdated ones first, of these failed ones, then oldest.
 
     ``surplus`` members are too many: so many that are current and failed go like outdated ones. One
@@ -67,7 +67,7 @@ def in_turn(members: Iterable[Member], surplus: int = 0) -> list[Member]:
 
     >>> three = [Member(id="a", current=True, failed=True), Member(id="b"),
     ...          Member(id="c", failed=True)]
-    >>> [[m.id for m in in_turn(three, surplus)] for surplus in (0, 1)]
+    >>> [[m.id for m in termination_order(three, surplus)] for surplus in (0, 1)]
     [['c', 'b', 'a'], ['a', 'c', 'b']]
     """
     first = datetime.min.replace(tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from planner.planners.rolling_update import batches, causes
 from planner.planners.rolling_update.batches import Batch
-from planner.planners.rolling_update.members import Member, in_turn
+from planner.planners.rolling_update.members import Member, termination_order
 from planner.planners.rolling_update.template import Group
 from planner.planners.rolling_update.update_policy import Policy
 
@@ -104,7 +104,7 @@ class Roll:
             yield serving - phase.create + added, most
 
 
-def rolled(
+def decide_roll(
     new: Group, old: Group | None, members: Sequence[Member], settings: RollSettings
 ) -> Roll:
     """Decide what happens to a group that has these members."""
@@ -138,7 +138,7 @@ def _phases(
 ) -> Iterator[Phase]:
     size = new.size(len(members))
     target = min(size, len(members))
-    turn, done = in_turn(members, len(members) - target), 0
+    turn, done = termination_order(members, len(members) - target), 0
     found = _batches(target, policy, members, settings)
     for number, batch in enumerate(found, 1):
         between = policy.pause_s if number < len(found) else 0
@@ -179,5 +179,5 @@ def _resized(new: Group, members: Sequence[Member]) -> Iterator[Phase]:
         yield Phase(name=RESIZE, create=create, terminate=(), creates_first=True)
     elif size < len(members):
         number = len(members) - size
-        gone = tuple(in_turn(members, number)[:number])
+        gone = tuple(termination_order(members, number)[:number])
         yield Phase(name=RESIZE, create=0, terminate=gone, creates_first=True)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.graph_algorithms import reachable
 from planner.planners.events.document import Subset
-from planner.planners.events.reach import behind
+from planner.planners.events.reachability import reachable_pairs
 from planner.planners.events.unroll import Run
 
 
-def part(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]:
+def selected(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]:
     """Give the runs that are wanted, in their order, and sentences on what is left open.
 
     What is set off only by runs that are left out runs without being set off. Raises InvalidInput
@@ -86,7 +86,9 @@ def _in_order(runs: Sequence[Run]) -> list[Run]:
     first = {run.action: i for i, run in enumerate(runs) if not run.repeat}
     pairs = {(first[r.action], i) for i, r in enumerate(runs) if r.repeat and r.action in first}
     edges = [(j, i) for i, run in enumerate(runs) for j in _before(run)]
-    new = {two: one for one, two in pairs.difference(behind(range(len(runs)), edges, pairs))}
+    new = {
+        two: one for one, two in pairs.difference(reachable_pairs(range(len(runs)), edges, pairs))
+    }
     return [
         replace(run, after=sorted((*run.after, new[i]))) if i in new else run
         for i, run in enumerate(runs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 
-from planner.render.web import Line
+from planner.render.drawn_graph import Line
 
 
 def siblings(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, str]:
@@ -58,7 +58,7 @@ def chains(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, st
     return {name: found[name] for name in boxes}
 
 
-def joined(lines: Sequence[Line], firsts: Mapping[str, str]) -> list[Line]:
+def merged(lines: Sequence[Line], firsts: Mapping[str, str]) -> list[Line]:
     """Draw lines between the firsts of what they joined, each once; those inside are gone."""
     moved = (
         line._replace(tail=firsts.get(line.tail, line.tail), head=firsts.get(line.head, line.head))

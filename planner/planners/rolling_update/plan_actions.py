@@ -19,7 +19,7 @@ from planner.planners.rolling_update.template import Group
 After = tuple[str, ...]
 
 
-class DrawingUp:
+class RollBuilder:
     """Adds actions, each after all that it waits for; ``ends`` says when each ends at the earliest.
 
     What nobody knows the duration of counts as nothing, and its type stands in ``untimed``.

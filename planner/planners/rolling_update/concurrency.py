@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from planner.planners.rolling_update.roll import Roll
 
 
-def in_turns(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]]:
+def side_by_side(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]]:
     """Put groups side by side as long as no more than ``most`` members are missing at once."""
     turn: list[Roll] = []
     for roll in rolls:

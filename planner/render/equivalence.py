@@ -1,11 +1,11 @@
-"""Which nodes of a web are alike, so that one box can stand for all of them."""
+"""Which nodes of a graph are alike, so that one box can stand for all of them."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
-from planner.render.web import Web
+from planner.render.drawn_graph import DrawnGraph
 
 #: Rounds of looking at neighbours; more only matter to plans that no picture makes readable.
 ROUNDS = 8
@@ -13,20 +13,20 @@ ROUNDS = 8
 Depth = tuple[int, int]
 
 
-def depths(web: Web, points: Collection[str]) -> dict[str, Depth]:
+def depths(graph: DrawnGraph, points: Collection[str]) -> dict[str, Depth]:
     """Give the wave of each box, from 0, as (wave, 0); a point after it is (wave, 1) and on.
 
     The depth of a node is greater than that of all that leads to it.
     """
     found: dict[str, Depth] = {}
-    for node in web.order():
-        latest = max((found[line.tail] for line in web.into(node)), default=(-1, 0))
+    for node in graph.order():
+        latest = max((found[line.tail] for line in graph.into(node)), default=(-1, 0))
         found[node] = (latest[0], latest[1] + 1) if node in points else (latest[0] + 1, 0)
     return found
 
 
-def alike(
-    web: Web, looks: Mapping[str, Hashable], lanes: Mapping[str, str]
+def equivalent(
+    graph: DrawnGraph, looks: Mapping[str, Hashable], lanes: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Give for each node the first that is alike, and the same for each lane.
 
@@ -36,28 +36,30 @@ def alike(
     """
     colours = _numbered(looks)
     for _ in range(ROUNDS):
-        near = _numbered({node: _seen(web, node, colours, lanes) for node in web.nodes})
+        near = _numbered({node: _seen(graph, node, colours, lanes) for node in graph.nodes})
         if len(set(near.values())) == len(set(colours.values())):
             break
         colours = near
     inside: dict[str, Counter[int]] = defaultdict(Counter)
-    for node in web.nodes:
+    for node in graph.nodes:
         if node in lanes:
             inside[lanes[node]][colours[node]] += 1
     contents = {lane: frozenset(counts.items()) for lane, counts in inside.items()}
     first_lane = _firsts(contents)
-    kinds = {n: (colours[n], first_lane.get(lanes.get(n, ""), "")) for n in web.nodes}
+    kinds = {n: (colours[n], first_lane.get(lanes.get(n, ""), "")) for n in graph.nodes}
     return _firsts(kinds), first_lane
 
 
-def _seen(web: Web, node: str, colours: Mapping[str, int], lanes: Mapping[str, str]) -> Hashable:
+def _seen(
+    graph: DrawnGraph, node: str, colours: Mapping[str, int], lanes: Mapping[str, str]
+) -> Hashable:
     """Give a node's colour and the colours around it; how often one occurs does not matter."""
     own = lanes.get(node)
     before = frozenset(
         (line.kind, line.label, colours[line.tail], lanes.get(line.tail) == own)
-        for line in web.into(node)
+        for line in graph.into(node)
     )
-    after = frozenset((colours[n], lanes.get(n) == own) for n in web.after(node))
+    after = frozenset((colours[n], lanes.get(n) == own) for n in graph.after(node))
     return colours[node], before, after
 
 

@@ -30,18 +30,18 @@ def names(*templates: Mapping[str, Any]) -> set[str]:
     }
 
 
-def stand_in(name: str, value: Any) -> Any:
+def placeholder(name: str, value: Any) -> Any:
     """Give what stands for a value: a text, in lists and mappings one for each value inside.
 
     Equal for equal values of one parameter, a number being equal to its text, as Heat reads it.
 
-    >>> stand_in("Password", "s3cret"), stand_in("Ports", [80, "80"])
+    >>> placeholder("Password", "s3cret"), placeholder("Ports", [80, "80"])
     ('${NoEcho Password f32e224b}', ['${NoEcho Ports 14fdf495}', '${NoEcho Ports 14fdf495}'])
     """
     if isinstance(value, Mapping):
-        return {key: stand_in(name, inner) for key, inner in value.items()}
+        return {key: placeholder(name, inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [stand_in(name, inner) for inner in value]
+        return [placeholder(name, inner) for inner in value]
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return f"${{NoEcho {name} {_digest(name, text)}}}"
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from planner.render.layers import Rows, hops
+from planner.render.layers import Layers, segments
 
 SWEEPS, SPACE, LANE_SPACE = 40, 12.0, 16.0
 #: As many things are moved at most, all sweeps together, but for four sweeps.
 MOVES = 400_000
 #: Width of the place of a line that passes.
-PLACE = 4.0
+DUMMY = 4.0
 
 
 class Strip(NamedTuple):
@@ -27,18 +27,18 @@ class Strip(NamedTuple):
     end: float
 
 
-def across(
-    made: Rows, sizes: Mapping[str, float], least: Mapping[int, float]
+def coordinates(
+    layers: Layers, sizes: Mapping[str, float], least: Mapping[int, float]
 ) -> tuple[dict[str, float], dict[int, Strip]]:
     """Give the middle of each thing across, and the strip of each lane, by its number.
 
     ``sizes`` are those of boxes and points; ``least`` is what each lane needs for its title.
     """
-    size = {name: sizes.get(name, PLACE) for row in made.rows for name in row}
+    size = {name: sizes.get(name, DUMMY) for row in layers.rows for name in row}
     parts = [
         (lane, list(names))
-        for row in made.rows
-        for lane, names in groupby(row, made.lane.__getitem__)
+        for row in layers.rows
+        for lane, names in groupby(row, layers.lane.__getitem__)
     ]
     wide = dict(least)
     for lane, names in parts:
@@ -53,7 +53,7 @@ def across(
         for name in names:
             middle[name] = left + size[name] / 2
             left += size[name] + SPACE
-    near = _near(made)
+    near = _near(layers)
     for sweep in range(max(4, min(SWEEPS, MOVES // max(1, len(size))))):
         for lane, names in parts if sweep % 2 == 0 else reversed(parts):
             _settle(names, size, strips[lane], near, middle)
@@ -64,13 +64,13 @@ def _room(names: Sequence[str], size: Mapping[str, float]) -> float:
     return sum(size[name] for name in names) + SPACE * (len(names) - 1)
 
 
-def _near(made: Rows) -> dict[str, list[str]]:
+def _near(layers: Layers) -> dict[str, list[str]]:
     near: dict[str, list[str]] = defaultdict(list)
-    for first, second in hops(made):
+    for first, second in segments(layers):
         near[first].append(second)
         near[second].append(first)
     # What stays in its lane is not pulled aside by what leaves it.
-    own = {n: [o for o in others if made.lane[o] == made.lane[n]] for n, others in near.items()}
+    own = {n: [o for o in others if layers.lane[o] == layers.lane[n]] for n, others in near.items()}
     return {name: own[name] or others for name, others in near.items()}
 
 
@@ -93,14 +93,14 @@ def _settle(
         wanted.append((middle[name] if request is None else request) - shifts[-1])
     low = strip.start + LANE_SPACE
     high = strip.end - LANE_SPACE - (offset - SPACE)
-    for name, place, shift in zip(names, rising(wanted), shifts, strict=True):
+    for name, place, shift in zip(names, isotonic(wanted), shifts, strict=True):
         middle[name] = min(max(place, low), max(high, low)) + shift
 
 
-def rising(wanted: Sequence[float]) -> list[float]:
-    """Give the rising numbers that are nearest to those wanted, by least squares.
+def isotonic(wanted: Sequence[float]) -> list[float]:
+    """Give the isotonic numbers that are nearest to those wanted, by least squares.
 
-    >>> rising([1, 5, 3, 9])
+    >>> isotonic([1, 5, 3, 9])
     [1.0, 4.0, 4.0, 9.0]
     """
     blocks: list[tuple[float, int]] = []

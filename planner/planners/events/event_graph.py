@@ -11,14 +11,14 @@ from planner.errors import Path
 from planner.graph_algorithms import reachable
 from planner.planners.events import grammar
 from planner.planners.events.document import EventsProblem
-from planner.planners.events.reach import Edge
+from planner.planners.events.reachability import Edge
 from planner.states import Outcome
 
 Outcomes = tuple[Outcome, ...]
 _CHANGED: Outcomes = (Outcome.CHANGED,)
 
 
-class Fires(NamedTuple):
+class Event(NamedTuple):
     """One event between two actions, and the place in the document that brings it."""
 
     source: str
@@ -27,7 +27,7 @@ class Fires(NamedTuple):
     path: Path
 
 
-class Before(NamedTuple):
+class Order(NamedTuple):
     """An order of two actions, and the place in the document that asks for it."""
 
     first: str
@@ -47,13 +47,13 @@ class EventGraph(NamedTuple):
     orders: Collection[Edge]
 
 
-def web(problem: EventsProblem) -> EventGraph:
+def event_graph(problem: EventsProblem) -> EventGraph:
     """Give the least set that holds what is staged and the target of each event from inside it.
 
     An order holds only between actions that are in it.
     """
     after: defaultdict[str, dict[str, Outcomes]] = defaultdict(dict)
-    for source, outcomes, target, _ in fires(problem):
+    for source, outcomes, target, _ in events_of(problem):
         targets = after[source]
         targets[target] = _asked(targets.get(target, ()) + outcomes)
     names = sorted(reachable(problem.staged, lambda name: after.get(name, ())))
@@ -84,26 +84,26 @@ def _asked(outcomes: Outcomes) -> Outcomes:
     return tuple(outcome for outcome in Outcome if outcome in wanted)
 
 
-def fires(problem: EventsProblem) -> Iterator[Fires]:
+def events_of(problem: EventsProblem) -> Iterator[Event]:
     """Give all events: those of connections, and those of the document action by action."""
     for i, connection in enumerate(problem.connections):
         if connection.events:
             source, target, path = connection.source, connection.target, ("connections", i)
-            yield Fires(f"{source}.run", _CHANGED, f"{target}.reload", path)
-            yield Fires(f"{source}.remove", _CHANGED, f"{target}.run", path)
+            yield Event(f"{source}.run", _CHANGED, f"{target}.reload", path)
+            yield Event(f"{source}.remove", _CHANGED, f"{target}.run", path)
     meant = _Meant(problem)
     for i, (source, outcomes, target) in enumerate(problem.events):
         for action in meant.by(source, target):
-            yield Fires(action, outcomes, target, ("events", i))
+            yield Event(action, outcomes, target, ("events", i))
 
 
-def orders(problem: EventsProblem) -> Iterator[Before]:
+def orders(problem: EventsProblem) -> Iterator[Order]:
     """Give all orders: of connections, run before run, and those of ``after``."""
     for i, c in enumerate(problem.connections):
         if c.order:
-            yield Before(f"{c.source}.run", f"{c.target}.run", ("connections", i))
+            yield Order(f"{c.source}.run", f"{c.target}.run", ("connections", i))
     for i, (first, second) in enumerate(problem.after):
-        yield Before(first, second, ("after", i))
+        yield Order(first, second, ("after", i))
 
 
 class _Meant:

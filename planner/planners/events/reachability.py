@@ -23,13 +23,15 @@ def neighbours(count: int, edges: Iterable[Edge]) -> tuple[list[set[int]], list[
     return after, into
 
 
-def behind(order: Sequence[int], edges: Iterable[Edge], pairs: Iterable[Edge]) -> Iterator[Edge]:
+def reachable_pairs(
+    order: Sequence[int], edges: Iterable[Edge], pairs: Iterable[Edge]
+) -> Iterator[Edge]:
     """Give those pairs of which the second is reached from the first; no edge leads back.
 
     ``order`` is one in which every edge goes forward. Sets of nodes are numbers, a bit for each
     first of a pair, so many at a time: a node's set is united with those before it in one step.
 
-    >>> list(behind([0, 1, 2], [(0, 1), (1, 2)], [(0, 2), (1, 0), (2, 2)]))
+    >>> list(reachable_pairs([0, 1, 2], [(0, 1), (1, 2)], [(0, 2), (1, 0), (2, 2)]))
     [(0, 2), (2, 2)]
     """
     into: defaultdict[int, list[int]] = defaultdict(list)
@@ -52,7 +54,7 @@ def behind(order: Sequence[int], edges: Iterable[Edge], pairs: Iterable[Edge]) -
         )
 
 
-class Tree:
+class SpanningTree:
     """How each node is reached, while edges are taken away.
 
     ``into`` has for each node those from which an edge leads to it. Edges that go out from the
@@ -79,7 +81,7 @@ class Tree:
                     over[other] = one
                     heapq.heappush(ahead, -other)
 
-    def mend(self, after: Sequence[Collection[int]], node: int) -> set[int]:
+    def repair(self, after: Sequence[Collection[int]], node: int) -> set[int]:
         """Find other ways to what was reached over an edge to a node; give what has none.
 
         ``after`` may lack edges to nodes that do not lead back to this one, and have more edges

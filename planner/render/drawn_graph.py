@@ -23,7 +23,7 @@ class Line(NamedTuple):
     label: str = ""
 
 
-class Web:
+class DrawnGraph:
     """Nodes, and the lines that come in and go out of each.
 
     A pair has one line for need or order, one for being one of several, and one for each event.

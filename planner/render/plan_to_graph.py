@@ -1,4 +1,4 @@
-"""From the links of a plan to a web: each link a line, and a point for a set that many share."""
+"""From the links of a plan to a graph: each link a line, and a point for a set that many share."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections import Counter
 from collections.abc import Mapping
 
 from planner.model import Action, ActionPlan
-from planner.render.web import DENSE, Web
+from planner.render.drawn_graph import DENSE, DrawnGraph
 
 
-def woven(plan: ActionPlan, ids: Mapping[str, str]) -> Web:
-    """Make the web of all actions; sets that many share, and are large, go through a point."""
-    web, shared = Web(ids.values()), _Shared(plan)
+def plan_to_graph(plan: ActionPlan, ids: Mapping[str, str]) -> DrawnGraph:
+    """Make the graph of all actions; sets that many share, and are large, go through a point."""
+    graph, shared = DrawnGraph(ids.values()), _Shared(plan)
     for action in plan.actions:
         head = ids[action.uuid]
         for kind, group in shared.groups(action):
             point = shared.point_of(kind, group)
             if point is None:
                 ends = group
-            elif point in web.nodes:
+            elif point in graph.nodes:
                 ends = ()
             else:
-                web.node(point)
+                graph.node(point)
                 ends = group
             for uuid in ends:
-                web.line(ids[uuid], point or head, kind)
+                graph.line(ids[uuid], point or head, kind)
             if point is not None:
-                web.line(point, head, kind)
+                graph.line(point, head, kind)
         for source, outcomes in action.triggers:
-            web.line(ids[source], head, "trigger", " or ".join(outcomes))
-    return web
+            graph.line(ids[source], head, "trigger", " or ".join(outcomes))
+    return graph
 
 
 class _Shared:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from planner.errors import InvalidInput, Mistake, Path
-from planner.planners.deployment.names import Index, near
+from planner.planners.deployment.name_patterns import Index, near
 from planner.planners.deployment.tasks import MASTER, SYNC, Deployment, Task, Where
 
 #: For each id of a task the nodes that it lands on, in document order, with its position there.
@@ -62,7 +62,7 @@ class Cluster:
                 yield pattern
 
 
-class Landing:
+class Placement:
     """Every task on every node that it lands on, each pair once, by position.
 
     Anchors come first, on the sync node; then the deployment server and the nodes as the document

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from planner.errors import Mistake
-from planner.planners.deployment.names import near
-from planner.planners.deployment.select import Landing
+from planner.planners.deployment.name_patterns import near
+from planner.planners.deployment.placement import Placement
 from planner.planners.deployment.tasks import SYNC, Relation, Task
 
 #: Up to so many links are written out; more of them go through a join.
@@ -39,10 +39,10 @@ class Links:
     sets of which one each must have ended well.
     """
 
-    def __init__(self, landing: Landing) -> None:
-        self.landing = landing
-        self.before: list[dict[int, None]] = [{} for _ in landing.pairs]
-        self.any_of: list[list[tuple[int, ...]]] = [[] for _ in landing.pairs]
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+        self.before: list[dict[int, None]] = [{} for _ in placement.pairs]
+        self.any_of: list[list[tuple[int, ...]]] = [[] for _ in placement.pairs]
         self.joins: dict[tuple[int, ...], int] = {}
         self.join_names: list[str] = []
         self._taken: set[str] = set()
@@ -53,14 +53,14 @@ class Links:
 
     def name(self, position: int) -> str:
         """Give the name of an action or a join."""
-        landed = len(self.landing.pairs)
+        landed = len(self.placement.pairs)
         if position < landed:
-            return self.landing.name(position)
+            return self.placement.name(position)
         return self.join_names[position - landed]
 
     def is_join(self, position: int) -> bool:
         """Does it stand only for links?"""
-        return position >= len(self.landing.pairs)
+        return position >= len(self.placement.pairs)
 
     def join(self, members: tuple[int, ...], label: str, *, one_is_enough: bool = False) -> int:
         """Give the join of these members; those with equal members are one."""
@@ -97,10 +97,10 @@ class Links:
         for i in inside:
             self.before[i].update((p, None) for p in first if p != i)
 
-    def tidy(self) -> None:
+    def remove_redundant(self) -> None:
         """Leave out links that a join of the same position stands for already."""
         members = {join: frozenset(self.before[join]) for join in self.joins.values()}
-        for i, before in enumerate(self.before[: len(self.landing.pairs)]):
+        for i, before in enumerate(self.before[: len(self.placement.pairs)]):
             covered = [members[p] for p in before if p in members]
             if covered:
                 self.before[i] = {p: None for p in before if not any(p in c for c in covered)}
@@ -109,8 +109,8 @@ class Links:
 class Linker:
     """Turns the relations of all tasks into links, and remembers what led nowhere."""
 
-    def __init__(self, landing: Landing, tasks: Sequence[Task]) -> None:
-        self.landing, self.links = landing, Links(landing)
+    def __init__(self, placement: Placement, tasks: Sequence[Task]) -> None:
+        self.placement, self.links = placement, Links(placement)
         self.choices: list[Choice] = []
         self.doubts: list[Mistake] = []
         self._tasks = tasks
@@ -133,22 +133,22 @@ class Linker:
 
     def _local(self, task: Task, relation: Relation) -> Iterator[tuple[int, int]]:
         """Give (own position, other position) for each match on the same node, or on sync."""
-        here = self.landing.places[task.id]
-        for task_id in self.landing.names(relation.name):
-            there = self.landing.places.get(task_id, {})
+        here = self.placement.places[task.id]
+        for task_id in self.placement.names(relation.name):
+            there = self.placement.places.get(task_id, {})
             synced = there.get(SYNC)
             for uid, own in here.items():
                 for other in {there.get(uid), synced} - {None, own}:
                     yield own, other  # type: ignore[misc]
 
     def _cross(self, task: Task, relation: Relation) -> None:
-        here = self.landing.places[task.id]
+        here = self.placement.places[task.id]
         forward = relation.field == "cross-depended-by"
         found = False
         if relation.where.kind == "self":
             sides = [([own], self.matches(relation, {uid: None})) for uid, own in here.items()]
         else:
-            nodes = self.landing.cluster.of(relation.where)
+            nodes = self.placement.cluster.of(relation.where)
             sides = [(list(here.values()), self.matches(relation, nodes))]
         for own, matched in sides:
             others = [p for positions in matched.values() for p in positions]
@@ -176,8 +176,8 @@ class Linker:
     def matches(self, relation: Relation, nodes: Collection[str]) -> dict[str, list[int]]:
         """Give the positions that a relation means on these nodes, node by node."""
         found: dict[str, list[int]] = {}
-        for task_id in self.landing.names(relation.name):
-            places = self.landing.places.get(task_id, {})
+        for task_id in self.placement.names(relation.name):
+            places = self.placement.places.get(task_id, {})
             for uid in nodes if len(nodes) < len(places) else places:
                 if uid in nodes and uid in places:
                     found.setdefault(uid, []).append(places[uid])
@@ -187,21 +187,21 @@ class Linker:
 
     def _doubt_names(self, relations: Iterable[Relation]) -> None:
         for relation in relations:
-            if not self.landing.names(relation.name):
+            if not self.placement.names(relation.name):
                 self._doubt_name(relation)
 
     def _doubt_name(self, relation: Relation) -> None:
-        text = f"no task is called {relation.name!r}{near(relation.name, self.landing.places)}"
+        text = f"no task is called {relation.name!r}{near(relation.name, self.placement.places)}"
         self.doubts.append(Mistake(text, relation.path))
 
     def _doubt_relation(self, task: Task, relation: Relation) -> None:
         """Tell of a cross dependency that means nobody, unless its role has been told of."""
-        names = self.landing.names(relation.name)
+        names = self.placement.names(relation.name)
         if not names:
             self._doubt_name(relation)
         elif relation.any_of or (
-            any(self.landing.places.get(task_id) for task_id in names if task_id != task.id)
-            and (relation.where.kind == "self" or self.landing.cluster.of(relation.where))
+            any(self.placement.places.get(task_id) for task_id in names if task_id != task.id)
+            and (relation.where.kind == "self" or self.placement.cluster.of(relation.where))
         ):
             text = f"{task.id} {relation.text}: no such task on these nodes, it waits for nothing"
             self.doubts.append(Mistake(text, relation.path))

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from planner import graph_algorithms
 from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError, Predecessors
-from planner.planners.deployment.names import Index, near
+from planner.planners.deployment.name_patterns import Index, near
+from planner.planners.deployment.placement import Placement, Places
 from planner.planners.deployment.plan_actions import DeploymentStep
-from planner.planners.deployment.select import Landing, Places
 from planner.planners.deployment.tasks import MASTER, Deployment, Task
 
 #: Groups of which no node may fail where nothing is said.
@@ -40,7 +40,7 @@ class Stage(NamedTuple):
     strict: bool = False
 
 
-class Order:
+class TaskOrder:
     """The order of task ids; raises InvalidInput for unknown names and for loops."""
 
     def __init__(self, deployment: Deployment) -> None:
@@ -117,10 +117,10 @@ class Order:
 class RoleBased:
     """Arranges a deployment by roles."""
 
-    def __init__(self, deployment: Deployment, landing: Landing) -> None:
-        self._deployment, self._cluster = deployment, landing.cluster
-        self._places = landing.places
-        self._order = Order(deployment)
+    def __init__(self, deployment: Deployment, placement: Placement) -> None:
+        self._deployment, self._cluster = deployment, placement.cluster
+        self._places = placement.places
+        self._order = TaskOrder(deployment)
         tasks, order = deployment.tasks, self._order
         early, late = order.ancestors(START), order.descendants(END)
         sorted_tasks = [(i, tasks[i]) for i in order.positions]

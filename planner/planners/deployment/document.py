@@ -11,9 +11,9 @@ from planner.errors import InvalidInput, Mistake, Path
 from planner.model import ActionPlan
 from planner.planners.deployment import fields
 from planner.planners.deployment.conditions import Condition, Unreadable
-from planner.planners.deployment.names import Patterns, near
-from planner.planners.deployment.schema import RUNNABLE, UNHEEDED
-from planner.planners.deployment.task_parameters import Checked, translated
+from planner.planners.deployment.name_patterns import Patterns, near
+from planner.planners.deployment.schema import IGNORED, RUNNABLE
+from planner.planners.deployment.task_parameters import ParameterChecker, translated
 from planner.planners.deployment.tasks import (
     NOWHERE,
     SYNC,
@@ -29,16 +29,16 @@ from planner.planners.deployment.tasks import (
 RESERVED = (SYNC, "join", "null")
 
 
-class Reader:
+class DeploymentReader:
     """Reads one document, which fits the schema, and collects what is wrong with it."""
 
     def __init__(self, document: Mapping[str, Any], surroundings: Surroundings) -> None:
         self._document = document
         self._patterns = Patterns(exact=document.get("names") == "exact")
         self._settings = document.get("settings") or {}
-        self._checked = Checked(surroundings)
+        self._checker = ParameterChecker(surroundings)
         self._missing: dict[str, Path] = {}
-        self._unheeded: dict[str, list[str]] = {}
+        self._ignored: dict[str, list[str]] = {}
         self._mistakes: list[Mistake] = []
         self._doubts: list[Mistake] = []
 
@@ -56,8 +56,8 @@ class Reader:
                 self._doubt(f"no task {name!r}{near(name, known)}", ("durations", name))
         for place, path in self._missing.items():
             self._doubt(f"the settings have no {place!r}: it is taken as null", path)
-        if self._mistakes or self._checked.mistakes:
-            raise InvalidInput([*self._mistakes, *self._checked.mistakes])
+        if self._mistakes or self._checker.mistakes:
+            raise InvalidInput([*self._mistakes, *self._checker.mistakes])
         return Deployment(
             name=self._document.get("name"),
             tasks=tasks,
@@ -66,7 +66,7 @@ class Reader:
             part=part,
             durations=durations,
             doubts=self._doubts,
-            notes=[*self._checked.notes, *self._notes()],
+            notes=[*self._checker.notes, *self._notes()],
         )
 
     def _wrong(self, text: str, path: Path) -> None:
@@ -76,7 +76,7 @@ class Reader:
         self._doubts.append(Mistake(text, path))
 
     def _notes(self) -> Iterator[str]:
-        for field, ids in self._unheeded.items():
+        for field, ids in self._ignored.items():
             yield f"the field {field!r} is not heeded here: {len(ids)} of the tasks have it"
 
     def _once(self, what: str, names: list[str], field: str) -> None:
@@ -88,13 +88,13 @@ class Reader:
 
     def _task(self, i: int, raw: Mapping[str, Any]) -> Task:
         path: Path = ("tasks", i)
-        for field in UNHEEDED:
+        for field in IGNORED:
             if raw.get(field) is not None:
-                self._unheeded.setdefault(field, []).append(raw["id"])
+                self._ignored.setdefault(field, []).append(raw["id"])
         strategy, most = self._strategy(raw, path)
         parameters = translated(raw)
         if raw["type"] in RUNNABLE:
-            self._checked(raw["type"], parameters.values, path)
+            self._checker(raw["type"], parameters.values, path)
         given = raw.get("parameters") or {}
         return Task(
             id=raw["id"],

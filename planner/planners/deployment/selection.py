@@ -12,22 +12,26 @@ from typing import Any, NamedTuple
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.graph_algorithms import reachable
 from planner.model import Action, ActionPlan
-from planner.planners.deployment.names import Index, near
-from planner.planners.deployment.plan_actions import DeploymentStep, Maker, groups_beside
+from planner.planners.deployment.name_patterns import Index, near
+from planner.planners.deployment.plan_actions import (
+    DeploymentBuilder,
+    DeploymentStep,
+    groups_beside,
+)
 from planner.planners.deployment.tasks import MASTER, SYNC, Deployment
 
 #: What only a simulated node reads.
 _UNSEEN = frozenset({"duration_s"})
 
 
-class _Users(NamedTuple):
+class _Dependents(NamedTuple):
     """How many depend on something, and the first of them."""
 
     first: str
     number: int
 
-    def and_more(self, number: int) -> _Users:
-        return _Users(self.first, self.number + number)
+    def and_more(self, number: int) -> _Dependents:
+        return _Dependents(self.first, self.number + number)
 
     @property
     def text(self) -> str:
@@ -36,7 +40,7 @@ class _Users(NamedTuple):
         return f"{self.first} and {self.number - 1} more depend"
 
 
-class Chosen:
+class Selection:
     """The chosen ones among steps in schedule order, each by its place, with the reason."""
 
     def __init__(self, deployment: Deployment, steps: Sequence[DeploymentStep]) -> None:
@@ -45,14 +49,14 @@ class Chosen:
         self.reasons: dict[int, str | None] = {}
         self.notes: list[str] = []
 
-    def steps(self, maker: Maker) -> list[DeploymentStep]:
+    def steps(self, builder: DeploymentBuilder) -> list[DeploymentStep]:
         """Give what is left of the steps; notes what is missing then."""
         part = self._part
         if part.nodes is None and part.tasks is None and part.changed_since is None:
             return list(self._steps)
         self.reasons = dict.fromkeys(self._asked())
         if part.changed_since is not None:
-            changed = self._changed(part.changed_since, maker)
+            changed = self._changed(part.changed_since, builder)
             self.reasons = {i: changed[i] for i in self.reasons if i in changed}
         if part.fetch:
             self._fetch()
@@ -86,7 +90,7 @@ class Chosen:
             and (part.tasks is None or step.task.id in ids)
         ]
 
-    def _changed(self, earlier: ActionPlan, maker: Maker) -> dict[int, str]:
+    def _changed(self, earlier: ActionPlan, builder: DeploymentBuilder) -> dict[int, str]:
         """Give what differs from an earlier plan, and what depends on that, with the reason."""
         known = {action.name: action for action in earlier.actions}
         short = earlier.uuid[:8]
@@ -94,7 +98,7 @@ class Chosen:
         causes: dict[int, str] = {}
         for i, step in enumerate(self._steps):
             if step.task is not None:
-                why = _difference(known.pop(step.name, None), maker.about(step), short)
+                why = _difference(known.pop(step.name, None), builder.about(step), short)
                 if why:
                     found[i], causes[i] = why, step.name
                     continue
@@ -122,14 +126,14 @@ class Chosen:
 
     def _note_missing(self) -> None:
         """Note each dependency that is left out, with who depends on it."""
-        wanting: dict[int, _Users] = {}
-        through: dict[int, _Users] = {}
+        wanting: dict[int, _Dependents] = {}
+        through: dict[int, _Dependents] = {}
         for i in sorted(self.reasons):
             step = self._steps[i]
             loose = [g for g in step.any_of if not any(self._chosen(p) for p in g)]
             for p in (*step.before, *(p for group in loose for p in group)):
                 who = through if self._steps[p].task is None else wanting
-                who[p] = who[p].and_more(1) if p in who else _Users(step.name, 1)
+                who[p] = who[p].and_more(1) if p in who else _Dependents(step.name, 1)
         for join, users in through.items():
             for p in _before(self._steps[join]):
                 wanting[p] = wanting[p].and_more(users.number) if p in wanting else users
@@ -146,7 +150,7 @@ class Chosen:
     def _left(self) -> list[DeploymentStep]:
         """Give the chosen steps, and joins for what stands between them."""
         leading = reachable(self.reasons, lambda i: _before(self._steps[i]))
-        rest = _Rest(self._steps)
+        rest = _Remaining(self._steps)
         for i in sorted(leading):
             if i in self.reasons and self._steps[i].task is not None:
                 rest.keep(i, self.reasons[i])
@@ -155,7 +159,7 @@ class Chosen:
         return rest.made
 
 
-class _Rest:
+class _Remaining:
     """What is left of some steps; where several left out ones waited for the same, one join is."""
 
     def __init__(self, steps: Sequence[DeploymentStep]) -> None:

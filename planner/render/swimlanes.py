@@ -55,7 +55,7 @@ def places_of(planner: str, action: Action) -> list[str]:
     return nodes_of(action) or ([] if lane is None else [lane])
 
 
-def lanes(plan: ActionPlan, actions: Sequence[Action]) -> dict[str, str]:
+def assign(plan: ActionPlan, actions: Sequence[Action]) -> dict[str, str]:
     """Give the lane of each action by uuid: of all, or of none where lanes would say little.
 
     Little is: an action that belongs to nothing, or fewer than two actions a lane.

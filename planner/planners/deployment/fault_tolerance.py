@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from planner.errors import Mistake
-from planner.planners.deployment.select import Cluster
+from planner.planners.deployment.placement import Cluster
 from planner.planners.deployment.tasks import SYNC, Task
 
 #: What those nodes are called that are in no group: none of them may fail.
