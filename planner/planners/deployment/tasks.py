@@ -121,8 +121,8 @@ class Part:
 class Deployment:
     """A deployment: tasks and nodes in document order.
 
-    ``warnings`` are warnings that the option ``strict`` turns into mistakes, such as names that match
-    nothing; ``notes`` are other warnings.
+    ``warnings`` become mistakes with the option ``strict``: names that match nothing, for example;
+    ``notes`` are other warnings.
     """
 
     name: str | None
