@@ -88,16 +88,16 @@ class ActionReader:
             if len(self.mistakes) > before:
                 # Parameters that the schema refused must not reach the plugin.
                 action_type = None
-        said = about(name, action_type, parameters)
+        known = about(name, action_type, parameters)
         estimate = raw.get("estimate_s")
         return ProposedAction(
             name=raw.get("name") or self._name(name),
             action_type=name,
             resource_id=resource_id,
             input_parameters=parameters,
-            description=said.description,
-            touches=self._touches(i, raw, said.touches),
-            estimate_s=said.estimate_s if estimate is None else estimate,
+            description=known.description,
+            touches=self._touches(i, raw, known.touches),
+            estimate_s=known.estimate_s if estimate is None else estimate,
             timeout_s=raw.get("timeout_s"),
             retries=raw.get("retries", 0),
         )

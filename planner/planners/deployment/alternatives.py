@@ -19,7 +19,7 @@ MANY = 16
 
 
 def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
-    """Add to the links what each choice comes to; return warnings for choices without a node."""
+    """Link each choice to the sets taken for it; return a warning for each choice with none."""
     if not choices:
         return []
     before = [list(found) for found in links.before]

@@ -175,13 +175,13 @@ class DeploymentReader:
         found = []
         for k, entry in enumerate(entries):
             at: Path = (*path, field, k) if isinstance(value, list) else (*path, field)
-            said = {"name": entry} if isinstance(entry, str) else entry
-            if "name" in said:
-                where = self._checked_where(fields.role_of(said), at)
-                if self._readable(said["name"], at):
-                    any_of = said.get("policy") == "any"
-                    found.append(Relation(field, said["name"], where, any_of, at))
-            elif "yaql_exp" in said:
+            relation = {"name": entry} if isinstance(entry, str) else entry
+            if "name" in relation:
+                where = self._checked_where(fields.role_of(relation), at)
+                if self._readable(relation["name"], at):
+                    any_of = relation.get("policy") == "any"
+                    found.append(Relation(field, relation["name"], where, any_of, at))
+            elif "yaql_exp" in relation:
                 self._warn("yaql is not evaluated here: no relation comes of it", at)
             else:
                 self._wrong("the field 'name' is missing", at)

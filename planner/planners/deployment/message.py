@@ -46,8 +46,8 @@ def write(plan: ActionPlan) -> dict[str, Any]:
             joins.append({"join": action.label, **links})
             continue
         uid, _, task = action.label.partition("/")
-        told = {"task": task, "type": action.action_type, **_own(action), **links}
-        nodes.setdefault(uid, []).append(told)
+        fields = {"task": task, "type": action.action_type, **_own(action), **links}
+        nodes.setdefault(uid, []).append(fields)
     message: dict[str, Any] = {
         "kind": "deployment",
         "name": plan.name,
@@ -64,35 +64,35 @@ def write(plan: ActionPlan) -> dict[str, Any]:
 
 def _engine(plan: ActionPlan) -> str:
     """Return the engine that made a plan; only the role-based one has stages."""
-    said = (text or "" for action in plan.actions for text in (action.name, action.reason))
-    return "role" if any(map(_STAGE.match, said)) else "task"
+    texts = (text or "" for action in plan.actions for text in (action.name, action.reason))
+    return "role" if any(map(_STAGE.match, texts)) else "task"
 
 
 def _own(action: Action) -> dict[str, Any]:
-    told = {name: getattr(action, name) for name in _OWN if name != "retries" or action.retries}
-    told |= {"tokens": list(action.tokens), "parameters": dict(action.input_parameters)}
-    return {name: value for name, value in told.items() if value not in (None, [], {})}
+    fields = {name: getattr(action, name) for name in _OWN if name != "retries" or action.retries}
+    fields |= {"tokens": list(action.tokens), "parameters": dict(action.input_parameters)}
+    return {name: value for name, value in fields.items() if value not in (None, [], {})}
 
 
 def _links(action: Action, actions: Mapping[str, Action]) -> dict[str, Any]:
-    """Return what an action waits for, task by task, and the joins that stand for some of it.
+    """Return what an action waits for, task by task, and the joins that replace some of it.
 
-    A link that only a join stands for names the join.
+    A link that exists only through a join names the join.
     """
-    told: dict[str, Any] = {"requires_any": [_group(g, actions) for g in action.needs_any]}
+    fields: dict[str, Any] = {"requires_any": [_group(g, actions) for g in action.needs_any]}
     for field, name in _LINKS.items():
         uuids = getattr(action, field)
-        told[name] = _named(uuids, actions)
+        fields[name] = _named(uuids, actions)
         joins = [actions[u] for u in uuids if actions[u].action_type == JOIN]
-        told[f"{name}_joins"] = [join.label for join in joins]
+        fields[f"{name}_joins"] = [join.label for join in joins]
         for join in joins if field == "needs" else ():
             groups = [_group(group, actions) for group in join.needs_any]
-            told["requires_any"] += [[{**x, "join": join.label} for x in g] for g in groups]
-    return {name: value for name, value in told.items() if value}
+            fields["requires_any"] += [[{**x, "join": join.label} for x in g] for g in groups]
+    return {name: value for name, value in fields.items() if value}
 
 
 def _group(uuids: Sequence[str], actions: Mapping[str, Action]) -> list[dict[str, str]]:
-    """Name the members of a group, each join by all tasks that it stands for."""
+    """Name the members of a group; a join is replaced by its tasks."""
     links = []
     for uuid in uuids:
         label = actions[uuid].label
@@ -148,7 +148,7 @@ def read(document: Mapping[str, Any], planner: str, surroundings: Surroundings) 
 
 
 class _Entry(NamedTuple):
-    """A task of a node, or a join, as it stands in a message."""
+    """A task of a node, or a join, in a message."""
 
     name: str
     path: Path
@@ -216,7 +216,7 @@ class _MessageReader:
             for group in entry.get("requires_any") or ()
             if not own_joins.issuperset(link.get("join") for link in group)
         ]
-        told: dict[str, Any] = {name: entry.get(name) for name in _OWN}
+        fields: dict[str, Any] = {name: entry.get(name) for name in _OWN}
         return Action(
             uuid=self._uuids[name],
             name=name,
@@ -226,7 +226,7 @@ class _MessageReader:
             needs=self._linked(entry, "requires", path),
             needs_any=tuple(groups),
             tokens=tuple(entry.get("tokens") or ()),
-            **{**told, "retries": told["retries"] or 0},
+            **{**fields, "retries": fields["retries"] or 0},
         )
 
     def _linked(self, entry: Mapping[str, Any], field: str, path: Path) -> tuple[str, ...]:

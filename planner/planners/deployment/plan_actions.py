@@ -123,13 +123,13 @@ class DeploymentBuilder:
             parameters["address"] = address
         elif duration is not None:
             parameters["duration_s"] = duration
-        said = about(task.type, self._type(task.type), parameters)
+        known = about(task.type, self._type(task.type), parameters)
         return {
             "action_type": task.type,
             "input_parameters": parameters,
-            "description": said.description or f"{task.type} {task.id} on {uid}",
-            "tokens": tokens(task.type, uid, task.id, *(t.resource for t in said.touches)),
-            "estimate_s": said.estimate_s if duration is None else duration,
+            "description": known.description or f"{task.type} {task.id} on {uid}",
+            "tokens": tokens(task.type, uid, task.id, *(t.resource for t in known.touches)),
+            "estimate_s": known.estimate_s if duration is None else duration,
             "timeout_s": task.timeout_s,
             "retries": task.retries,
         }

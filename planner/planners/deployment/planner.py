@@ -75,7 +75,7 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         """Place the tasks on nodes, link them, select the wanted part, and make the actions."""
         if isinstance(problem, ActionPlan):
             return problem
-        engine, told = engine_of(problem, options.deployment_engine)
+        engine, engine_notes = engine_of(problem, options.deployment_engine)
         placement = Placement(problem)
         ordered = (_task_based if engine == "task" else _role_based)(problem, placement)
         builder = DeploymentBuilder(problem, self.NAME, self.surroundings)
@@ -91,7 +91,12 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
             steps,
             max_nodes=options.max_nodes,
             tolerances=failing if steps else [],
-            warnings=[*problem.notes, *told, *map(self._placed, warnings), *chosen.notes],
+            warnings=[
+                *problem.notes,
+                *engine_notes,
+                *map(self._placed, warnings),
+                *chosen.notes,
+            ],
         )
 
     def _placed(self, warning: Mistake) -> str:

@@ -149,7 +149,7 @@ class Selection:
         return step.task is None and any(p in self.reasons for p in _before(step))
 
     def _remaining(self) -> list[DeploymentStep]:
-        """Return the chosen steps, and joins for what stands between them."""
+        """Return the chosen steps, and joins for the steps between them that are left out."""
         leading = reachable(self.reasons, lambda i: _before(self._steps[i]))
         rest = _Remaining(self._steps)
         for i in sorted(leading):
@@ -166,7 +166,7 @@ class _Remaining:
     def __init__(self, steps: Sequence[DeploymentStep]) -> None:
         self._steps = steps
         self.made: list[DeploymentStep] = []
-        #: The old positions of chosen steps, and of joins that stand for any of them.
+        #: The old positions of chosen steps, and of joins that replace any of them.
         self._kept: set[int] = set()
         #: Maps the old position of a step to what its successors wait for now.
         self._instead: dict[int, tuple[int, ...]] = {}

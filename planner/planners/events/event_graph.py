@@ -49,10 +49,7 @@ class EventGraph(NamedTuple):
 
 
 def event_graph(problem: EventsProblem) -> EventGraph:
-    """Build the graph of the staged actions and of all that their events can reach.
-
-    An order is in the graph only if both its actions are.
-    """
+    """Build the graph of the staged actions and of all that is reachable from them by events."""
     after: defaultdict[str, dict[str, Outcomes]] = defaultdict(dict)
     for source, outcomes, target, _ in events_of(problem):
         targets = after[source]

@@ -1,4 +1,4 @@
-"""Errors for loops that no event can end, with the declaration behind each edge."""
+"""Errors for loops that no event can end, with the declaration of each edge."""
 
 from __future__ import annotations
 

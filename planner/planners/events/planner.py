@@ -118,8 +118,8 @@ def _reason(problem: EventsProblem, runs: Sequence[Run], run: Run) -> str:
     named = islice(run.events.items(), _NAMED)
     events = [f"{runs[j].label} {_outcome_text(outcomes)}" for j, outcomes in named]
     more = f" +{len(run.events) - _NAMED}" if len(run.events) > _NAMED else ""
-    said = f"on {', '.join(events)}{more}"
-    return f"runs again {said}: that closes a loop" if run.repeat else said
+    reason = f"on {', '.join(events)}{more}"
+    return f"runs again {reason}: that closes a loop" if run.repeat else reason
 
 
 @cache
