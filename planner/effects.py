@@ -22,15 +22,15 @@ from planner.model import Effect, Touch
 
 #: Resources that only one action may work on at a time.
 SINGLE = frozenset({"instance", "volume"})
-#: Resources that others stand on.
+#: Resources that instances run on.
 PLACES = frozenset({"node"})
 
 
 class Pair(NamedTuple):
-    """What has the effect ``needing`` on a resource needs what has the effect ``needed`` on it.
+    """An action with the effect ``needing`` on a resource needs those with the effect ``needed``.
 
-    ``kinds`` are the kinds of resources for which it holds. With ``in_order`` the two effects may
-    come either way round, and each action needs the one scheduled before it.
+    ``kinds`` are the kinds of resources that the row is for. With ``in_order`` the effects may come
+    in either order, and each action needs the one scheduled before it.
     """
 
     needed: Effect
@@ -50,16 +50,16 @@ PAIRS = (
     Pair(Effect.LEAVES, Effect.ENABLES, PLACES, "{resource} is enabled after moves off it"),
     # A move onto a disabled host is refused.
     Pair(Effect.ENABLES, Effect.ENTERS, PLACES, "{resource} is enabled before moves onto it"),
-    # A host that goes down and comes up again gives way here: moves back onto it come last.
+    # If a host goes down and comes up again, these needs are dropped: moves back onto it come last.
     Pair(Effect.USES, Effect.TAKES_DOWN, PLACES, "{resource} goes away after work on it"),
     Pair(Effect.ENTERS, Effect.TAKES_DOWN, PLACES, "{resource} goes away after moves onto it"),
 )
 
 
 class Need(NamedTuple):
-    """All of ``needing`` need all of ``needed``; positions in schedule order.
+    """Each of ``needing`` needs all of ``needed``; positions in schedule order.
 
-    ``row`` is the place of its reason in the table: the lower, the more important.
+    ``row`` is the place of the reason in the table: the lower, the more important.
     """
 
     needed: tuple[int, ...]
@@ -100,7 +100,7 @@ def find(touches: Sequence[Sequence[Touch]]) -> list[Need]:
     return needs
 
 
-#: The rows that hold for a kind of resource, with their places in the table.
+#: Maps each kind of resource to its rows, with their places in the table.
 _ROWS = {
     kind: [(row, pair) for row, pair in enumerate(PAIRS) if kind in pair.kinds]
     for kind in SINGLE | PLACES
@@ -137,8 +137,8 @@ def located(
 ) -> list[Sequence[Touch]]:
     """Add the nodes of an instance to each action that touches the instance and names no node.
 
-    It is where ``facts`` know it, and where the last move before, in schedule order, brings it: to
-    both, for it is not known here which of the two the planner goes by.
+    These are the node that ``facts`` name and the one that the last move before, in schedule order,
+    leads to: both, because the planner may go by either.
 
     >>> facts = {"instances": {"i1": {"host": "c1"}}}
     >>> move = [Touch("instance:i1"), Touch("node:c2", Effect.ENTERS)]
@@ -147,7 +147,7 @@ def located(
     ['instance:i1', 'node:c1', 'node:c2']
     """
     if not any(t.effect is Effect.TAKES_DOWN for touched in touches for t in touched):
-        # Where an instance is matters only to what takes its host down.
+        # The host of an instance matters only if a host is taken down.
         return list(touches)
     at_first = {
         f"instance:{name}": f"node:{fact['host']}"
@@ -183,10 +183,10 @@ def settle(
 ) -> Settled:
     """Keep the needs that contradict neither the parents nor each other, and list the others.
 
-    ``parents`` go by position and stand in an order that honours them; ``precedes(a, b)`` says
-    whether parents, directly or through others, already put ``a`` before ``b``. Of needs that stand
-    against each other the most important are kept, and every other that is possible beside them.
-    Linear in the edges of parents and needs, but for loops among needs.
+    ``parents`` go by position, in an order that honours them. ``precedes(a, b)`` says whether ``a``
+    comes before ``b`` through parents. Of needs that contradict each other the most important are
+    kept, and every other that is possible beside them. Linear in the edges of parents and needs,
+    except for cycles among needs.
     """
     dropped: list[Dropped] = []
     kept: dict[int, list[Need]] = defaultdict(list)
