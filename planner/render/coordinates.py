@@ -1,7 +1,7 @@
-"""Where the rows of a drawing go: a coordinate along (row by row) and one across.
+"""Coordinates across a drawing: where in its layer each node stands.
 
-Within its row a thing keeps its turn and its distance, and within those goes where its neighbours
-are; lanes are strips beside each other that all rows share.
+A node keeps its place in the order of its layer and its distance to the next one; within these
+bounds it moves to the median of its neighbours. Lanes are strips that all layers share.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import NamedTuple
 from planner.render.layers import Layers, segments
 
 SWEEPS, SPACE, LANE_SPACE = 40, 12.0, 16.0
-#: As many things are moved at most, all sweeps together, but for four sweeps.
+#: At most this many moves, all sweeps together; there are four sweeps at least.
 MOVES = 400_000
-#: Width of the place of a line that passes.
+#: Width of a dummy node.
 DUMMY = 4.0
 
 
 class Strip(NamedTuple):
-    """The room of a lane, across."""
+    """The room of a lane, across the drawing."""
 
     start: float
     end: float
@@ -30,9 +30,9 @@ class Strip(NamedTuple):
 def coordinates(
     layers: Layers, sizes: Mapping[str, float], least: Mapping[int, float]
 ) -> tuple[dict[str, float], dict[int, Strip]]:
-    """Give the middle of each thing across, and the strip of each lane, by its number.
+    """Return the middle of each node across the drawing, and the strip of each lane by number.
 
-    ``sizes`` are those of boxes and points; ``least`` is what each lane needs for its title.
+    ``sizes`` are those of boxes and points; ``least`` is the room for the title of each lane.
     """
     size = {name: sizes.get(name, DUMMY) for row in layers.rows for name in row}
     parts = [
@@ -53,10 +53,10 @@ def coordinates(
         for name in names:
             middle[name] = left + size[name] / 2
             left += size[name] + SPACE
-    near = _near(layers)
+    neighbours = _neighbours(layers)
     for sweep in range(max(4, min(SWEEPS, MOVES // max(1, len(size))))):
         for lane, names in parts if sweep % 2 == 0 else reversed(parts):
-            _settle(names, size, strips[lane], near, middle)
+            _align(names, size, strips[lane], neighbours, middle)
     return middle, strips
 
 
@@ -64,33 +64,34 @@ def _room(names: Sequence[str], size: Mapping[str, float]) -> float:
     return sum(size[name] for name in names) + SPACE * (len(names) - 1)
 
 
-def _near(layers: Layers) -> dict[str, list[str]]:
-    near: dict[str, list[str]] = defaultdict(list)
+def _neighbours(layers: Layers) -> dict[str, list[str]]:
+    neighbours: dict[str, list[str]] = defaultdict(list)
     for first, second in segments(layers):
-        near[first].append(second)
-        near[second].append(first)
-    # What stays in its lane is not pulled aside by what leaves it.
-    own = {n: [o for o in others if layers.lane[o] == layers.lane[n]] for n, others in near.items()}
-    return {name: own[name] or others for name, others in near.items()}
+        neighbours[first].append(second)
+        neighbours[second].append(first)
+    # A node with neighbours in its own lane ignores those in others.
+    own = {
+        n: [o for o in others if layers.lane[o] == layers.lane[n]]
+        for n, others in neighbours.items()
+    }
+    return {name: own[name] or others for name, others in neighbours.items()}
 
 
-def _settle(
+def _align(
     names: Sequence[str],
     size: Mapping[str, float],
     strip: Strip,
-    near: Mapping[str, list[str]],
+    neighbours: Mapping[str, list[str]],
     middle: dict[str, float],
 ) -> None:
-    """Move a row's part of a lane as near to its neighbours as turn, distance and strip allow."""
+    """Move the nodes of one lane in one layer as close to their neighbours as the bounds allow."""
     offset, shifts, wanted = 0.0, [], []
     for name in names:
         shifts.append(offset + size[name] / 2)
         offset += size[name] + SPACE
-        around = sorted(middle[n] for n in near.get(name, ()))
-        request = (
-            (around[(len(around) - 1) // 2] + around[len(around) // 2]) / 2 if around else None
-        )
-        wanted.append((middle[name] if request is None else request) - shifts[-1])
+        around = sorted(middle[n] for n in neighbours.get(name, ()))
+        median = (around[(len(around) - 1) // 2] + around[len(around) // 2]) / 2 if around else None
+        wanted.append((middle[name] if median is None else median) - shifts[-1])
     low = strip.start + LANE_SPACE
     high = strip.end - LANE_SPACE - (offset - SPACE)
     for name, place, shift in zip(names, isotonic(wanted), shifts, strict=True):
@@ -98,14 +99,16 @@ def _settle(
 
 
 def isotonic(wanted: Sequence[float]) -> list[float]:
-    """Give the isotonic numbers that are nearest to those wanted, by least squares.
+    """Return the non-decreasing numbers nearest to those wanted, by least squares.
+
+    Isotonic regression by the pool-adjacent-violators algorithm.
 
     >>> isotonic([1, 5, 3, 9])
     [1.0, 4.0, 4.0, 9.0]
     """
     blocks: list[tuple[float, int]] = []
-    for request in wanted:
-        total, count = float(request), 1
+    for value in wanted:
+        total, count = float(value), 1
         while blocks and blocks[-1][0] / blocks[-1][1] >= total / count:
             more, others = blocks.pop()
             total, count = total + more, count + others

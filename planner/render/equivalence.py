@@ -1,4 +1,4 @@
-"""Which nodes of a graph are alike, so that one box can stand for all of them."""
+"""Which nodes of a graph are equivalent, so that one box can stand for all of them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from planner.render.drawn_graph import DrawnGraph
 
-#: Rounds of looking at neighbours; more only matter to plans that no picture makes readable.
+#: Rounds of colour refinement; more matter only for plans that are too large to read anyway.
 ROUNDS = 8
 
 Depth = tuple[int, int]
 
 
 def depths(graph: DrawnGraph, points: Collection[str]) -> dict[str, Depth]:
-    """Give the wave of each box, from 0, as (wave, 0); a point after it is (wave, 1) and on.
+    """Return the depth of each node, which is greater than that of every node before it.
 
-    The depth of a node is greater than that of all that leads to it.
+    A box has the depth (wave, 0), waves counting from 0; a point after it (wave, 1), the next
+    (wave, 2).
     """
     found: dict[str, Depth] = {}
     for node in graph.order():
@@ -28,18 +29,21 @@ def depths(graph: DrawnGraph, points: Collection[str]) -> dict[str, Depth]:
 def equivalent(
     graph: DrawnGraph, looks: Mapping[str, Hashable], lanes: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Give for each node the first that is alike, and the same for each lane.
+    """Map each node to the first one that is equivalent to it; return the same for each lane.
 
-    Nodes are alike if their looks (which hold the depth) are, and if they have lines of the same
-    kinds from and to nodes that are alike. Lanes are alike if their nodes are; nodes in lanes that
-    are not alike are not alike. ``lanes`` maps nodes to lanes.
+    Nodes are equivalent if their keys (``looks``, which include the depth) are equal and they have
+    lines of the same kinds from and to equivalent nodes: colour refinement. Lanes are equivalent if
+    their nodes are; nodes in lanes that are not equivalent are not either. ``lanes`` maps nodes to
+    lanes.
     """
     colours = _numbered(looks)
     for _ in range(ROUNDS):
-        near = _numbered({node: _seen(graph, node, colours, lanes) for node in graph.nodes})
-        if len(set(near.values())) == len(set(colours.values())):
+        refined = _numbered(
+            {node: _colours_around(graph, node, colours, lanes) for node in graph.nodes}
+        )
+        if len(set(refined.values())) == len(set(colours.values())):
             break
-        colours = near
+        colours = refined
     inside: dict[str, Counter[int]] = defaultdict(Counter)
     for node in graph.nodes:
         if node in lanes:
@@ -50,10 +54,10 @@ def equivalent(
     return _firsts(kinds), first_lane
 
 
-def _seen(
+def _colours_around(
     graph: DrawnGraph, node: str, colours: Mapping[str, int], lanes: Mapping[str, str]
 ) -> Hashable:
-    """Give a node's colour and the colours around it; how often one occurs does not matter."""
+    """Return the colour of a node and the set of colours around it."""
     own = lanes.get(node)
     before = frozenset(
         (line.kind, line.label, colours[line.tail], lanes.get(line.tail) == own)
@@ -69,13 +73,13 @@ def _numbered(keys: Mapping[str, Hashable]) -> dict[str, int]:
 
 
 def _firsts(keys: Mapping[str, Hashable]) -> dict[str, str]:
-    """Give for each name the first one of equal key."""
+    """Map each name to the first one that has an equal key."""
     firsts: dict[Hashable, str] = {}
     return {name: firsts.setdefault(key, name) for name, key in keys.items()}
 
 
 def members(firsts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Turn names and their firsts into the firsts and their names, in order."""
+    """Group names by the first one of each group, in order."""
     found: dict[str, list[str]] = {}
     for name, first in firsts.items():
         found.setdefault(first, []).append(name)
@@ -83,7 +87,7 @@ def members(firsts: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def pairs(lines: Sequence[tuple[str, str]], tails: int, heads: int) -> bool:
-    """Say whether lines between two sets join each of one with its own of the other.
+    """Return whether lines between two sets connect each member of one with its own of the other.
 
     >>> pairs([("a", "x"), ("b", "y")], 2, 2), pairs([("a", "x"), ("a", "y")], 1, 2)
     (True, False)

@@ -1,7 +1,7 @@
-"""Layers of a drawing: what stands side by side, in which order, and where lines pass through.
+"""Layers of a drawing: which nodes stand side by side and in which order.
 
-A line that crosses rows takes a place in each. Lines that lead to one box, and mean the same,
-share those dummies: a route.
+Layered graph drawing (Sugiyama, Tagawa and Toda, 1981): a line that passes a layer has a dummy node
+there. Lines that lead to the same box and mean the same share dummies: a route.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import NamedTuple
 from planner.render.drawn_graph import Line
 
 SWEEPS = 8
-#: With more dummies than this lines go straight.
+#: Above this many nodes and dummies, lines go straight.
 MANY_NODES = 50_000
 
 
 class Route(NamedTuple):
-    """What leads to ``head`` and means the same: its tails, and a place in each row passed."""
+    """Lines to ``head`` with one meaning: their tails, and a dummy node in each layer passed."""
 
     head: str
     kind: str
@@ -29,7 +29,7 @@ class Route(NamedTuple):
 
 
 class Layers(NamedTuple):
-    """Ids in order, row by row: of boxes, points and dummies; the row of each; the routes."""
+    """Ids in order, layer by layer, of boxes, points and dummies; the layer of each; the routes."""
 
     rows: list[list[str]]
     row: dict[str, int]
@@ -40,9 +40,9 @@ class Layers(NamedTuple):
 def layered(
     depth: Mapping[str, tuple[int, int]], lines: Sequence[Line], lane: Mapping[str, int]
 ) -> Layers:
-    """Put nodes into rows by depth, and order each so that few lines cross.
+    """Put nodes into layers by depth, and order each layer so that few lines cross.
 
-    ``lane`` is the number of each node's lane: within a row, lanes stand in that order.
+    ``lane`` is the number of each node's lane: within a layer, lanes stand in that order.
     """
     number = {d: i for i, d in enumerate(sorted(set(depth.values())))}
     row = {node: number[d] for node, d in depth.items()}
@@ -69,7 +69,7 @@ def layered(
 
 
 def segments(layers: Layers) -> Iterable[tuple[str, str]]:
-    """Give each piece of each line, from one row to the next or, straight, further on."""
+    """Yield each segment of each line, to the next layer or, without dummies, to a later one."""
     for route in layers.routes:
         chain = [*route.dummies, route.head]
         yield from pairwise(chain)
@@ -78,7 +78,7 @@ def segments(layers: Layers) -> Iterable[tuple[str, str]]:
 
 
 def joint(layers: Layers, route: Route, tail: str) -> str:
-    """Name where a tail's line joins its route: a place, or the head itself."""
+    """Return the node at which the line of a tail meets its route: a dummy, or the head itself."""
     if not route.dummies:
         return route.head
     skipped = layers.row[tail] + 1 - layers.row[route.dummies[0]]
@@ -86,7 +86,7 @@ def joint(layers: Layers, route: Route, tail: str) -> str:
 
 
 def _reduce_crossings(layers: Layers) -> None:
-    """Order each row by the middle of its neighbours, down and up; keep the order with fewest."""
+    """Order each layer by the barycentres of the neighbours, down and up; keep the best order."""
     above: dict[str, list[str]] = defaultdict(list)
     below: dict[str, list[str]] = defaultdict(list)
     for first, second in segments(layers):
@@ -97,27 +97,27 @@ def _reduce_crossings(layers: Layers) -> None:
     best, fewest = [list(row) for row in layers.rows], crossings(layers.rows, below)
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
-        near = above if down else below
+        neighbours = above if down else below
         for row in layers.rows if down else reversed(layers.rows):
-            _sort(row, near, layers)
+            _sort(row, neighbours, layers)
         count = crossings(layers.rows, below)
         if count < fewest:
             best, fewest = [list(row) for row in layers.rows], count
     layers.rows[:] = best
 
 
-def _sort(row: list[str], near: Mapping[str, list[str]], layers: Layers) -> None:
-    place = _ranks(layers, {layers.row[n] for name in row for n in near.get(name, ())})
+def _sort(row: list[str], neighbours: Mapping[str, list[str]], layers: Layers) -> None:
+    place = _ranks(layers, {layers.row[n] for name in row for n in neighbours.get(name, ())})
     ranks = {name: i / max(1, len(row) - 1) for i, name in enumerate(row)}
     middle = {}
     for name in row:
-        found = [place[n] for n in near.get(name, ())]
+        found = [place[n] for n in neighbours.get(name, ())]
         middle[name] = sum(found) / len(found) if found else ranks[name]
     row.sort(key=lambda name: (layers.lane[name], middle[name]))
 
 
 def _ranks(layers: Layers, numbers: Iterable[int]) -> dict[str, float]:
-    """Give the place of all in some rows, from 0 at the left to 1 at the right."""
+    """Map all nodes of some layers to their place in the layer, from 0 at the left to 1."""
     return {
         name: i / max(1, len(layers.rows[n]) - 1)
         for n in numbers
@@ -126,7 +126,7 @@ def _ranks(layers: Layers, numbers: Iterable[int]) -> dict[str, float]:
 
 
 def crossings(ordered: Sequence[Sequence[str]], below: Mapping[str, Sequence[str]]) -> int:
-    """Count how often pieces of lines between neighbouring rows cross.
+    """Count the crossings of segments between neighbouring layers.
 
     >>> crossings([["a", "b"], ["x", "y"]], {"a": ["y"], "b": ["x", "y"]})
     1
@@ -142,7 +142,7 @@ def crossings(ordered: Sequence[Sequence[str]], below: Mapping[str, Sequence[str
 
 
 def _inversions(ends: Sequence[int], size: int) -> int:
-    """Count the pairs that stand in the wrong order, in size x log(size) steps."""
+    """Count the pairs in descending order, with a Fenwick tree: size x log(size) steps."""
     tree, total = [0] * (size + 1), 0
     for seen, end in enumerate(ends):
         total += seen

@@ -1,4 +1,4 @@
-"""The whole geometry of a drawing, downwards or to the right, whichever fits a screen better."""
+"""The geometry of a drawing, downwards or to the right, whichever fits a screen better."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from planner.render.coordinates import Strip, coordinates
 from planner.render.equivalence import Depth
 from planner.render.layers import Layers, Route, joint, layered
 
-#: Room between rows, and what each line that goes far across adds to it, to this at most.
+#: Room between layers, what each line that goes far across adds to it, and the most room.
 GAP, PER_LINE, WIDEST_GAP = 30.0, 2.0, 80.0
-#: Room of an arrow's head, and how far apart arrows end on one box.
+#: Length of an arrowhead, and the distance between arrows that end on one box.
 ARROW, PORT = 10.0, 14.0
 #: Diameter of a point.
 POINT = 8.0
-#: Width by height of the screen that the picture is turned for.
+#: Width divided by height of the screen for which the direction is chosen.
 SCREEN = 1.6
 
-#: Width and height of something.
+#: Width and height.
 Size = tuple[float, float]
 
 
 class Point(NamedTuple):
-    """Somewhere in the picture."""
+    """A position in the picture."""
 
     x: float
     y: float
 
 
 class Path(NamedTuple):
-    """A line: straight from an even stop to the next odd one, bent from there to the next."""
+    """A line: straight from each even stop to the next, curved from each odd one to the next."""
 
     kind: str
     stops: tuple[Point, ...]
@@ -40,14 +40,14 @@ class Path(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What a line says, around its middle."""
+    """The text of a line and its middle."""
 
     text: str
     middle: Point
 
 
 class Layout(NamedTuple):
-    """Where everything is: middles of boxes and points, lines, labels, lanes, and the extent."""
+    """Positions of everything: middles of boxes and points, lines, labels, lanes, and the size."""
 
     down: bool
     middles: dict[str, Point]
@@ -58,7 +58,7 @@ class Layout(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Width and height of what is drawn: boxes by id, lanes' titles by id, labels by text."""
+    """Width and height of boxes by id, of titles of lanes by id, and of labels by text."""
 
     boxes: Mapping[str, Size]
     titles: Mapping[str, Size]
@@ -66,14 +66,14 @@ class Sizes(NamedTuple):
 
 
 def layout(drawing: Drawing, depth: Mapping[str, Depth], sizes: Sizes) -> Layout:
-    """Lay a drawing out both ways, and give the one that can be shown larger on a screen."""
+    """Lay a drawing out both ways; return the one that can be shown larger on a screen."""
     layers = layered(depth, drawing.lines, _lane_numbers(drawing))
     ways = [_OrientedLayout(drawing, layers, sizes, down).layout() for down in (True, False)]
     return min(ways, key=lambda way: max(way.size[0] / SCREEN, way.size[1]))
 
 
 def _lane_numbers(drawing: Drawing) -> dict[str, int]:
-    """Give the number of each node's lane; a point between lanes goes where most it leads to is."""
+    """Map each node to the number of its lane; a point between lanes joins that of most lines."""
     number = {lane: i for i, lane in enumerate(drawing.lanes)}
     found = {box: number.get(drawing.boxes[box].lane or "", 0) for box in drawing.boxes}
     near: dict[str, Counter[int]] = defaultdict(Counter)
@@ -88,7 +88,7 @@ def _lane_numbers(drawing: Drawing) -> dict[str, int]:
 
 
 class _OrientedLayout:
-    """One layout; ``along`` goes from row to row, ``across`` within a row."""
+    """One layout; ``along`` goes from layer to layer, ``across`` within a layer."""
 
     def __init__(self, drawing: Drawing, layers: Layers, sizes: Sizes, down: bool) -> None:
         self._drawing, self._layers, self._sizes, self._down = drawing, layers, sizes, down
@@ -104,7 +104,7 @@ class _OrientedLayout:
         self._start, self._end = self._bands()
 
     def layout(self) -> Layout:
-        """Put everything together."""
+        """Assemble the layout."""
         named = [*self._drawing.boxes, *self._drawing.points]
         middles = {n: self._point(self._along(n), self._middle[n]) for n in named}
         paths = [path for route in self._layers.routes for path in self._paths(route)]
@@ -116,7 +116,7 @@ class _OrientedLayout:
         return Layout(self._down, middles, paths, labels, strips, (size.x, size.y))
 
     def _turned(self, size: Size) -> Size:
-        """Give (along, across) of a width and a height."""
+        """Return (along, across) of a width and a height."""
         return (size[1], size[0]) if self._down else size
 
     def _point(self, along: float, place: float) -> Point:
@@ -127,7 +127,7 @@ class _OrientedLayout:
         return (self._start[row] + self._end[row]) / 2
 
     def _port_places(self) -> dict[Route, float]:
-        """Say where on its head each route ends, so that those of one head end side by side."""
+        """Return where on its head each route ends; those of one head end side by side."""
         found: dict[Route, float] = {}
         into: dict[str, list[Route]] = defaultdict(list)
         for route in self._layers.routes:
@@ -145,7 +145,7 @@ class _OrientedLayout:
         return sum(self._middle[name] for name in before) / len(before)
 
     def _label_slots(self) -> dict[Route, int]:
-        """Give labels before one row, side by side or behind each other, the slots they fill."""
+        """Assign labels before one layer to slots, so that labels in one slot do not overlap."""
         slots: dict[Route, int] = {}
         ends: dict[int, list[float]] = defaultdict(list)
         for route in sorted(
@@ -161,7 +161,7 @@ class _OrientedLayout:
         return slots
 
     def _bands(self) -> tuple[list[float], list[float]]:
-        """Say where each row starts and ends."""
+        """Return where each layer starts and where it ends."""
         count = len(self._layers.rows)
         room, far = [0.0] * count, [0] * count
         for route, slot in self._slots.items():
@@ -188,7 +188,7 @@ class _OrientedLayout:
         return self._ports[route] if place == route.head else self._middle[place]
 
     def _paths(self, route: Route) -> list[Path]:
-        """Draw a route, and what joins it; the head of the arrow is drawn once, or once a line."""
+        """Return the paths of a route and of the lines that meet it; a route has one arrowhead."""
         arrow = route.head not in self._drawing.points
         paths = []
         if route.dummies:
@@ -211,7 +211,7 @@ class _OrientedLayout:
         return self._point(self._start[row], middle), self._point(self._end[row], middle)
 
     def _arrival(self, route: Route) -> tuple[Point, Point]:
-        """Give the last straight piece of a route: past its label, into its head."""
+        """Return the last straight piece of a route: past its label, into its head."""
         slot = self._slots.get(route, -1)
         edge = self._along(route.head) - self._long[route.head] / 2
         before = self._start[self._layers.row[route.head]] - ARROW - (slot + 1) * self._slot_length

@@ -1,4 +1,4 @@
-"""From the links of a plan to a graph: each link a line, and a point for a set that many share."""
+"""Builds the graph of a drawing from a plan: lines for links, points for large shared sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planner.render.drawn_graph import DENSE, DrawnGraph
 
 
 def plan_to_graph(plan: ActionPlan, ids: Mapping[str, str]) -> DrawnGraph:
-    """Make the graph of all actions; sets that many share, and are large, go through a point."""
+    """Return the graph of all actions; large sets that several actions share go through a point."""
     graph, shared = DrawnGraph(ids.values()), _Shared(plan)
     for action in plan.actions:
         head = ids[action.uuid]
@@ -33,10 +33,10 @@ def plan_to_graph(plan: ActionPlan, ids: Mapping[str, str]) -> DrawnGraph:
 
 
 class _Shared:
-    """The sets of a plan that more than a few actions share; each object is read once."""
+    """The sets of links that several actions of a plan share; each object is read once."""
 
     def __init__(self, plan: ActionPlan) -> None:
-        self._plan = plan  # holds every group, so that the id of each stays its own
+        self._plan = plan  # keeps every group alive, so that ids stay unique
         self._known: dict[int, int] = {}
         self._numbers: dict[tuple[str, ...], int] = {}
         keys = [(kind, self._number(g)) for a in plan.actions for kind, g in self.groups(a)]
@@ -49,14 +49,14 @@ class _Shared:
         self._dense = {key: f"p{i}" for i, key in enumerate(dense)}
 
     def groups(self, action: Action) -> list[tuple[str, tuple[str, ...]]]:
-        """List what comes before an action, by kind; parents that are its needs are left out."""
+        """List the links of an action by kind, without parents that are equal to its needs."""
         groups = [("need", action.needs), *(("any", group) for group in action.needs_any)]
         if self._number(action.parents) != self._number(action.needs):
             groups.append(("order", action.parents))
         return groups
 
     def point_of(self, kind: str, group: tuple[str, ...]) -> str | None:
-        """Name the point of a set, if it has one."""
+        """Return the id of the point of a set, None if it has none."""
         return self._dense.get((kind, self._number(group)))
 
     def _number(self, group: tuple[str, ...]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import networkx as nx
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,7 +52,7 @@ def by_the_letter(count: int, fixed: Edges, loose: Edges, roots: set[int]) -> li
             return found
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(graphs())
 def test_the_edges_cut_are_those_of_the_rule(
     given_graph: tuple[int, Edges, Edges, set[int]],

@@ -10,7 +10,7 @@ from planner.planners.solution_schema import COMMON
 RUNNABLE = ("puppet", "shell", "sync", "upload_file", "copy_files", "reboot")
 ANCHORS = ("stage", "anchor")
 TYPES = (*RUNNABLE, "group", "skipped", *ANCHORS)
-#: Fields of released task sets that say nothing about which task waits for which.
+#: Fields of Fuel's task sets that are accepted and ignored.
 IGNORED = ("fail_on_error", "reexecute_on", "refresh_on", "test_post", "test_pre")
 ENGINES = ("auto", "task", "role")
 NAMES = ("regexp", "exact")

@@ -1,7 +1,8 @@
-"""A part of a deployment: which tasks are chosen, what is fetched for them, and what is missing.
+"""Selects a part of a deployment: the chosen tasks, their dependencies, and what is missing.
 
-What is left out and stands between two that are chosen stays as a join: it does nothing, and keeps
-their order and need. To depend on something is to come after it in the graph, also through anchors.
+A task that is left out but stands between two chosen ones stays as a join, which does nothing and
+keeps their order and need. A task depends on everything that comes before it in the graph, also
+through anchors.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from planner.planners.deployment.name_patterns import Index, near
 from planner.planners.deployment.plan_actions import (
     DeploymentBuilder,
     DeploymentStep,
-    groups_beside,
+    groups_not_implied,
 )
 from planner.planners.deployment.tasks import MASTER, SYNC, Deployment
 
-#: What only a simulated node reads.
-_UNSEEN = frozenset({"duration_s"})
+#: Parameters that only a simulated node reads.
+_SIMULATION_ONLY = frozenset({"duration_s"})
 
 
 class _Dependents(NamedTuple):
-    """How many depend on something, and the first of them."""
+    """How many tasks depend on something, and the first of them."""
 
     first: str
     number: int
@@ -41,7 +42,7 @@ class _Dependents(NamedTuple):
 
 
 class Selection:
-    """The chosen ones among steps in schedule order, each by its place, with the reason."""
+    """The chosen steps, by position in schedule order, each with the reason for choosing it."""
 
     def __init__(self, deployment: Deployment, steps: Sequence[DeploymentStep]) -> None:
         self._deployment, self._part = deployment, deployment.part
@@ -50,11 +51,11 @@ class Selection:
         self.notes: list[str] = []
 
     def steps(self, builder: DeploymentBuilder) -> list[DeploymentStep]:
-        """Give what is left of the steps; notes what is missing then."""
+        """Return the steps that remain; ``notes`` then say what is missing."""
         part = self._part
         if part.nodes is None and part.tasks is None and part.changed_since is None:
             return list(self._steps)
-        self.reasons = dict.fromkeys(self._asked())
+        self.reasons = dict.fromkeys(self._named())
         if part.changed_since is not None:
             changed = self._changed(part.changed_since, builder)
             self.reasons = {i: changed[i] for i in self.reasons if i in changed}
@@ -62,10 +63,10 @@ class Selection:
             self._fetch()
         elif part.changed_since is None:
             self._note_missing()
-        return self._left()
+        return self._remaining()
 
-    def _asked(self) -> list[int]:
-        """Choose by nodes and tasks; raises InvalidInput for one that there is not."""
+    def _named(self) -> list[int]:
+        """Choose by nodes and tasks; raises InvalidInput for unknown names."""
         part, deployment, mistakes = self._part, self._deployment, []
         uids = {SYNC, MASTER, *(node.uid for node in deployment.nodes)}
         for k, uid in enumerate(part.nodes or ()):
@@ -91,7 +92,7 @@ class Selection:
         ]
 
     def _changed(self, earlier: ActionPlan, builder: DeploymentBuilder) -> dict[int, str]:
-        """Give what differs from an earlier plan, and what depends on that, with the reason."""
+        """Return what differs from an earlier plan and what depends on that, with the reason."""
         known = {action.name: action for action in earlier.actions}
         short = earlier.uuid[:8]
         found: dict[int, str] = {}
@@ -125,7 +126,7 @@ class Selection:
                     self.reasons.setdefault(p, f"{name} depends on it")
 
     def _note_missing(self) -> None:
-        """Note each dependency that is left out, with who depends on it."""
+        """Note each dependency that is left out, and who depends on it."""
         wanting: dict[int, _Dependents] = {}
         through: dict[int, _Dependents] = {}
         for i in sorted(self.reasons):
@@ -147,8 +148,8 @@ class Selection:
         step = self._steps[i]
         return step.task is None and any(p in self.reasons for p in _before(step))
 
-    def _left(self) -> list[DeploymentStep]:
-        """Give the chosen steps, and joins for what stands between them."""
+    def _remaining(self) -> list[DeploymentStep]:
+        """Return the chosen steps, and joins for the steps between them that are left out."""
         leading = reachable(self.reasons, lambda i: _before(self._steps[i]))
         rest = _Remaining(self._steps)
         for i in sorted(leading):
@@ -160,19 +161,19 @@ class Selection:
 
 
 class _Remaining:
-    """What is left of some steps; where several left out ones waited for the same, one join is."""
+    """The steps that remain; steps left out that waited for the same share one join."""
 
     def __init__(self, steps: Sequence[DeploymentStep]) -> None:
         self._steps = steps
         self.made: list[DeploymentStep] = []
-        #: The old places of what is chosen, and of joins that stand for any of it.
+        #: The old positions of chosen steps, and of joins that replace any of them.
         self._kept: set[int] = set()
-        #: For each old place what those behind it wait for now.
+        #: Maps the old position of a step to what its successors wait for now.
         self._instead: dict[int, tuple[int, ...]] = {}
         self._joins: dict[object, int] = {}
 
     def keep(self, i: int, reason: str | None) -> None:
-        """Take over a step; it waits for what is kept of what it waited for."""
+        """Copy a step and remap its links to the steps that are kept."""
         step = self._steps[i]
         before, groups = self._links(step)
         self._instead[i] = (len(self.made),)
@@ -180,7 +181,7 @@ class _Remaining:
         self.made.append(step._replace(before=before, any_of=groups, reason=reason or step.reason))
 
     def pass_through(self, i: int) -> None:
-        """Leave out a step; those behind it wait for what it would have waited for."""
+        """Leave a step out; its successors inherit its links, through a join if there are many."""
         step = self._steps[i]
         before, groups = self._links(step)
         if step.task is None and not self._kept.isdisjoint(_before(step)):
@@ -202,12 +203,12 @@ class _Remaining:
         before = {now for p in step.before for now in self._instead.get(p, ())}
         groups = []
         for group in step.any_of:
-            # One that is chosen has to end well; if none is, what all of them come after.
+            # A chosen one must succeed; if none is chosen, what all of them waited for.
             chosen = [p for p in group if p in self._kept]
             members = [self._instead.get(p, ()) for p in chosen or group]
             if all(members):
                 groups.append(tuple(sorted({now for found in members for now in found})))
-        return tuple(sorted(before)), groups_beside(before, groups)
+        return tuple(sorted(before)), groups_not_implied(before, groups)
 
 
 def _before(step: DeploymentStep) -> Iterable[int]:
@@ -217,9 +218,9 @@ def _before(step: DeploymentStep) -> Iterable[int]:
 
 
 def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> str | None:
-    """Say in what an action differs from the one of its name in an earlier plan.
+    """Say how an action differs from the one of its name in an earlier plan, None if it does not.
 
-    Nothing new comes of one that does nothing: an anchor, or a task that is skipped.
+    An anchor, and a task that is newly skipped, make no difference, because they do nothing.
     """
     if now["action_type"] == "anchor" or (earlier is None and now["action_type"] == "skipped"):
         return None
@@ -236,7 +237,7 @@ def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> st
     nothing = object()
     differ = [
         key
-        for key in sorted({*old, *new} - _UNSEEN)
+        for key in sorted({*old, *new} - _SIMULATION_ONLY)
         if old.get(key, nothing) != new.get(key, nothing)
     ]
     return f"its {', '.join(differ)} changed" if differ else None

@@ -98,10 +98,10 @@ class _Components:
         self.after[one].difference_update(others)
         for other in others:
             self._into[other].discard(one)
-        if self._back.over[one] in others:
+        if self._back.parent[one] in others:
             self._split(self._back.repair(self._into, one))
         for other in others:
-            if self._ahead.over[other] == one:
+            if self._ahead.parent[other] == one:
                 self._split(self._ahead.repair(self.after, other))
 
     def _split(self, nodes: Collection[int]) -> list[frozenset[int]]:
@@ -148,7 +148,7 @@ class _Reachability:
     def spare(self, one: int, other: int) -> bool:
         """Remove an edge if every node is still reachable without it; return whether it was."""
         into = self._into[other]
-        if self._tree.over[other] != one:
+        if self._tree.parent[other] != one:
             into.discard(one)
             return True
         if len(into) == 1 or other in self._only:
@@ -170,6 +170,6 @@ class _Reachability:
         after: list[list[int]] = [*([] for _ in range(count)), *([i] for i in range(count))]
         for other, nodes in enumerate(self._into):
             for one in nodes:
-                after[one].append(other + count if self._tree.over[other] == one else other)
+                after[one].append(other + count if self._tree.parent[other] == one else other)
         found = dominators([*after, self._roots], len(after))
         return {node for node in range(count) if found[node] == node + count}

@@ -1,4 +1,4 @@
-"""The words of a document: names of actions, and ``on SOURCE OUTCOME RESOURCE.ACTION``."""
+"""The text form of events, ``on SOURCE OUTCOME RESOURCE.ACTION``, and the names of actions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from planner.errors import accepted
 from planner.states import Outcome
 
-#: ``#`` numbers the runs of an action, ``|`` stands between outcomes.
+#: Names: ``#`` is reserved for numbers of runs, ``|`` for lists of outcomes.
 RESOURCE = r"^[^\s#|]+$"
 ACTION = r"^[^\s#|]+\.[^\s.#|]+$"
 RUN = r"^[^\s#|]+\.[^\s.#|]+(#\d+)?$"
@@ -17,7 +17,7 @@ _OUTCOMES = {str(outcome): outcome for outcome in Outcome}
 
 
 class EventText(NamedTuple):
-    """An event as it was written: two names, and the outcomes between them."""
+    """An event as written: two names, and the outcomes between them."""
 
     source: str
     outcomes: tuple[Outcome, ...]
@@ -25,7 +25,7 @@ class EventText(NamedTuple):
 
 
 def parse_event(text: str) -> EventText:
-    """Read an event; raises ValueError with what is accepted.
+    """Parse an event; raises ValueError with what is accepted.
 
     >>> parse_event("on a.run changed|ok b.1.reload").target
     'b.1.reload'
@@ -42,7 +42,7 @@ def parse_event(text: str) -> EventText:
 
 @cache
 def outcomes(text: str) -> tuple[Outcome, ...]:
-    """Read ``changed`` or ``failed|error``; raises ValueError with what is accepted."""
+    """Parse ``changed`` or ``failed|error``; raises ValueError with what is accepted."""
     found = []
     for word in text.split("|"):
         outcome = _OUTCOMES.get(word.strip())
@@ -53,7 +53,7 @@ def outcomes(text: str) -> tuple[Outcome, ...]:
 
 
 def split(action: str) -> tuple[str, str]:
-    """Give the resource and what is done to it: the part after the last dot.
+    """Split an action into its resource and its verb, the part after the last dot.
 
     >>> split("rmq.1.cluster_create")
     ('rmq.1', 'cluster_create')

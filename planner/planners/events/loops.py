@@ -1,4 +1,4 @@
-"""Names loops that no event can end, with the declaration reachable_pairs each edge."""
+"""Errors for loops that no event can end, with the declaration of each edge."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.planners.events.reachability import Edge
 def mistakes(
     problem: EventsProblem, graph: EventGraph, loops: Collection[frozenset[int]]
 ) -> Iterator[Mistake]:
-    """Give a mistake for each edge of a short loop in each of the sets, in the loop's order."""
+    """Yield a mistake for each edge of a shortest loop in each of the components."""
     for nodes in loops:
         cycle = _cycle(graph, nodes)
         names = [graph.names[i] for i in (*cycle, cycle[0])]
@@ -29,7 +29,7 @@ def mistakes(
 
 
 def _cycle(graph: EventGraph, nodes: frozenset[int]) -> list[int]:
-    """Find a shortest way from the first of the nodes back to it."""
+    """Find a shortest cycle through the first of the nodes."""
     after: dict[int, list[int]] = {}
     for one, other in sorted({*graph.orders, *graph.events}):
         if one in nodes and other in nodes:
@@ -38,7 +38,7 @@ def _cycle(graph: EventGraph, nodes: frozenset[int]) -> list[int]:
 
 
 def _places(problem: EventsProblem, graph: EventGraph, edges: Collection[Edge]) -> dict[Edge, Path]:
-    """Find where the document asks for each edge: where for an order, else where for an event."""
+    """Find where the document declares each edge; an order wins over an event."""
     wanted = {(graph.names[one], graph.names[other]): (one, other) for one, other in edges}
     found: dict[Edge, Path] = {}
     declared = [(o.first, o.second, o.path) for o in orders(problem)]

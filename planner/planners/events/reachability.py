@@ -1,4 +1,4 @@
-"""What is reached from where, over the edges of a graph whose nodes are numbers. Pure."""
+"""Reachability in graphs whose nodes are numbers: pairs, and trees while edges are cut. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 Edge = tuple[int, int]
-#: Over which a root is reached, and what nobody reaches.
-ROOT, NOTHING = -1, -2
-#: So many sets of nodes are united at a time.
+#: The parent of a root, and of a node that is not in the tree.
+ROOT, UNREACHED = -1, -2
+#: Bits of a set: how many first nodes are followed at a time.
 _BITS = 4096
 
 
 def neighbours(count: int, edges: Iterable[Edge]) -> tuple[list[set[int]], list[set[int]]]:
-    """Give for each node those that its edges lead to, and those from which edges lead to it."""
+    """Return the successors of each node and the predecessors of each node."""
     after: list[set[int]] = [set() for _ in range(count)]
     into: list[set[int]] = [set() for _ in range(count)]
     for one, other in edges:
@@ -26,10 +26,11 @@ def neighbours(count: int, edges: Iterable[Edge]) -> tuple[list[set[int]], list[
 def reachable_pairs(
     order: Sequence[int], edges: Iterable[Edge], pairs: Iterable[Edge]
 ) -> Iterator[Edge]:
-    """Give those pairs of which the second is reached from the first; no edge leads back.
+    """Yield those pairs (one, other) of an acyclic graph whose ``other`` is reachable from ``one``.
 
-    ``order`` is one in which every edge goes forward. Sets of nodes are numbers, a bit for each
-    first of a pair, so many at a time: a node's set is united with those before it in one step.
+    ``order`` is a topological order. The nodes from which a node is reachable are a bit set, one
+    bit for each distinct ``one``, several thousand at a time: one pass over the edges unites whole
+    sets.
 
     >>> list(reachable_pairs([0, 1, 2], [(0, 1), (1, 2)], [(0, 2), (1, 0), (2, 2)]))
     [(0, 2), (2, 2)]
@@ -55,65 +56,66 @@ def reachable_pairs(
 
 
 class SpanningTree:
-    """How each node is reached, while edges are taken away.
+    """How each node is reached from the roots, while edges are removed.
 
-    ``into`` has for each node those from which an edge leads to it. Edges that go out from the
-    nodes with the highest numbers are taken: whoever takes edges away begins with the others.
+    ``into`` holds the predecessors of each node; the caller removes edges from it. Where a node has
+    several predecessors, the largest is its parent: callers remove the edges of small nodes first,
+    so such a tree breaks least often.
     """
 
     def __init__(self, into: Sequence[set[int]]) -> None:
         self._into = into
-        #: For each node the one over which it is reached, ROOT or NOTHING.
-        self.over = [NOTHING] * len(into)
+        #: The parent of each node, ROOT or UNREACHED.
+        self.parent = [UNREACHED] * len(into)
 
     def grow(self, after: Sequence[Collection[int]], roots: Iterable[int]) -> None:
-        """Reach whatever is reached by nothing yet; ``after`` has what edges lead to."""
-        over = self.over
+        """Add what the roots reach and the tree does not hold yet; ``after`` has the successors."""
+        parent = self.parent
         ahead = []
         for root in roots:
-            over[root] = ROOT
+            parent[root] = ROOT
             ahead.append(-root)
         heapq.heapify(ahead)
         while ahead:
             one = -heapq.heappop(ahead)
             for other in after[one]:
-                if over[other] == NOTHING:
-                    over[other] = one
+                if parent[other] == UNREACHED:
+                    parent[other] = one
                     heapq.heappush(ahead, -other)
 
     def repair(self, after: Sequence[Collection[int]], node: int) -> set[int]:
-        """Find other ways to what was reached over an edge to a node; give what has none.
+        """Reconnect the branch below a node whose edge was removed; return the nodes that are lost.
 
-        ``after`` may lack edges to nodes that do not lead back to this one, and have more edges
-        than ``into``.
+        ``after`` may lack edges to nodes from which this one is not reachable, and may hold edges
+        that ``into`` no longer has.
         """
         branch = self._branch(after, node)
         ahead = []
         for one in branch:
-            last = max(self._into[one].difference(branch), default=NOTHING)
-            if last != NOTHING:
-                self.over[one] = last
+            last = max(self._into[one].difference(branch), default=UNREACHED)
+            if last != UNREACHED:
+                self.parent[one] = last
                 ahead.append(one)
                 if one == node:
                     return set()
         lost = branch.keys() - ahead
-        for one in ahead:  # it grows while it is read
+        for one in ahead:  # the list grows while it is read
             for other in lost.intersection(after[one]):
                 if one in self._into[other]:
                     lost.remove(other)
-                    self.over[other] = one
+                    self.parent[other] = one
                     ahead.append(other)
         return lost
 
     def forget(self, nodes: Iterable[int]) -> None:
-        """Let nodes be reached by nothing."""
+        """Remove nodes from the tree."""
         for node in nodes:
-            self.over[node] = NOTHING
+            self.parent[node] = UNREACHED
 
     def _branch(self, after: Sequence[Collection[int]], node: int) -> dict[int, None]:
-        """Give the nodes that are reached over one, with itself."""
-        over = self.over
+        """Return a node and all nodes below it."""
+        parent = self.parent
         found = [node]
-        for one in found:  # it grows while it is read
-            found += [other for other in after[one] if over[other] == one]
+        for one in found:  # the list grows while it is read
+            found += [other for other in after[one] if parent[other] == one]
         return dict.fromkeys(found)

@@ -1,4 +1,4 @@
-"""Loops end here: the action that closes one runs again, under the next number."""
+"""Unrolls loops: the action that closes one runs again, with the next number."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from planner.planners.events.reachability import Edge, reachable_pairs
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """One time that an action runs; the others are known by their place in the list of runs.
+    """One run of an action; other runs are named by their position in the list of runs.
 
-    ``number`` is None where it is the only one. ``after`` must have ended; ``events`` are those
-    that set it off, with the outcomes that do. ``repeat``: its events are those that were cut.
+    ``number`` is None for an action that runs once. ``after`` are the runs that must have ended;
+    ``events`` are those that trigger it, with the outcomes that do. A ``repeat`` is triggered by
+    the events that were cut.
     """
 
     action: str
@@ -30,12 +31,12 @@ class Run:
 
     @property
     def label(self) -> str:
-        """The name that it has in the plan."""
+        """The name of the run in the plan."""
         return self.action if self.number is None else f"{self.action}#{self.number}"
 
 
 class UnbreakableLoops(Exception):
-    """Loops in which no event can be cut; ``loops`` are positions in the graph."""
+    """Loops in which no event can be cut; ``loops`` holds their positions in the event graph."""
 
     def __init__(self, loops: Collection[frozenset[int]]) -> None:
         self.loops = loops
@@ -43,10 +44,11 @@ class UnbreakableLoops(Exception):
 
 
 def unroll(graph: EventGraph) -> list[Run]:
-    """Give the runs in schedule order, by name where nothing else decides; raises UnbreakableLoops.
+    """Return the runs in schedule order, by name where nothing else decides.
 
-    The repeat of an action follows its first run, is set off by the cut events alone and sets off
-    nothing on the loop. What follows off the loop waits for both, and either may set it off.
+    The repeat of an action follows its first run, is triggered only by the events that were cut,
+    and triggers nothing on the loop. What follows the action outside the loop waits for both runs,
+    and either may trigger it. Raises UnbreakableLoops.
     """
     found = cut(len(graph.names), graph.orders, graph.events.keys(), graph.staged)
     if found.left:
@@ -76,7 +78,7 @@ def unroll(graph: EventGraph) -> list[Run]:
 
 
 class _Links:
-    """Edges between runs; a run is a place in ``runs``, which go by name and number."""
+    """The edges between runs; a run is a position in ``runs``, which go by name and number."""
 
     def __init__(self, graph: EventGraph, found: Cut) -> None:
         self._graph, self._cut = graph, found
@@ -92,15 +94,15 @@ class _Links:
         self._first = [i for i, (_, repeat) in enumerate(self.runs) if not repeat]
 
     def orders(self) -> Iterator[Edge]:
-        """Give the orders; what is off the loop waits for the last run."""
+        """Yield the orders; what is outside the loop waits for the last run."""
         for one, other in self._graph.orders:
             yield self._ends(one, other)[-1], self._first[other]
-        # Nothing is said twice: most repeats follow their first run over the loop anyhow.
+        # Most repeats follow their first run over the loop already.
         for node in self.twice.difference(self._implied()):
             yield self._first[node], self._second(node)
 
     def events(self) -> Iterator[tuple[int, int, Outcomes]]:
-        """Give the events; those that were cut lead to the repeat."""
+        """Yield the events; those that were cut lead to the repeat."""
         gone = {*self._cut.edges}
         for (one, other), outcomes in self._graph.events.items():
             if (one, other) in gone:
@@ -113,13 +115,13 @@ class _Links:
         return self._first[node] + 1
 
     def _ends(self, one: int, other: int) -> tuple[int, ...]:
-        """Give the runs of the first that the second follows: on a loop the first run only."""
+        """Return the runs of ``one`` that ``other`` follows: on a shared loop only the first."""
         if one not in self.twice or self._loop.get(one) == self._loop.get(other):
             return (self._first[one],)
         return (self._first[one], self._second(one))
 
     def _implied(self) -> set[int]:
-        """Find the actions whose repeat comes after their first run over the loop."""
+        """Find the actions whose repeat already follows their first run over the loop."""
         gone = {*self._cut.edges}
         if not gone:
             return set()

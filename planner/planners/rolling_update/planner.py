@@ -1,7 +1,7 @@
-"""Rolling update planner: two versions of a template in, the exact list of batches out.
+"""Rolling update planner: from two versions of a template to the exact list of batches.
 
-Source: Heat's blueprint as-update-policy, and what Heat does; ``batches`` holds the arithmetic,
-``roll`` what happens to a group, ``drawing_up`` the actions and their links.
+Source: Heat's blueprint as-update-policy, and Heat itself. ``batches`` has the arithmetic, ``roll``
+decides what happens to a group, ``plan_actions`` makes the actions and their links.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from planner.states import PlanState
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RollingUpdateProblem:
-    """Groups by name in two versions, the members they have, and what bounds the roll."""
+    """Groups by name in two versions, their members, and the limits of the update."""
 
     name: str | None
     old: Mapping[str, Group]
@@ -50,8 +50,8 @@ class RollingUpdateProblem:
 class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
     """Replaces the members of groups whose definition changed, batch by batch.
 
-    The new template's update policy says how many at once, how many stay in service, and how long
-    to wait in between. A failure pauses the plan, with what is in service kept.
+    The update policy of the new template says how many are replaced at once, how many stay in
+    service, and how long to wait in between. A failure pauses the plan; what is in service stays.
     """
 
     NAME = "rolling_update"
@@ -60,7 +60,7 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
     FILES = {"old_file": "old", "new_file": "new"}
 
     def parse(self, document: Mapping[str, Any]) -> RollingUpdateProblem:
-        """Read both templates, the members, the gates; raises InvalidInput, all at once."""
+        """Read both templates, the members and the gates; raises InvalidInput with all mistakes."""
         given = document.get("parameters") or {}
         before = {**given, **(document.get("old_parameters") or {})}
         old_template, new_template = document.get("old") or {}, document.get("new") or {}
@@ -83,7 +83,7 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             raise InvalidInput(dict.fromkeys(mistakes))
         quota = document.get("quota")
         declared = old_reader.known_parameters | new_reader.known_parameters
-        doubts = [
+        unknown = [
             f"{field}: no parameter {name!r} in the templates; {accepted(name, declared)}"
             for field in ("parameters", "old_parameters")
             for name in document.get(field) or {}
@@ -99,11 +99,11 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             durations=document.get("durations") or {},
             deadline=deadline,
             quota=quota["instances"] if isinstance(quota, Mapping) else quota,
-            warnings=(*warnings, *doubts, *self._unknown(document.get("durations") or {})),
+            warnings=(*warnings, *unknown, *self._unknown(document.get("durations") or {})),
         )
 
     def _unknown(self, types: Iterable[str]) -> Iterator[str]:
-        """Say which action types there are none of, where durations are given."""
+        """Yield warnings for durations of unknown action types."""
         for name in types:
             try:
                 self.surroundings.action_type(name)
@@ -120,7 +120,7 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             return (), ()
 
     def plan(self, problem: RollingUpdateProblem, options: Options) -> ActionPlan:  # noqa: ARG002
-        """Draw up every group's batches; raises InvalidInput for a deadline or quota too small."""
+        """Plan the batches of each group; raises InvalidInput if deadline or quota is too small."""
         rolls, warnings = _rolls(problem)
         builder = RollBuilder(self.surroundings, problem.gates, problem.durations)
         taken = list(concurrency.side_by_side(rolls, problem.settings.max_unavailable_total))

@@ -121,6 +121,7 @@ def test_a_wrong_password_is_said_without_it(mysql_url):  # noqa: F811
     assert "s3cret" not in str(refusal.value)
 
 
+@pytest.mark.slow
 def test_what_oslo_db_has_to_say_does_not_reach_the_terminal(tmp_path):
     # Without any configuration of logging, Python prints warnings.
     path = tmp_path / "plans.db"

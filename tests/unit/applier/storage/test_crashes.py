@@ -17,6 +17,8 @@ from applier.testing.plans import new_plan
 from applier.testing.runs import LATER, NOW, claimed, starts, succeeds
 from planner.states import ActionState, PlanState
 
+pytestmark = pytest.mark.slow
+
 ROUNDS, BATCH = 10, 4
 
 #: Writes batches until it is killed, and says of each when it is durable. Each batch ends one group

@@ -73,6 +73,7 @@ class TestFile:
                     found = [database.exec_driver_sql(f"PRAGMA {a}").scalar() for a in asked]
                 assert found == ["wal", level, 1, 1500]
 
+    @pytest.mark.slow
     def test_opening_it_again_does_not_drop_the_locks_of_this_process(self, path, store):
         # POSIX: to close any handle of a file drops all locks that the process has on it. Another
         # process would then take itself for the last, and remove the log that this one writes to.
@@ -162,6 +163,7 @@ class TestFile:
         sa.event.remove(engine, "do_execute", interrupt)
         assert store.load_plan(plan.uuid) == plan
 
+    @pytest.mark.slow
     def test_a_process_killed_while_it_saves_leaves_nothing(self, path, store):
         script = (
             "import os, signal, sqlalchemy as sa\n"
@@ -239,6 +241,7 @@ class TestNothingCanBeWritten:
         with full_disk(), pytest.raises(StoreError, match="disk I/O error; free some space"):
             SqlStore(url)
 
+    @pytest.mark.slow
     def test_a_record_in_a_folder_that_may_not_be_written_is_read(self, tmp_path):
         folder = tmp_path / "a folder #1"
         url = f"sqlite:///{folder}/plans.db"
@@ -273,6 +276,7 @@ def waits_for_lock(folder):
     return any("->" in line and inode in line for line in locks)
 
 
+@pytest.mark.slow
 class TestCost:
     def test_a_commit_is_four_statements_that_are_already_compiled(self, store):
         plan = new_plan(*"abcdefghij")
