@@ -138,7 +138,8 @@ KEEP_ATTEMPT = sa.insert(attempts).from_select(
         sa.case((_WORKED & (actions.c.started_at >= _CLAIMED), actions.c.action_type)),
         actions.c.status_message,
         bindparam("new_output", type_=sa.String),
-    ).where(*_REPORTED),
+        # A pipeline sends this before it is known whether END found the action as it should be.
+    ).where(*_REPORTED, actions.c.ended_at.is_not(None)),
     include_defaults=False,
 )
 #: Let an action wait for its turn again.
