@@ -74,10 +74,10 @@ def value_of(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
 
 def _connection(conf: cfg.ConfigOpts) -> str:
     from applier import conf as configuration
-    from applier.storage import connection
+    from applier.storage import urls
 
     try:
-        return connection.shown(connection.parse(configuration.connection(conf)))
+        return urls.shown(urls.parse(configuration.connection(conf)))
     except StoreError:
         return "cannot be used: no URL of a database"
 
@@ -186,9 +186,9 @@ class DbUpgrade(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
         """Upgrade to what this release knows."""
         from applier import conf as configuration
-        from applier.storage import connection, schema
+        from applier.storage import schema_version, urls
 
         url = configuration.connection(self.session.conf)
-        schema.upgrade(url)
-        self.say(f"The record in {connection.shown(connection.parse(url))} is up to date.")
+        schema_version.upgrade(url)
+        self.say(f"The record in {urls.shown(urls.parse(url))} is up to date.")
         return 0

@@ -40,7 +40,7 @@ def test_every_node_of_an_action_counts():
     assert one.note(on("a", "c"), FAILED) == "2 nodes of compute failed, 1 may: a, c"
 
 
-@pytest.mark.parametrize("state", set(ActionState) - {FAILED, ActionState.UNKNOWN})
+@pytest.mark.parametrize("state", sorted({*ActionState} - {FAILED, ActionState.UNKNOWN}))
 def test_only_what_failed_or_is_in_doubt_counts(state):
     one = Tolerances([group("compute", "a", 0)])
     assert one.note(on("a"), state) is None

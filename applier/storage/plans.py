@@ -7,22 +7,20 @@ from datetime import datetime
 from functools import partial
 from types import EllipsisType
 
-import sqlalchemy as sa
-from oslo_db.exception import DBDuplicateEntry  # type: ignore[import-untyped]
-
 from applier.contracts import Claimant
 from applier.errors import ActionNotFound, PlanNotFound
-from applier.storage import rows, rules
-from applier.storage import statements as said
+from applier.storage import rows, rules, statements
 from applier.storage.changes import Change, Move
+from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
-from applier.storage.tables import actions, plans
+from applier.storage.refusals import Duplicate
+from applier.storage.transactions import Transaction
 from applier.store import PlanSummary
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
 
-class PlanRecord:
+class Plans:
     """The half of the store that is about plans that nobody runs, or not for longer."""
 
     _database: Database
@@ -34,11 +32,11 @@ class PlanRecord:
 
         def save() -> None:
             try:
-                with self._database.write() as database:
-                    database.execute(sa.insert(plans), head)
+                with self._database.write() as transaction:
+                    transaction.write(statements.INSERT_PLAN, head)
                     if members:
-                        database.execute(sa.insert(actions), members)
-            except DBDuplicateEntry:
+                        transaction.write(statements.INSERT_ACTION, *members)
+            except Duplicate:
                 state = self._database.head(plan.uuid)["state"]
                 raise rules.already_saved(plan.uuid, state) from None
 
@@ -48,9 +46,9 @@ class PlanRecord:
         """See :meth:`applier.store.Store.load_plan`."""
 
         def load() -> ActionPlan:
-            with self._database.read() as database:
-                head = plan_row(database, uuid)
-                members = database.execute(said.ACTIONS, {"plan_uuid": uuid}).mappings().all()
+            with self._database.read() as transaction:
+                head = plan_row(transaction, uuid)
+                members = transaction.read(statements.ACTIONS, {"plan_uuid": uuid})
             return rows.plan_of(head, members)
 
         return self._database.tried(load)
@@ -59,14 +57,16 @@ class PlanRecord:
         """See :meth:`applier.store.Store.find_plan`."""
 
         def find() -> str:
-            with self._database.read() as database:
-                if reference != rules.LAST:
-                    known = database.execute(said.fitting(reference)).all()
-                    return rules.choose(reference, [(uuid, name) for uuid, name in known])
-                last: str | None = database.execute(said.LAST).scalar()
-            if last is None:
-                raise PlanNotFound(reference)
-            return last
+            with self._database.read() as transaction:
+                if reference == rules.LAST:
+                    found = transaction.read(statements.LAST)
+                    if not found:
+                        raise PlanNotFound(reference)
+                    return str(found[0]["uuid"])
+                pattern = statements.beginning(reference)
+                asked = {"reference": reference, "beginning": pattern}
+                found = transaction.read(statements.FIND, asked)
+            return rules.choose(reference, [(row["uuid"], row["name"]) for row in found])
 
         return self._database.tried(find)
 
@@ -75,21 +75,25 @@ class PlanRecord:
     ) -> list[PlanSummary]:
         """See :meth:`applier.store.Store.list_plans`."""
 
+        newest, counts = statements.LIST if state is None else statements.LIST_STATE
+        asked = {"state": state, "most": statements.ALL if limit is None else limit}
+
         def listed() -> list[PlanSummary]:
-            with self._database.read() as database:
-                heads = database.execute(said.listed(state, limit)).mappings().all()
-                first = heads[-1]["number"] if heads else 0
-                counts = rows.counts_of(database.execute(said.counted(state, first)).all())
-            return [rows.summary(head, counts.get(head["uuid"], {})) for head in heads]
+            with self._database.read() as transaction:
+                heads = transaction.read(newest, asked)
+                actions = rows.counts_of(transaction.read(counts, asked))
+            return [rows.summary(head, actions.get(head["uuid"], {})) for head in heads]
 
         return self._database.tried(listed)
 
     def count_plans(self, *, state: PlanState | None = None) -> int:
         """See :meth:`applier.store.Store.count_plans`."""
 
+        statement = statements.COUNT if state is None else statements.COUNT_STATE
+
         def count() -> int:
-            with self._database.read() as database:
-                return database.execute(said.number_of_plans(state)).scalar_one()
+            with self._database.read() as transaction:
+                return int(transaction.read(statement, {"state": state})[0]["number"])
 
         return self._database.tried(count)
 
@@ -97,8 +101,8 @@ class PlanRecord:
         """See :meth:`applier.store.Store.pending_plans`."""
 
         def read() -> list[str]:
-            with self._database.read() as database:
-                return list(database.execute(said.PENDING_PLANS).scalars())
+            with self._database.read() as transaction:
+                return [row["uuid"] for row in transaction.read(statements.PENDING_PLANS)]
 
         return self._database.tried(read)
 
@@ -113,15 +117,15 @@ class PlanRecord:
     ) -> None:
         """See :meth:`applier.store.Store.move_plan`."""
 
-        def allowed(head: rows.Row) -> None:
+        def allowed(head: Row) -> None:
             check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
             rules.require_free(uuid, head["state"], rows.claimant_of(head), seen)
 
-        def members(database: sa.Connection) -> None:
+        def members(transaction: Transaction) -> None:
             change = {"plan_uuid": uuid, "new_message": rules.kept(message), "now": now}
             for old, then in rules.LEFT_OPEN.get(new, {}).items():
                 states = {"old_state": str(old), "new_state": str(then)}
-                database.execute(said.CANCEL, {**change, **states})
+                transaction.write(statements.CANCEL, {**change, **states})
 
         with self._database.named(uuid, "move", new, message) as name:
             move = Move(uuid, new, now=now, message=message, name=name)
@@ -139,8 +143,9 @@ class PlanRecord:
         """See :meth:`applier.store.Store.resume_plan`."""
         wanted = tuple(dict.fromkeys(actions))
 
-        def members(database: sa.Connection) -> None:
-            found = dict(database.execute(said.STATES, {"plan_uuid": uuid}).all())
+        def members(transaction: Transaction) -> None:
+            rows = transaction.read(statements.STATES, {"plan_uuid": uuid})
+            found = {row["uuid"]: row["state"] for row in rows}
             for action in wanted:
                 if action not in found:
                     raise ActionNotFound(uuid, action)
@@ -148,9 +153,9 @@ class PlanRecord:
                 check("action", action, state, ActionState.PENDING, Who.OPERATOR)
             if wanted:
                 row = {"plan_uuid": uuid, "new_message": None}
-                database.execute(said.AGAIN, [{**row, "action_uuid": a} for a in wanted])
+                transaction.write(statements.AGAIN, *({**row, "action_uuid": a} for a in wanted))
 
-        def allowed(head: rows.Row) -> None:
+        def allowed(head: Row) -> None:
             rules.require_resumable(uuid, PlanState(head["state"]), wanted)
             rules.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
 

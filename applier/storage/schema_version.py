@@ -16,8 +16,10 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from applier.errors import StoreError
-from applier.storage.connection import hinted, make_engine, parse, shown, translate_errors
+from applier.storage.connection import make_engine
+from applier.storage.refusals import hinted, translate_errors
 from applier.storage.tables import VERSION_TABLE, metadata
+from applier.storage.urls import parse, shown
 
 #: Every version of the tables that there was, oldest first; a test compares it with alembic's.
 REVISIONS = ("0001", "0002", "0003")
@@ -53,7 +55,7 @@ def _migrate(connection: str, revision: str, *, up: bool) -> None:
 
 def version(database: sa.Connection, url: sa.URL) -> str | None:
     """Give the version of the tables, None without any; raises StoreError if they are not ours."""
-    names = refuse_held_by_others(database, url)
+    names = require_ours(database, url)
     if VERSION_TABLE not in names:
         return None
     column: sa.ColumnClause[str] = sa.column("version_num")
@@ -66,7 +68,7 @@ def version(database: sa.Connection, url: sa.URL) -> str | None:
     return found
 
 
-def refuse_held_by_others(database: sa.Connection, url: sa.URL) -> set[str]:
+def require_ours(database: sa.Connection, url: sa.URL) -> set[str]:
     """Give the names of all tables; raises StoreError if they are Watcher's.
 
     A SQLite file is never shared: one with tables of anybody else is refused as well.

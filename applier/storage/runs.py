@@ -6,20 +6,18 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
-import sqlalchemy as sa
-
 from applier.contracts import Claimant, Report, Request
 from applier.errors import PlanConflict
-from applier.storage import rows, rules
-from applier.storage import statements as said
-from applier.storage.changes import Move, action_row, give_back, take_turn, write_reports
+from applier.storage import rows, rules, statements
+from applier.storage.changes import Move, action_row, give_back, take_turn, writes_of
+from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
-from applier.storage.tables import reservations, wishes
+from applier.storage.transactions import Unexpected, Write
 from applier.store import Attempt, Reservation
 from planner.states import ActionState, PlanState, Who, check
 
 
-class RunRecord:
+class Runs:
     """The half of the store that is about plans that somebody runs."""
 
     _database: Database
@@ -29,8 +27,8 @@ class RunRecord:
         """See :meth:`applier.store.Store.claim_plan`."""
 
         def claim() -> None:
-            with self._database.write() as database:
-                claimed = database.execute(said.CLAIM, change).rowcount
+            with self._database.write() as transaction:
+                claimed = transaction.write(statements.CLAIM, change)
             if not claimed:
                 head = self._database.head(uuid)
                 # It is ours if a try was written whose answer was lost.
@@ -51,9 +49,9 @@ class RunRecord:
         """See :meth:`applier.store.Store.beat`."""
 
         def beat() -> None:
-            with self._database.write() as database:
-                held = database.execute(said.BEAT, {"plan_uuid": uuid, "held": claim, "now": now})
-                lives = held.rowcount
+            with self._database.write() as transaction:
+                held = {"plan_uuid": uuid, "held": claim, "now": now}
+                lives = transaction.write(statements.BEAT, held)
             if not lives:
                 raise rules.lost_claim(uuid, self._database.head(uuid)["state"])
 
@@ -66,29 +64,26 @@ class RunRecord:
 
         def write() -> None:
             try:
-                with self._database.write() as database:
-                    if not (
-                        database.execute(said.HOLD_CLAIM, held).rowcount
-                        and write_reports(database, uuid, reports, now)
-                    ):
-                        raise _Unexpected
-            except _Unexpected:
+                with self._database.write() as transaction:
+                    transaction.write_all(writes)
+            except Unexpected:
                 self._refuse(uuid, claim, reports, name)
 
         with self._database.named(uuid, "commit", claim, *reports) as name:
             held = {"plan_uuid": uuid, "held": claim, "now": now, "write": name}
+            writes = [Write(statements.HOLD_CLAIM, [held]), *writes_of(uuid, reports, now)]
             self._database.tried(write)
 
     def _refuse(self, uuid: str, claim: str, reports: Sequence[Report], name: str) -> None:
         """Return if a write was made before, else say why it could not be made."""
-        with self._database.read() as database:
-            head = plan_row(database, uuid)
+        with self._database.read() as transaction:
+            head = plan_row(transaction, uuid)
             if head["last_write"] == name:
                 return
             if head["claim"] != claim:
                 raise rules.lost_claim(uuid, head["state"])
             for report in reports:
-                found = action_row(database, uuid, report.uuid)["state"]
+                found = action_row(transaction, uuid, report.uuid)["state"]
                 if found != report.old:
                     raise rules.row_changed(uuid, head["state"], report.uuid, report.old, found)
         text = f"plan {uuid}: two reports of one batch start from one state"
@@ -99,7 +94,7 @@ class RunRecord:
     ) -> None:
         """See :meth:`applier.store.Store.move_claimed`."""
 
-        def allowed(head: rows.Row) -> None:
+        def allowed(head: Row) -> None:
             if head["claim"] != claim:
                 raise rules.lost_claim(uuid, head["state"])
             check("plan", uuid, PlanState(head["state"]), new, Who.ENGINE)
@@ -114,16 +109,16 @@ class RunRecord:
 
         def reserve() -> None:
             hold = {"plan_uuid": uuid, "held": claim, "now": now, "write": self._new_id()}
-            with self._database.write() as database:
-                held = database.execute(said.HOLD_CLAIM, hold).rowcount
+            with self._database.write() as transaction:
+                held = transaction.write(statements.HOLD_CLAIM, hold)
                 if held:
                     # First: of two who reserve at once, the second sees all of the first.
-                    number = take_turn(database)
-                    give_back(database, uuid)
+                    number = take_turn(transaction)
+                    give_back(transaction, uuid)
                     if wanted:
-                        database.execute(sa.insert(reservations), wanted)
+                        transaction.write(statements.INSERT_RESERVATION, *wanted)
                     turn = {"plan_uuid": uuid, "new_number": number}
-                    database.execute(said.QUEUE_RESERVED, turn)
+                    transaction.write(statements.QUEUE_RESERVED, turn)
             if not held:
                 raise rules.lost_claim(uuid, self._database.head(uuid)["state"])
 
@@ -133,14 +128,11 @@ class RunRecord:
         """See :meth:`applier.store.Store.held_by_others`."""
 
         def read() -> list[Reservation]:
-            with self._database.read() as database:
-                found = database.execute(said.HELD, {"plan_uuid": uuid}).all()
+            with self._database.read() as transaction:
+                found = transaction.read(statements.HELD, {"plan_uuid": uuid})
                 if not found:
-                    plan_row(database, uuid)
-            return rules.firsts(
-                Reservation(resource=resource, plan=plan, name=name, user=user)
-                for resource, plan, name, user in found
-            )
+                    plan_row(transaction, uuid)
+            return rules.firsts(Reservation(**row) for row in found)
 
         return self._database.tried(read)
 
@@ -148,10 +140,11 @@ class RunRecord:
         """See :meth:`applier.store.Store.add_request`."""
 
         def add() -> None:
-            with self._database.write() as database:
-                if database.execute(said.COUNT_WISH, {"plan_uuid": plan}).rowcount:
-                    number = plan_row(database, plan)["wishes"]
-                    database.execute(sa.insert(wishes), rows.wish_row(plan, number, wish, now))
+            with self._database.write() as transaction:
+                if transaction.write(statements.COUNT_WISH, {"plan_uuid": plan}):
+                    number = plan_row(transaction, plan)["wishes"]
+                    row = rows.wish_row(plan, number, wish, now)
+                    transaction.write(statements.INSERT_WISH, row)
                     return
             raise rules.not_claimed(plan, self._database.head(plan)["state"])
 
@@ -161,9 +154,9 @@ class RunRecord:
         """See :meth:`applier.store.Store.requests`."""
 
         def read() -> list[Request]:
-            with self._database.read() as database:
-                found = database.execute(said.WISHES, {"plan_uuid": plan, "after": after})
-                return [rows.wish_of(row) for row in found.mappings()]
+            with self._database.read() as transaction:
+                found = transaction.read(statements.WISHES, {"plan_uuid": plan, "after": after})
+                return [rows.wish_of(row) for row in found]
 
         return self._database.tried(read)
 
@@ -172,11 +165,9 @@ class RunRecord:
         where = {"plan_uuid": plan, "action_uuid": action}
 
         def read() -> list[Attempt]:
-            with self._database.read() as database:
-                row = action_row(database, plan, action)
-                found = list(
-                    map(rows.attempt_of, database.execute(said.ATTEMPTS, where).mappings())
-                )
+            with self._database.read() as transaction:
+                row = action_row(transaction, plan, action)
+                found = [rows.attempt_of(r) for r in transaction.read(statements.ATTEMPTS, where)]
             if row["state"] == ActionState.ONGOING and row["started_at"] is not None:
                 found.append(Attempt(number=row["attempts"], started_at=row["started_at"]))
             return found
@@ -192,15 +183,12 @@ class RunRecord:
         """See :meth:`applier.store.Store.durations`."""
 
         def read() -> dict[str, list[float]]:
-            with self._database.read() as database:
+            with self._database.read() as transaction:
                 took = {}
                 for name in action_types:
-                    found = database.execute(said.DURATIONS, {"action_type": name, "most": most})
-                    took[name] = rules.seconds((start, end) for start, end in found)
+                    asked = {"action_type": name, "most": most}
+                    found = transaction.read(statements.DURATIONS, asked)
+                    took[name] = rules.seconds((r["started_at"], r["ended_at"]) for r in found)
             return took
 
         return self._database.tried(read)
-
-
-class _Unexpected(Exception):
-    """Undoes a transaction whose rows were not as expected."""
