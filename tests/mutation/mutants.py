@@ -121,7 +121,7 @@ def mutants(file: str, source: str) -> Iterator[Mutant]:
 
 
 def has_no_effect(node: Any) -> bool:
-    """Tell whether a node is in a decorator or an annotation, or a ``*`` that multiplies nothing."""
+    """Tell whether a node is part of a decorator or annotation, or a ``*`` that only unpacks."""
     if node.type == "operator" and node.value[0] == "*":
         return node.parent.type not in ("term", "power")
     while node.parent is not None:
