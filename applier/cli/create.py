@@ -82,7 +82,7 @@ class Create(Verb):
             self.session.store.save_plan(plan)
         if settings.max_workers:
             self.note(
-                f"Note: max_workers={workers} is not kept in the plan; give it to apply, or set it "
+                f"Note: max_workers={workers} is not kept in the plan; pass it to apply, or set it "
                 "in [watcher_workflow_engines.taskflow]."
             )
         if parsed_args.format != "table":

@@ -88,13 +88,13 @@ class _Wanted:
 
     def has(self, planner: str, action: Action) -> bool:
         """Return True for an action that passes all filters."""
-        from planner.render import lanes
+        from planner.render import swimlanes
 
         if self._states and action.state not in self._states:
             return False
-        if self._task and not self._task.search(lanes.task_of(planner, action)):
+        if self._task and not self._task.search(swimlanes.task_of(planner, action)):
             return False
-        return not self._node or any(map(self._node.search, lanes.places_of(planner, action)))
+        return not self._node or any(map(self._node.search, swimlanes.places_of(planner, action)))
 
 
 def _compiled(option: str, text: str | None, mistakes: list[Mistake]) -> re.Pattern[str] | None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from planner.planners.events.cutting import cut
 from planner.planners.events.dominators import dominators
-from planner.planners.events.reach import behind
+from planner.planners.events.reachability import reachable_pairs
 
 Edges = set[tuple[int, int]]
 
@@ -71,7 +71,7 @@ def test_behind_is_what_can_be_walked_to(given_graph: tuple[int, Edges, Edges, s
     forward = {(a, b) for a, b in loose if a < b}
     pairs = {(a, b) for a in range(count) for b in range(count)}
     graph = graph_of(count, forward)
-    found = set(behind(range(count), forward, pairs))
+    found = set(reachable_pairs(range(count), forward, pairs))
     assert found == {(a, b) for a, b in pairs if nx.has_path(graph, a, b)}
 
 

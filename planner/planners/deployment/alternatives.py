@@ -1,7 +1,7 @@
-"""Dependencies of policy ``any``: of the nodes that have the task, those that make no loop.
+"""Settles dependencies of policy ``any``: of the nodes that have the task, those without a loop.
 
-First all of them are taken. If that makes no loop, and mostly it does not, nothing has to be looked
-for. Else those that lie on no loop are taken, and the others one after another, in document order.
+First all nodes are taken. Mostly that makes no loop, and nothing has to be searched. Otherwise
+links that are on no loop are taken, and the others one by one, in document order.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterable, Sequence
 from planner import graph_algorithms
 from planner.errors import Mistake
 from planner.graph_algorithms import CycleError
-from planner.planners.deployment.link import Choice, Links
+from planner.planners.deployment.links import Choice, Links
 from planner.planners.deployment.tasks import Relation
 
-#: From so many waiting for so many on, one join holds the set that all of them share.
+#: Above this many tasks that share a set of more than this many, a join holds the set.
 MANY = 16
 
 
 def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
-    """Add to the links what each choice comes to; tells of those that nothing is left of."""
+    """Link each choice to the sets taken for it; return a warning for each choice with none."""
     if not choices:
         return []
     before = [list(found) for found in links.before]
@@ -35,14 +35,14 @@ def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
 
 
 def _edges(choice: Choice, sets: Iterable[tuple[int, ...]]) -> Iterable[tuple[int, int]]:
-    """Give the links (first, then) that these sets of a choice would be."""
+    """Yield the links (first, then) that these sets of a choice stand for."""
     for found in sets:
         for other in found:
             yield (choice.of, other) if choice.forward else (other, choice.of)
 
 
 def _one_by_one(links: Links, choices: Sequence[Choice]) -> list[list[tuple[int, ...]]]:
-    """Take each set that makes no loop with all taken before it; of a forward one, the first."""
+    """Take each set that makes no loop with those taken before; of a forward choice the first."""
     before = [list(found) for found in links.before]
     for choice in choices:
         for first, then in _edges(choice, choice.one_of):
@@ -75,7 +75,7 @@ def _one_by_one(links: Links, choices: Sequence[Choice]) -> list[list[tuple[int,
 
 
 def _link(after: list[list[int]], component_of: dict[int, int], first: int, then: int) -> bool:
-    """Add a link that may be part of a loop, one inside a component; return whether it is."""
+    """Add a link if both its ends are in one component; return whether they are."""
     inside = first in component_of and component_of[first] == component_of.get(then)
     if inside:
         after[first].append(then)
@@ -85,18 +85,18 @@ def _link(after: list[list[int]], component_of: dict[int, int], first: int, then
 def _add(
     links: Links, choices: Sequence[Choice], chosen: Sequence[Sequence[tuple[int, ...]]]
 ) -> list[Mistake]:
-    doubts = []
+    warnings = []
     shared: dict[tuple[int, ...], list[int]] = {}
     for choice, sets in zip(choices, chosen, strict=True):
         if not sets:
             text = f"{links.name(choice.of)} {choice.relation.text}: each would make a loop, " + (
                 "nobody waits for it" if choice.forward else "it waits for none of them"
             )
-            doubts.append(Mistake(text, choice.relation.path))
+            warnings.append(Mistake(text, choice.relation.path))
         elif choice.forward:
             for then in sets[0]:
                 links.before[then][choice.of] = None
-        elif links.landing.pairs[choice.of][1].is_anchor:
+        elif links.placement.pairs[choice.of][1].is_anchor:
             links.before[choice.of].update((p, None) for found in sets for p in found)
         else:
             group = tuple(_of_one_node(links, found, choice.relation) for found in sets)
@@ -111,12 +111,12 @@ def _add(
             for i in waiting:
                 if group not in links.any_of[i]:
                     links.any_of[i].append(group)
-    return doubts
+    return warnings
 
 
 def _of_one_node(links: Links, found: tuple[int, ...], relation: Relation) -> int:
-    """Give the task of a node, or a join of them where the name means several there."""
+    """Return the matching task of a node, or a join of them where there are several."""
     if len(found) == 1:
         return found[0]
-    uid = links.landing.pairs[found[0]][0]
+    uid = links.placement.pairs[found[0]][0]
     return links.join(tuple(found), f"{relation.name}@{uid}")

@@ -232,7 +232,7 @@ def test_a_reset_in_the_middle_makes_an_operation_fail(path, tiny):
             SimulatedCloud.reset(path)
             return False
 
-    with pytest.raises(ActionFailed, match="came to nothing: the cloud was reset meanwhile"):
+    with pytest.raises(ActionFailed, match="failed: the cloud was reset meanwhile"):
         tiny.migrate(X, "b", True, Resetting(tiny))
     assert "web-1" in where(tiny)
 

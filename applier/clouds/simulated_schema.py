@@ -7,12 +7,12 @@ from typing import Any
 
 #: A whole cloud: tables (``hosts``, ``instances``, ...) of entries, as JSON holds them.
 World = dict[str, Any]
-#: Something that is to go wrong.
+#: A failure or delay that is injected into operations.
 Fault = dict[str, Any]
 
-#: What a host has and a flavor needs.
+#: The kinds of capacity that a host has and a flavor needs.
 ROOM = ("vcpus", "ram_mb", "disk_gb")
-#: Seconds per operation where the document says nothing.
+#: Default seconds of each operation.
 DURATIONS = {
     "live_migrate": 2,
     "cold_migrate": 3,
@@ -26,7 +26,7 @@ DURATIONS = {
     "power": 3,
     "volume_migrate": 4,
 }
-#: What a fault can strike.
+#: The operations that a fault can affect.
 OPERATIONS = (
     "migrate",
     "resize",
@@ -39,7 +39,7 @@ OPERATIONS = (
     "power",
     "volume_migrate",
 )
-#: What the file keeps of an operation that goes on.
+#: Fields of an ongoing operation in the file.
 ONGOING = ("id", "pid", "born", "operation", "what", "changes", "uses", "holds")
 
 _TEXT = {"type": "string", "minLength": 1}

@@ -1,8 +1,8 @@
-"""The role-based engine: groups of nodes one after another, as before there were task graphs.
+"""The role-based engine: groups of nodes one after another, as before task-based deployment.
 
-Source: Fuel's orchestrator of releases 6.1 to 8.0. What leads to ``deploy_start`` runs first, one
-task after another, each on all its nodes; then the groups, in waves; then what follows from
-``deploy_end``. Cross dependencies are not heeded. Each task runs once on a node.
+Source: Fuel's orchestrator of releases 6.1 to 8.0. The tasks before ``deploy_start`` run first, one
+after another, each on all its nodes; then the groups, in waves; then the tasks after
+``deploy_end``. Cross dependencies are ignored. Each task runs once on a node.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import NamedTuple
 from planner import graph_algorithms
 from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError, Predecessors
-from planner.planners.deployment.names import Index, near
+from planner.planners.deployment.name_patterns import Index, near
+from planner.planners.deployment.placement import Placement, Places
 from planner.planners.deployment.plan_actions import DeploymentStep
-from planner.planners.deployment.select import Landing, Places
 from planner.planners.deployment.tasks import MASTER, Deployment, Task
 
-#: Groups of which no node may fail where nothing is said.
+#: Groups of which no node may fail unless they have a fault tolerance.
 CRITICAL = ("primary-controller", "controller", "ceph-osd", "primary-mongo")
 START, END = "deploy_start", "deploy_end"
 
 
 class Entry(NamedTuple):
-    """What runs on a node, one task after another, for the sake of one role."""
+    """The tasks that a node runs one after another for one role."""
 
     uid: str
     role: str
@@ -33,14 +33,14 @@ class Entry(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """Entries that run together; ``strict``: what comes next needs all of them."""
+    """Entries that run together; if ``strict``, the next stage needs all of them to succeed."""
 
     name: str
     entries: Sequence[Entry]
     strict: bool = False
 
 
-class Order:
+class TaskOrder:
     """The order of task ids; raises InvalidInput for unknown names and for loops."""
 
     def __init__(self, deployment: Deployment) -> None:
@@ -109,18 +109,18 @@ class Order:
         return {*graph_algorithms.reachable([start], links.__getitem__)} - {start}
 
     def groups_of(self, task: Task) -> list[str]:
-        """Name the groups that a task is bound to, by itself or by them."""
+        """Name the groups that a task is bound to, by its own field or by theirs."""
         own = [task_id for name in task.groups for task_id in self._groups(name)]
         return own + [g.id for g in self._tasks if g.is_group and task.id in g.tasks]
 
 
 class RoleBased:
-    """Arranges a deployment by roles."""
+    """Divides a deployment into stages by roles."""
 
-    def __init__(self, deployment: Deployment, landing: Landing) -> None:
-        self._deployment, self._cluster = deployment, landing.cluster
-        self._places = landing.places
-        self._order = Order(deployment)
+    def __init__(self, deployment: Deployment, placement: Placement) -> None:
+        self._deployment, self._cluster = deployment, placement.cluster
+        self._places = placement.places
+        self._order = TaskOrder(deployment)
         tasks, order = deployment.tasks, self._order
         early, late = order.ancestors(START), order.descendants(END)
         sorted_tasks = [(i, tasks[i]) for i in order.positions]
@@ -130,7 +130,7 @@ class RoleBased:
         self._tasks = [task for i, task in run if i not in early and i not in late]
 
     def stages(self) -> list[Stage]:
-        """Give the stages in order; priorities count by hundreds in each of the three parts."""
+        """Return the stages in order; priorities count by hundreds in each of the three parts."""
         middle = [s._replace(name=f"deployment-{k}00") for k, s in enumerate(self._waves(), 1)]
         return [
             *_hooks("pre-deployment", self._early, self._places, strict=True),
@@ -159,7 +159,11 @@ class RoleBased:
             yield Stage("", alone)
 
     def _wave(self, groups: Sequence[tuple[Task, Sequence[str]]]) -> Iterator[Stage]:
-        """One by one a node each, an amount in chunks, the others together, no node twice."""
+        """Yield the stages of groups that run together.
+
+        One by one: a stage for each node. An amount: a stage for each chunk. All other groups share
+        stages, with no node twice in one.
+        """
         made = [(group, [self._entry(uid, group) for uid in uids]) for group, uids in groups]
         for group, entries in made:
             if group.strategy == "one_by_one":
@@ -181,7 +185,7 @@ class RoleBased:
         yield from (Stage("", entries) for entries in together)
 
     def _entry(self, uid: str, group: Task | None) -> Entry:
-        """Give the tasks of a group on a node, with those that none of its groups brings."""
+        """Return the tasks of a group on a node, and those that no group of theirs brings there."""
         chosen = [
             task
             for task in self._tasks
@@ -196,7 +200,7 @@ class RoleBased:
 
     @cached_property
     def _brought(self) -> Mapping[str, frozenset[str]]:
-        """Give the nodes that each task comes to with a group that it is bound to."""
+        """Map each task to the nodes of the groups that it is bound to."""
         nodes = {task.id: self._cluster.of(task.where) for task in self._deployment.tasks}
         return {
             task_id: frozenset(uid for group in groups for uid in nodes[group])
@@ -205,7 +209,7 @@ class RoleBased:
 
 
 def _hooks(name: str, tasks: Sequence[Task], places: Places, *, strict: bool) -> Iterator[Stage]:
-    """One stage for each task that has nodes, on all of them."""
+    """Yield one stage for each task that has nodes, on all of them."""
     number = 0
     for task in tasks:
         uids = places[task.id]
@@ -217,12 +221,12 @@ def _hooks(name: str, tasks: Sequence[Task], places: Places, *, strict: bool) ->
 def steps(stages: Sequence[Stage]) -> list[DeploymentStep]:
     """Turn stages into steps: a join after each stage, and each task of a node after its last.
 
-    A node that failed gets no more tasks; after a strict stage nobody does.
+    A node with a failed task gets no more tasks; after a failure in a strict stage no node does.
     """
     made: list[DeploymentStep] = []
     last: dict[str, int] = {}
     seen: set[tuple[str, str]] = set()
-    gates: dict[bool, int] = {}  # the last join of each kind: strict or not
+    gates: dict[bool, int] = {}  # the last join of each kind, strict or not
     for stage in stages:
         ends: list[int] = []
         for uid, role, tasks in stage.entries:
@@ -239,7 +243,7 @@ def steps(stages: Sequence[Stage]) -> list[DeploymentStep]:
             if not first:
                 ends.append(last[uid])
         if ends:
-            # Each entry comes after the gates before it, and so does the next one.
+            # Entries come after the joins of both kinds, so a join need not follow the one before.
             name, members = f"join/{stage.name}", tuple(sorted(ends))
             made.append(
                 DeploymentStep(name, before=members, order_only=not stage.strict, reason=stage.name)

@@ -1,7 +1,8 @@
-"""A part of a deployment: which tasks are chosen, what is fetched for them, and what is missing.
+"""Selects a part of a deployment: the chosen tasks, their dependencies, and what is missing.
 
-What is left out and stands between two that are chosen stays as a join: it does nothing, and keeps
-their order and need. To depend on something is to come after it in the graph, also through anchors.
+A task that is left out but stands between two chosen ones stays as a join, which does nothing and
+keeps their order and need. A task depends on everything that comes before it in the graph, also
+through anchors.
 """
 
 from __future__ import annotations
@@ -12,22 +13,26 @@ from typing import Any, NamedTuple
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.graph_algorithms import reachable
 from planner.model import Action, ActionPlan
-from planner.planners.deployment.names import Index, near
-from planner.planners.deployment.plan_actions import DeploymentStep, Maker, groups_beside
+from planner.planners.deployment.name_patterns import Index, near
+from planner.planners.deployment.plan_actions import (
+    DeploymentBuilder,
+    DeploymentStep,
+    groups_not_implied,
+)
 from planner.planners.deployment.tasks import MASTER, SYNC, Deployment
 
-#: What only a simulated node reads.
-_UNSEEN = frozenset({"duration_s"})
+#: Parameters that only a simulated node reads.
+_SIMULATION_ONLY = frozenset({"duration_s"})
 
 
-class _Users(NamedTuple):
-    """How many depend on something, and the first of them."""
+class _Dependents(NamedTuple):
+    """How many tasks depend on something, and the first of them."""
 
     first: str
     number: int
 
-    def and_more(self, number: int) -> _Users:
-        return _Users(self.first, self.number + number)
+    def and_more(self, number: int) -> _Dependents:
+        return _Dependents(self.first, self.number + number)
 
     @property
     def text(self) -> str:
@@ -36,8 +41,8 @@ class _Users(NamedTuple):
         return f"{self.first} and {self.number - 1} more depend"
 
 
-class Chosen:
-    """The chosen ones among steps in schedule order, each by its place, with the reason."""
+class Selection:
+    """The chosen steps, by position in schedule order, each with the reason for choosing it."""
 
     def __init__(self, deployment: Deployment, steps: Sequence[DeploymentStep]) -> None:
         self._deployment, self._part = deployment, deployment.part
@@ -45,23 +50,23 @@ class Chosen:
         self.reasons: dict[int, str | None] = {}
         self.notes: list[str] = []
 
-    def steps(self, maker: Maker) -> list[DeploymentStep]:
-        """Give what is left of the steps; notes what is missing then."""
+    def steps(self, builder: DeploymentBuilder) -> list[DeploymentStep]:
+        """Return the steps that remain; ``notes`` then say what is missing."""
         part = self._part
         if part.nodes is None and part.tasks is None and part.changed_since is None:
             return list(self._steps)
-        self.reasons = dict.fromkeys(self._asked())
+        self.reasons = dict.fromkeys(self._named())
         if part.changed_since is not None:
-            changed = self._changed(part.changed_since, maker)
+            changed = self._changed(part.changed_since, builder)
             self.reasons = {i: changed[i] for i in self.reasons if i in changed}
         if part.fetch:
             self._fetch()
         elif part.changed_since is None:
             self._note_missing()
-        return self._left()
+        return self._remaining()
 
-    def _asked(self) -> list[int]:
-        """Choose by nodes and tasks; raises InvalidInput for one that there is not."""
+    def _named(self) -> list[int]:
+        """Choose by nodes and tasks; raises InvalidInput for unknown names."""
         part, deployment, mistakes = self._part, self._deployment, []
         uids = {SYNC, MASTER, *(node.uid for node in deployment.nodes)}
         for k, uid in enumerate(part.nodes or ()):
@@ -86,15 +91,15 @@ class Chosen:
             and (part.tasks is None or step.task.id in ids)
         ]
 
-    def _changed(self, earlier: ActionPlan, maker: Maker) -> dict[int, str]:
-        """Give what differs from an earlier plan, and what depends on that, with the reason."""
+    def _changed(self, earlier: ActionPlan, builder: DeploymentBuilder) -> dict[int, str]:
+        """Return what differs from an earlier plan and what depends on that, with the reason."""
         known = {action.name: action for action in earlier.actions}
         short = earlier.uuid[:8]
         found: dict[int, str] = {}
         causes: dict[int, str] = {}
         for i, step in enumerate(self._steps):
             if step.task is not None:
-                why = _difference(known.pop(step.name, None), maker.about(step), short)
+                why = _difference(known.pop(step.name, None), builder.about(step), short)
                 if why:
                     found[i], causes[i] = why, step.name
                     continue
@@ -121,15 +126,15 @@ class Chosen:
                     self.reasons.setdefault(p, f"{name} depends on it")
 
     def _note_missing(self) -> None:
-        """Note each dependency that is left out, with who depends on it."""
-        wanting: dict[int, _Users] = {}
-        through: dict[int, _Users] = {}
+        """Note each dependency that is left out, and who depends on it."""
+        wanting: dict[int, _Dependents] = {}
+        through: dict[int, _Dependents] = {}
         for i in sorted(self.reasons):
             step = self._steps[i]
             loose = [g for g in step.any_of if not any(self._chosen(p) for p in g)]
             for p in (*step.before, *(p for group in loose for p in group)):
                 who = through if self._steps[p].task is None else wanting
-                who[p] = who[p].and_more(1) if p in who else _Users(step.name, 1)
+                who[p] = who[p].and_more(1) if p in who else _Dependents(step.name, 1)
         for join, users in through.items():
             for p in _before(self._steps[join]):
                 wanting[p] = wanting[p].and_more(users.number) if p in wanting else users
@@ -143,10 +148,10 @@ class Chosen:
         step = self._steps[i]
         return step.task is None and any(p in self.reasons for p in _before(step))
 
-    def _left(self) -> list[DeploymentStep]:
-        """Give the chosen steps, and joins for what stands between them."""
+    def _remaining(self) -> list[DeploymentStep]:
+        """Return the chosen steps, and joins for the steps between them that are left out."""
         leading = reachable(self.reasons, lambda i: _before(self._steps[i]))
-        rest = _Rest(self._steps)
+        rest = _Remaining(self._steps)
         for i in sorted(leading):
             if i in self.reasons and self._steps[i].task is not None:
                 rest.keep(i, self.reasons[i])
@@ -155,20 +160,20 @@ class Chosen:
         return rest.made
 
 
-class _Rest:
-    """What is left of some steps; where several left out ones waited for the same, one join is."""
+class _Remaining:
+    """The steps that remain; steps left out that waited for the same share one join."""
 
     def __init__(self, steps: Sequence[DeploymentStep]) -> None:
         self._steps = steps
         self.made: list[DeploymentStep] = []
-        #: The old places of what is chosen, and of joins that stand for any of it.
+        #: The old positions of chosen steps, and of joins that replace any of them.
         self._kept: set[int] = set()
-        #: For each old place what those behind it wait for now.
+        #: Maps the old position of a step to what its successors wait for now.
         self._instead: dict[int, tuple[int, ...]] = {}
         self._joins: dict[object, int] = {}
 
     def keep(self, i: int, reason: str | None) -> None:
-        """Take over a step; it waits for what is kept of what it waited for."""
+        """Copy a step and remap its links to the steps that are kept."""
         step = self._steps[i]
         before, groups = self._links(step)
         self._instead[i] = (len(self.made),)
@@ -176,7 +181,7 @@ class _Rest:
         self.made.append(step._replace(before=before, any_of=groups, reason=reason or step.reason))
 
     def pass_through(self, i: int) -> None:
-        """Leave out a step; those behind it wait for what it would have waited for."""
+        """Leave a step out; its successors inherit its links, through a join if there are many."""
         step = self._steps[i]
         before, groups = self._links(step)
         if step.task is None and not self._kept.isdisjoint(_before(step)):
@@ -198,12 +203,12 @@ class _Rest:
         before = {now for p in step.before for now in self._instead.get(p, ())}
         groups = []
         for group in step.any_of:
-            # One that is chosen has to end well; if none is, what all of them come after.
+            # A chosen one must succeed; if none is chosen, what all of them waited for.
             chosen = [p for p in group if p in self._kept]
             members = [self._instead.get(p, ()) for p in chosen or group]
             if all(members):
                 groups.append(tuple(sorted({now for found in members for now in found})))
-        return tuple(sorted(before)), groups_beside(before, groups)
+        return tuple(sorted(before)), groups_not_implied(before, groups)
 
 
 def _before(step: DeploymentStep) -> Iterable[int]:
@@ -213,9 +218,9 @@ def _before(step: DeploymentStep) -> Iterable[int]:
 
 
 def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> str | None:
-    """Say in what an action differs from the one of its name in an earlier plan.
+    """Say how an action differs from the one of its name in an earlier plan, None if it does not.
 
-    Nothing new comes of one that does nothing: an anchor, or a task that is skipped.
+    An anchor, and a task that is newly skipped, make no difference, because they do nothing.
     """
     if now["action_type"] == "anchor" or (earlier is None and now["action_type"] == "skipped"):
         return None
@@ -232,7 +237,7 @@ def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> st
     nothing = object()
     differ = [
         key
-        for key in sorted({*old, *new} - _UNSEEN)
+        for key in sorted({*old, *new} - _SIMULATION_ONLY)
         if old.get(key, nothing) != new.get(key, nothing)
     ]
     return f"its {', '.join(differ)} changed" if differ else None

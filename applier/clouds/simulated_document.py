@@ -1,4 +1,4 @@
-"""The document of a simulated cloud: how it is read, and all that is wrong with it."""
+"""Read and check the document of a simulated cloud."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import resources
 from os import PathLike, fspath
 from typing import Any
 
-from applier.clouds.schema import DURATIONS, ROOM, SCHEMA, Fault, World
+from applier.clouds.simulated_schema import DURATIONS, ROOM, SCHEMA, Fault, World
 from applier.errors import ConfigurationError
 from planner import documents
 from planner.checking import compiled
@@ -21,9 +21,9 @@ _ABSENT = {"target": "*", "times": None, "kind": "fail", "message": None, "secon
 
 
 def read(source: Mapping[str, Any] | str | PathLike[str] | None = None) -> World:
-    """Give a checked and complete cloud from a mapping, a YAML or JSON file, or the packaged one.
+    """Return a checked and complete cloud from a mapping, a YAML or JSON file, or the packaged one.
 
-    Raises ConfigurationError with all that is wrong, a line each, with file and line.
+    Raises ConfigurationError with every mistake, a line each, with file and line.
     """
     try:
         document = _document(source)
@@ -40,13 +40,13 @@ def _document(source: Mapping[str, Any] | str | PathLike[str] | None) -> documen
         text = resources.files("applier.clouds").joinpath(name).read_text(encoding="utf-8")
         return documents.parse(text, name)
     if isinstance(source, Mapping):
-        # A copy, so that nothing which happens in the cloud changes what the caller has.
+        # A copy, so that changes in the cloud do not reach the caller's mapping.
         return documents.Document(json.loads(json.dumps(source)))
     return documents.read(fspath(source))
 
 
 def complete(world: World) -> World:
-    """Give a cloud without mistakes with every optional field filled in, and nothing going on."""
+    """Return a correct cloud with every optional field filled in, and no ongoing operation."""
 
     def filled(table: str, **absent: Any) -> dict[str, Any]:
         return {key: absent | entry for key, entry in world.get(table, {}).items()}
@@ -67,29 +67,30 @@ def complete(world: World) -> World:
 
 
 def complete_fault(world: World, fault: Mapping[str, Any]) -> Fault:
-    """Give a fault with every optional field filled in.
+    """Return a fault with every optional field filled in.
 
-    What it names must be in ``world``, once: a uuid, a host, or a name that only one thing has.
-    Raises ConfigurationError.
+    Its target must be in ``world``: a uuid, a host, or a name that only one entry has. Raises
+    ConfigurationError.
     """
     wrong = mistakes(world | {"faults": [dict(fault)]}, _FAULT_REFERENCES)
     if wrong:
-        # It is looked at as a list of one, whose path is nobody's business.
+        # It was checked as a list of one fault; that list is left out of the path.
         inside = [replace(mistake, path=mistake.path[2:], place="fault") for mistake in wrong]
         raise ConfigurationError("\n".join(map(str, inside)))
     return _ABSENT | dict(fault)
 
 
 _Found = Iterator[tuple[str, Path]]
-#: Check -> tables whose entries it reads, tables of which it only needs the names.
+#: Check -> tables whose entries it reads, tables of which it needs only the keys.
 _Checks = Mapping[Callable[[World], _Found], tuple[set[str], set[str]]]
 
 
 def mistakes(world: Any, checks: _Checks | None = None) -> list[Mistake]:
-    """List all that is wrong with a cloud: its shape, then what refers to nothing or does not fit.
+    """List every mistake in a cloud: first of its shape, then of references and capacity.
 
-    ``checks`` are those of the second kind; each is made where the tables that it needs are in
-    shape. A fault may name what is gone by now, so that only new ones are checked.
+    ``checks`` are those of references and capacity; one is made only if the tables that it needs
+    have the right shape. By default faults are not checked, because their target may have been
+    deleted since; only new faults are.
     """
     found = _check_shape(world)
     if isinstance(world, dict):

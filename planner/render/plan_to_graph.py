@@ -1,4 +1,4 @@
-"""From the links of a plan to a web: each link a line, and a point for a set that many share."""
+"""Builds the graph of a drawing from a plan: lines for links, points for large shared sets."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from collections import Counter
 from collections.abc import Mapping
 
 from planner.model import Action, ActionPlan
-from planner.render.web import DENSE, Web
+from planner.render.drawn_graph import DENSE, DrawnGraph
 
 
-def woven(plan: ActionPlan, ids: Mapping[str, str]) -> Web:
-    """Make the web of all actions; sets that many share, and are large, go through a point."""
-    web, shared = Web(ids.values()), _Shared(plan)
+def plan_to_graph(plan: ActionPlan, ids: Mapping[str, str]) -> DrawnGraph:
+    """Return the graph of all actions; large sets that several actions share go through a point."""
+    graph, shared = DrawnGraph(ids.values()), _Shared(plan)
     for action in plan.actions:
         head = ids[action.uuid]
         for kind, group in shared.groups(action):
             point = shared.point_of(kind, group)
             if point is None:
                 ends = group
-            elif point in web.nodes:
+            elif point in graph.nodes:
                 ends = ()
             else:
-                web.node(point)
+                graph.node(point)
                 ends = group
             for uuid in ends:
-                web.line(ids[uuid], point or head, kind)
+                graph.line(ids[uuid], point or head, kind)
             if point is not None:
-                web.line(point, head, kind)
+                graph.line(point, head, kind)
         for source, outcomes in action.triggers:
-            web.line(ids[source], head, "trigger", " or ".join(outcomes))
-    return web
+            graph.line(ids[source], head, "trigger", " or ".join(outcomes))
+    return graph
 
 
 class _Shared:
-    """The sets of a plan that more than a few actions share; each object is read once."""
+    """The sets of links that several actions of a plan share; each object is read once."""
 
     def __init__(self, plan: ActionPlan) -> None:
-        self._plan = plan  # holds every group, so that the id of each stays its own
+        self._plan = plan  # keeps every group alive, so that ids stay unique
         self._known: dict[int, int] = {}
         self._numbers: dict[tuple[str, ...], int] = {}
         keys = [(kind, self._number(g)) for a in plan.actions for kind, g in self.groups(a)]
@@ -49,14 +49,14 @@ class _Shared:
         self._dense = {key: f"p{i}" for i, key in enumerate(dense)}
 
     def groups(self, action: Action) -> list[tuple[str, tuple[str, ...]]]:
-        """List what comes before an action, by kind; parents that are its needs are left out."""
+        """List the links of an action by kind, without parents that are equal to its needs."""
         groups = [("need", action.needs), *(("any", group) for group in action.needs_any)]
         if self._number(action.parents) != self._number(action.needs):
             groups.append(("order", action.parents))
         return groups
 
     def point_of(self, kind: str, group: tuple[str, ...]) -> str | None:
-        """Name the point of a set, if it has one."""
+        """Return the id of the point of a set, None if it has none."""
         return self._dense.get((kind, self._number(group)))
 
     def _number(self, group: tuple[str, ...]) -> int:

@@ -1,6 +1,6 @@
-"""Hidden parameters of templates: a text that tells two values apart stands for each.
+"""Hidden parameters of templates: a placeholder stands for each value and differs with it.
 
-Decided in doc/decisions: what a plan holds of them, and what a reader of the plan can do with it.
+Decision 0034 says what a plan holds of them and what a reader of the plan can do with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SHOWN = frozenset({"false", "f", "no", "n", "off", "0", "none"})
 
 
 def names(*templates: Mapping[str, Any]) -> set[str]:
-    """Give the parameters that a template hides: ``NoEcho``, or in Heat's form ``hidden``.
+    """Return the parameters that a template hides: ``NoEcho``, or in Heat's form ``hidden``.
 
     >>> names({"Parameters": {"Password": {"NoEcho": "true"}, "Image": {"NoEcho": False}}})
     {'Password'}
@@ -30,24 +30,24 @@ def names(*templates: Mapping[str, Any]) -> set[str]:
     }
 
 
-def stand_in(name: str, value: Any) -> Any:
-    """Give what stands for a value: a text, in lists and mappings one for each value inside.
+def placeholder(name: str, value: Any) -> Any:
+    """Return a placeholder for a value, inside lists and mappings one for each value.
 
-    Equal for equal values of one parameter, a number being equal to its text, as Heat reads it.
+    Equal values of a parameter have equal placeholders; a number is equal to its text, as in Heat.
 
-    >>> stand_in("Password", "s3cret"), stand_in("Ports", [80, "80"])
+    >>> placeholder("Password", "s3cret"), placeholder("Ports", [80, "80"])
     ('${NoEcho Password f32e224b}', ['${NoEcho Ports 14fdf495}', '${NoEcho Ports 14fdf495}'])
     """
     if isinstance(value, Mapping):
-        return {key: stand_in(name, inner) for key, inner in value.items()}
+        return {key: placeholder(name, inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [stand_in(name, inner) for inner in value]
+        return [placeholder(name, inner) for inner in value]
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return f"${{NoEcho {name} {_digest(name, text)}}}"
 
 
 @lru_cache(maxsize=1000)
 def _digest(name: str, text: str) -> str:
-    """Give eight digits, slowly: so guessing a password by them is slow as well."""
+    """Return eight digits of a slow hash, so that guessing a password by them is slow, too."""
     key = hashlib.scrypt(text.encode(), salt=name.encode(), n=2**14, r=8, p=1, dklen=4)
     return key.hex()

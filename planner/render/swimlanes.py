@@ -1,4 +1,4 @@
-"""Which actions belong together in a picture: of one machine, one group, one resource."""
+"""Groups the actions of a picture into lanes: one for each machine, group or resource."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ _NODE = "node:"
 
 
 def lane_of(planner: str, action: Action) -> str | None:
-    """Name what an action belongs to, as its planner names actions; None where nothing says so.
+    """Return the lane of an action, from the naming rules of its planner; None if it has none.
 
-    The group of a rolling update, the resource of an event; else the one node that the action
-    holds, else what stands before the slash of its name (anchors are ``sync/TASK``).
+    A lane is the group of a rolling update, or the resource of an event. Otherwise it is the one
+    node that the action holds, else the part of its name before the slash (anchors are
+    ``sync/TASK``).
     """
     name = action.name or ""
     if planner == "events":
@@ -27,7 +28,7 @@ def lane_of(planner: str, action: Action) -> str | None:
 
 
 def task_of(planner: str, action: Action) -> str:
-    """Give the name of an action without that of its lane.
+    """Return the name of an action without the name of its lane.
 
     >>> from dataclasses import replace
     >>> one = Action(uuid="u", action_type="nop", name="rmq.1.run#0")
@@ -50,15 +51,15 @@ def nodes_of(action: Action) -> list[str]:
 
 
 def places_of(planner: str, action: Action) -> list[str]:
-    """List where an action takes place: the nodes it holds, else its lane, if it has one."""
+    """List where an action runs: the nodes that it holds, else its lane, if it has one."""
     lane = lane_of(planner, action)
     return nodes_of(action) or ([] if lane is None else [lane])
 
 
-def lanes(plan: ActionPlan, actions: Sequence[Action]) -> dict[str, str]:
-    """Give the lane of each action by uuid: of all, or of none where lanes would say little.
+def assign(plan: ActionPlan, actions: Sequence[Action]) -> dict[str, str]:
+    """Map uuids to lanes; an empty mapping where lanes would not make the picture clearer.
 
-    Little is: an action that belongs to nothing, or fewer than two actions a lane.
+    Lanes are left out if an action has none, or if there are fewer than two actions a lane.
     """
     found = {a.uuid: lane_of(plan.planner, a) for a in actions}
     known = {uuid: lane for uuid, lane in found.items() if lane is not None}
@@ -67,7 +68,7 @@ def lanes(plan: ActionPlan, actions: Sequence[Action]) -> dict[str, str]:
 
 
 def groups(plan: ActionPlan) -> Mapping[str, tuple[str, ...]]:
-    """Give the groups of each node, as the plan's tolerances name them."""
+    """Map each node to the groups that the tolerances of the plan name it in."""
     found: dict[str, tuple[str, ...]] = {}
     for tolerance in plan.tolerances:
         for node in tolerance.get("nodes", ()):
@@ -77,7 +78,7 @@ def groups(plan: ActionPlan) -> Mapping[str, tuple[str, ...]]:
 
 
 def title(lane_names: Sequence[str], group_names: Iterable[str]) -> str:
-    """Write what a lane is, or how many lanes that are alike.
+    """Return the title of a lane, or of several equivalent ones.
 
     >>> title(["4", "5", "6", "9"], ["compute"]), title(["4"], []), title(["a", "b"], [])
     ('compute x 4 (4-6, 9)', '4', 'a, b')
@@ -90,7 +91,7 @@ def title(lane_names: Sequence[str], group_names: Iterable[str]) -> str:
 
 
 def spans(names: Sequence[str]) -> str:
-    """Write names in few words; numbers that follow each other as a span.
+    """Write a list of names briefly; consecutive numbers become a range.
 
     >>> spans(["rmq.1", "rmq.2", "rmq.3", "x"]), spans(["b", "a"])
     ('rmq.1 to 3, x', 'b, a')

@@ -1,4 +1,4 @@
-"""The lines of a picture while it is made: they can be followed both ways, and cut out."""
+"""The graph of a drawing while it is made; lines can be followed both ways and removed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from planner.graph_algorithms import acyclic_part, reachable
 
-#: A point with more lines through it than this is not replaced by them.
+#: A point that would become more lines than this stays.
 DENSE = 16
-#: Above this many nodes no line is left out for being implied by others.
+#: Above this many nodes no transitive reduction is made.
 MANY_NODES = 10_000
 
 
@@ -23,10 +23,11 @@ class Line(NamedTuple):
     label: str = ""
 
 
-class Web:
-    """Nodes, and the lines that come in and go out of each.
+class DrawnGraph:
+    """Nodes, and the lines that lead to and from each.
 
-    A pair has one line for need or order, one for being one of several, and one for each event.
+    Two nodes have at most one line for need or order, one for being one of several, and one for
+    each event.
     """
 
     def __init__(self, nodes: Iterable[str]) -> None:
@@ -40,14 +41,14 @@ class Web:
         self._into[name], self._from[name] = {}, {}
 
     def line(self, tail: str, head: str, kind: str, label: str = "") -> None:
-        """Add a line; where there is a need, an order of that pair is not drawn."""
+        """Add a line; an order between two nodes that already have a need is left out."""
         key = (tail, kind if kind == "any" else label)
         if tail != head and not (kind == "order" and key in self._into[head]):
             self._into[head][key] = kind
             self._from[tail][head, key[1]] = None
 
     def into(self, node: str) -> Iterator[Line]:
-        """Give what comes in; what is one of several, and needed anyway, once."""
+        """Yield the lines that lead to a node; one of several that is also a need is left out."""
         kinds = {(tail, kind) for (tail, _), kind in self._into[node].items()}
         stronger = {"any": "need"}
         for (tail, label), kind in self._into[node].items():
@@ -55,15 +56,15 @@ class Web:
                 yield Line(tail, node, kind, "" if kind == "any" else label)
 
     def after(self, node: str) -> list[str]:
-        """List the nodes that lines lead to from here, each once."""
+        """List the successors of a node, each once."""
         return list(dict.fromkeys(head for head, _ in self._from[node]))
 
     def lines(self) -> list[Line]:
-        """List all lines, by what they lead to."""
+        """List all lines, in the order of their heads."""
         return [line for node in self.nodes for line in self.into(node)]
 
     def remove(self, node: str) -> None:
-        """Take a node out, with its lines."""
+        """Remove a node and its lines."""
         for tail, label in self._into.pop(node):
             del self._from[tail][node, label]
         for head, label in self._from.pop(node):
@@ -75,7 +76,10 @@ class Web:
         return acyclic_part({n: [head for head, _ in out] for n, out in self._from.items()})
 
     def contract(self, passed: Collection[str]) -> None:
-        """Replace nodes by the lines through them, fewest first, where that makes few lines."""
+        """Replace nodes by lines from their predecessors to their successors, the cheapest first.
+
+        A node stays where that would make too many lines.
+        """
         rank = {node: i for i, node in enumerate(self.nodes) if node in passed}
         waiting = [(self._cost(node), i, node) for node, i in rank.items()]
         heapq.heapify(waiting)
@@ -102,14 +106,14 @@ class Web:
                 self.line(line.tail, head, _through(line.kind, kind))
 
     def keep_between(self, kept: Collection[str]) -> None:
-        """Remove what does not stand between two of ``kept``."""
+        """Remove the nodes that are not on a path between two of ``kept``."""
         after = reachable(kept, self.after)
         before = reachable(kept, lambda node: [tail for tail, _ in self._into[node]])
         for node in [n for n in self.nodes if n not in after or n not in before]:
             self.remove(node)
 
     def reduce(self) -> int:
-        """Leave out each order and need that other lines imply; gives how many those were.
+        """Remove each order and need that other lines imply (transitive reduction); count them.
 
         An order is implied by a path of orders, needs and events, a need by a path of needs alone.
         """
@@ -136,7 +140,7 @@ class Web:
 
 
 def _through(first: str, second: str) -> str:
-    """Say what is left of two lines when the node between them is gone.
+    """Return the kind of the line that replaces two lines when the node between them is removed.
 
     >>> _through("need", "need"), _through("need", "order"), _through("need", "any")
     ('need', 'order', 'any')

@@ -1,4 +1,4 @@
-"""Reads documents of ``kind: deployment``: one class per thing that can be wrong in many ways."""
+"""Reads documents of ``kind: deployment`` and collects their mistakes and warnings."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from planner.errors import InvalidInput, Mistake, Path
 from planner.model import ActionPlan
 from planner.planners.deployment import fields
 from planner.planners.deployment.conditions import Condition, Unreadable
-from planner.planners.deployment.names import Patterns, near
-from planner.planners.deployment.schema import RUNNABLE, UNHEEDED
-from planner.planners.deployment.task_parameters import Checked, translated
+from planner.planners.deployment.name_patterns import Patterns, near
+from planner.planners.deployment.schema import IGNORED, RUNNABLE
+from planner.planners.deployment.task_parameters import ParameterChecker, translated
 from planner.planners.deployment.tasks import (
     NOWHERE,
     SYNC,
@@ -25,25 +25,25 @@ from planner.planners.deployment.tasks import (
     Where,
 )
 
-#: Names that actions begin with, which are no node's.
+#: Prefixes of the names of actions; no node may have them as its uid.
 RESERVED = (SYNC, "join", "null")
 
 
-class Reader:
-    """Reads one document, which fits the schema, and collects what is wrong with it."""
+class DeploymentReader:
+    """Reads one document that fits the schema."""
 
     def __init__(self, document: Mapping[str, Any], surroundings: Surroundings) -> None:
         self._document = document
         self._patterns = Patterns(exact=document.get("names") == "exact")
         self._settings = document.get("settings") or {}
-        self._checked = Checked(surroundings)
+        self._checker = ParameterChecker(surroundings)
         self._missing: dict[str, Path] = {}
-        self._unheeded: dict[str, list[str]] = {}
+        self._ignored: dict[str, list[str]] = {}
         self._mistakes: list[Mistake] = []
-        self._doubts: list[Mistake] = []
+        self._warnings: list[Mistake] = []
 
     def deployment(self) -> Deployment:
-        """Give the problem; raises InvalidInput with all mistakes."""
+        """Return the problem; raises InvalidInput with all mistakes."""
         raw = self._document.get("tasks") or []
         tasks = [self._task(i, task) for i, task in enumerate(raw)]
         self._once("id", [task.id for task in tasks], "tasks")
@@ -53,11 +53,11 @@ class Reader:
         known = {task.id for task in tasks}
         for name in durations:
             if name not in known:
-                self._doubt(f"no task {name!r}{near(name, known)}", ("durations", name))
+                self._warn(f"no task {name!r}{near(name, known)}", ("durations", name))
         for place, path in self._missing.items():
-            self._doubt(f"the settings have no {place!r}: it is taken as null", path)
-        if self._mistakes or self._checked.mistakes:
-            raise InvalidInput([*self._mistakes, *self._checked.mistakes])
+            self._warn(f"the settings have no {place!r}: it is taken as null", path)
+        if self._mistakes or self._checker.mistakes:
+            raise InvalidInput([*self._mistakes, *self._checker.mistakes])
         return Deployment(
             name=self._document.get("name"),
             tasks=tasks,
@@ -65,18 +65,18 @@ class Reader:
             patterns=self._patterns,
             part=part,
             durations=durations,
-            doubts=self._doubts,
-            notes=[*self._checked.notes, *self._notes()],
+            warnings=self._warnings,
+            notes=[*self._checker.notes, *self._notes()],
         )
 
     def _wrong(self, text: str, path: Path) -> None:
         self._mistakes.append(Mistake(text, path))
 
-    def _doubt(self, text: str, path: Path) -> None:
-        self._doubts.append(Mistake(text, path))
+    def _warn(self, text: str, path: Path) -> None:
+        self._warnings.append(Mistake(text, path))
 
     def _notes(self) -> Iterator[str]:
-        for field, ids in self._unheeded.items():
+        for field, ids in self._ignored.items():
             yield f"the field {field!r} is not heeded here: {len(ids)} of the tasks have it"
 
     def _once(self, what: str, names: list[str], field: str) -> None:
@@ -88,13 +88,13 @@ class Reader:
 
     def _task(self, i: int, raw: Mapping[str, Any]) -> Task:
         path: Path = ("tasks", i)
-        for field in UNHEEDED:
+        for field in IGNORED:
             if raw.get(field) is not None:
-                self._unheeded.setdefault(field, []).append(raw["id"])
+                self._ignored.setdefault(field, []).append(raw["id"])
         strategy, most = self._strategy(raw, path)
         parameters = translated(raw)
         if raw["type"] in RUNNABLE:
-            self._checked(raw["type"], parameters.values, path)
+            self._checker(raw["type"], parameters.values, path)
         given = raw.get("parameters") or {}
         return Task(
             id=raw["id"],
@@ -120,7 +120,7 @@ class Reader:
         )
 
     def _number(self, value: Any, path: Path, whole: bool = False) -> float | None:
-        """Read a number, or a text that is one; what is none is wrong."""
+        """Read a number or its text; anything else is a mistake."""
         if value is None:
             return None
         try:
@@ -175,14 +175,14 @@ class Reader:
         found = []
         for k, entry in enumerate(entries):
             at: Path = (*path, field, k) if isinstance(value, list) else (*path, field)
-            said = {"name": entry} if isinstance(entry, str) else entry
-            if "name" in said:
-                where = self._checked_where(fields.role_of(said), at)
-                if self._readable(said["name"], at):
-                    any_of = said.get("policy") == "any"
-                    found.append(Relation(field, said["name"], where, any_of, at))
-            elif "yaql_exp" in said:
-                self._doubt("yaql is not evaluated here: no relation comes of it", at)
+            relation = {"name": entry} if isinstance(entry, str) else entry
+            if "name" in relation:
+                where = self._checked_where(fields.role_of(relation), at)
+                if self._readable(relation["name"], at):
+                    any_of = relation.get("policy") == "any"
+                    found.append(Relation(field, relation["name"], where, any_of, at))
+            elif "yaql_exp" in relation:
+                self._warn("yaql is not evaluated here: no relation comes of it", at)
             else:
                 self._wrong("the field 'name' is missing", at)
         return found
@@ -194,7 +194,7 @@ class Reader:
         if value is None:
             return "parallel", None
         if isinstance(value, Mapping) and fields.is_yaql(value.get("amount")):
-            self._doubt("yaql is not evaluated here: one at a time", (*at, "amount"))
+            self._warn("yaql is not evaluated here: one at a time", (*at, "amount"))
             return "parallel", 1
         try:
             return fields.strategy(value)
@@ -212,7 +212,7 @@ class Reader:
             return "its condition is false" if false else None
         if not isinstance(value, str):
             if fields.is_yaql(value):
-                self._doubt("yaql is not evaluated here: the condition is taken as true", at)
+                self._warn("yaql is not evaluated here: the condition is taken as true", at)
             else:
                 self._wrong("a condition is a text such as settings:a.b == true", at)
             return None

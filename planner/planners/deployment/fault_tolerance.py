@@ -1,4 +1,4 @@
-"""How many nodes of each group may fail before nothing new starts."""
+"""Fault tolerance: how many nodes of each group may fail before nothing new starts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from planner.errors import Mistake
-from planner.planners.deployment.select import Cluster
+from planner.planners.deployment.placement import Cluster
 from planner.planners.deployment.tasks import SYNC, Task
 
-#: What those nodes are called that are in no group: none of them may fail.
+#: The name of the group of nodes that are in no other: none of them may fail.
 NO_GROUP = "no group"
 
 
@@ -20,13 +20,13 @@ def tolerances(
     used: Collection[str],
     critical: Collection[str] = (),
 ) -> tuple[list[Mapping[str, Any]], list[Mistake]]:
-    """Give ``{name, nodes, failed_nodes}`` of each group with nodes, and what could not be read.
+    """Return ``{name, nodes, failed_nodes}`` of each group with nodes, and warnings.
 
-    ``used`` are the nodes that have something to do; those of them that are in no group make one of
-    their own, of which none may fail. Of ``critical`` groups that say nothing none may fail either.
+    ``used`` are the nodes that have something to do. Those in no group form one of their own, of
+    which none may fail. None may fail either in a ``critical`` group without a fault tolerance.
     """
     found: list[Mapping[str, Any]] = []
-    doubts, grouped = [], set[str]()
+    warnings, grouped = [], set[str]()
     for task in tasks:
         nodes = list(cluster.of(task.where)) if task.is_group else []
         if not nodes:
@@ -37,19 +37,19 @@ def tolerances(
         try:
             most = allowed(value, len(nodes))
         except ValueError as reason:
-            doubts.append(Mistake(f"{reason}: no limit", task.path("fault_tolerance")))
+            warnings.append(Mistake(f"{reason}: no limit", task.path("fault_tolerance")))
             most = allowed(None, len(nodes))
         found.append({"name": task.id, "nodes": nodes, "failed_nodes": most})
     alone = [uid for uid in used if uid not in grouped and uid != SYNC]
     if alone:
         found.append({"name": NO_GROUP, "nodes": alone, "failed_nodes": 0})
-    return found, doubts
+    return found, warnings
 
 
 def allowed(value: Any, total: int) -> int:
-    """Read a fault tolerance for so many nodes; raises ValueError.
+    """Return how many of ``total`` nodes may fail; raises ValueError.
 
-    A number, or a share of the nodes, rounded down; below 0 it says how many have to be left. None
+    The value is a number or a percentage, rounded down. Below 0 it says how many must survive. None
     is no limit: one more than there are.
 
     >>> [allowed(v, 10) for v in (None, 3, "25%", -2, "-20%", " 7 ")]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from applier.clouds import document
+from applier.clouds import simulated_document
 from applier.errors import ConfigurationError
 
 ROOM = {"vcpus": 4, "ram_mb": 4096, "disk_gb": 40}
@@ -32,7 +32,7 @@ def changed(*path_and_value) -> dict:
 
 
 def test_the_packaged_cloud_is_as_the_examples_know_it():
-    world = document.read()
+    world = simulated_document.read()
     where = {i["name"]: i["host"] for i in world["instances"].values()}
     assert {n for n, h in where.items() if h == "compute-1"} == {"web-1", "web-2", "web-3"}
     assert {n for n, h in where.items() if h == "compute-2"} == {"db-1", "db-2", "app-1"}
@@ -43,7 +43,7 @@ def test_the_packaged_cloud_is_as_the_examples_know_it():
 
 
 def test_what_is_optional_is_filled_in():
-    world = document.read(GOOD)
+    world = simulated_document.read(GOOD)
     assert world["hosts"]["a"] == {**ROOM, "power": "on", "labels": {}}
     assert world["services"] == {"a": {"status": "enabled", "reason": None}}
     assert world["instances"][UUID]["status"] == "ACTIVE"
@@ -56,7 +56,11 @@ def test_a_file_may_be_yaml_or_json(tmp_path):
     yaml, tabbed = tmp_path / "cloud.yaml", tmp_path / "cloud.json"
     yaml.write_text(json.dumps(GOOD))
     tabbed.write_text(json.dumps(GOOD, indent="\t"))
-    assert document.read(yaml) == document.read(str(tabbed)) == document.read(GOOD)
+    assert (
+        simulated_document.read(yaml)
+        == simulated_document.read(str(tabbed))
+        == simulated_document.read(GOOD)
+    )
 
 
 def test_on_and_off_may_stand_without_quotes_in_yaml(tmp_path):
@@ -64,7 +68,9 @@ def test_on_and_off_may_stand_without_quotes_in_yaml(tmp_path):
     host = "{vcpus: 1, ram_mb: 1, disk_gb: 1, power: %s}"
     hosts = "".join(f"  h-{power}: {host % power}\n" for power in ("on", "off", "suspended"))
     file.write_text(f"hosts:\n{hosts}flavors: {{}}\ninstances: {{}}\n")
-    powers = {name: entry["power"] for name, entry in document.read(file)["hosts"].items()}
+    powers = {
+        name: entry["power"] for name, entry in simulated_document.read(file)["hosts"].items()
+    }
     assert powers == {"h-on": "on", "h-off": "off", "h-suspended": "suspended"}
 
 
@@ -96,7 +102,7 @@ def test_on_and_off_may_stand_without_quotes_in_yaml(tmp_path):
 )
 def test_what_is_wrong_is_said_with_its_place(world, sentence):
     with pytest.raises(ConfigurationError) as refusal:
-        document.read(world)
+        simulated_document.read(world)
     assert sentence in str(refusal.value)
 
 
@@ -106,7 +112,7 @@ def test_all_that_is_wrong_is_said_at_once():
     world["volumes"][DISK] |= {"pool": "q", "type": "ssd"}
     world["faults"] = [{"operation": "stop", "times": 0}]
     with pytest.raises(ConfigurationError) as refusal:
-        document.read(world)
+        simulated_document.read(world)
     lines = str(refusal.value).splitlines()
     assert len(lines) == 5
 
@@ -115,18 +121,18 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     broken = tmp_path / "broken.yaml"
     broken.write_text("hosts: [")
     with pytest.raises(ConfigurationError, match=r"broken\.yaml:\d: not YAML"):
-        document.read(broken)
+        simulated_document.read(broken)
     with pytest.raises(ConfigurationError, match=r"none\.yaml: cannot be read: No such file"):
-        document.read(tmp_path / "none.yaml")
+        simulated_document.read(tmp_path / "none.yaml")
     list_of_hosts = tmp_path / "list.yaml"
     list_of_hosts.write_text("- a")
     with pytest.raises(ConfigurationError, match=r"list\.yaml:1: \['a'\] is not a mapping"):
-        document.read(list_of_hosts)
+        simulated_document.read(list_of_hosts)
 
 
 def test_a_fault_is_filled_in_and_checked():
-    world = document.read(GOOD)
-    assert document.complete_fault(world, {"operation": "stop", "target": "x"}) == {
+    world = simulated_document.read(GOOD)
+    assert simulated_document.complete_fault(world, {"operation": "stop", "target": "x"}) == {
         "operation": "stop",
         "target": "x",
         "times": None,
@@ -135,7 +141,7 @@ def test_a_fault_is_filled_in_and_checked():
         "seconds": 0,
     }
     with pytest.raises(ConfigurationError) as refusal:
-        document.complete_fault(world, {"operation": "stop", "kind": "burn", "often": 1})
+        simulated_document.complete_fault(world, {"operation": "stop", "kind": "burn", "often": 1})
     assert len(str(refusal.value).splitlines()) == 2
 
 
@@ -143,19 +149,19 @@ def test_a_fault_must_name_one_thing():
     world = changed("instances", DISK, {"name": "x", "host": "a", "flavor": "none"})
     world["flavors"]["none"] = dict.fromkeys(ROOM, 0)
     with pytest.raises(ConfigurationError, match="2 things are called 'x': name the uuid"):
-        document.complete_fault(world, {"operation": "stop", "target": "x"})
-    document.complete_fault(world, {"operation": "stop", "target": UUID})
+        simulated_document.complete_fault(world, {"operation": "stop", "target": "x"})
+    simulated_document.complete_fault(world, {"operation": "stop", "target": UUID})
 
 
 def test_a_mistake_in_a_file_has_its_line(tmp_path):
     file = tmp_path / "cloud.yaml"
     file.write_text("hosts:\n  a:\n    vcpus: 1\n    ram_mb: 1\n    disk_gb: -1\nflavors: {}\n")
     with pytest.raises(ConfigurationError) as refusal:
-        document.read(file)
+        simulated_document.read(file)
     assert f"{file}:5: hosts.a.disk_gb: -1 is less than 0" in str(refusal.value)
 
 
 def test_what_it_was_read_from_is_not_changed():
     given = json.loads(json.dumps(GOOD))
-    document.read(given)["hosts"]["a"]["vcpus"] = 99
+    simulated_document.read(given)["hosts"]["a"]["vcpus"] = 99
     assert given == GOOD

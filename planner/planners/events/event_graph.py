@@ -1,4 +1,4 @@
-"""What a change can reach, and what orders it: events and connections become edges."""
+"""The event graph: what a change can reach and in which order, from events and connections."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from planner.errors import Path
 from planner.graph_algorithms import reachable
 from planner.planners.events import grammar
 from planner.planners.events.document import EventsProblem
-from planner.planners.events.reach import Edge
+from planner.planners.events.reachability import Edge
 from planner.states import Outcome
 
 Outcomes = tuple[Outcome, ...]
 _CHANGED: Outcomes = (Outcome.CHANGED,)
 
 
-class Fires(NamedTuple):
-    """One event between two actions, and the place in the document that brings it."""
+class Event(NamedTuple):
+    """One event between two actions, and the place in the document that declares it."""
 
     source: str
     outcomes: Outcomes
@@ -27,7 +27,7 @@ class Fires(NamedTuple):
     path: Path
 
 
-class Before(NamedTuple):
+class Order(NamedTuple):
     """An order of two actions, and the place in the document that asks for it."""
 
     first: str
@@ -38,7 +38,8 @@ class Before(NamedTuple):
 class EventGraph(NamedTuple):
     """The actions that may run, by name, and the edges between them, by position.
 
-    ``events`` has the outcomes that an event asks for, several between the same two in one.
+    ``events`` maps an edge to the outcomes that trigger it; several events between the same two
+    actions are one edge.
     """
 
     names: Sequence[str]
@@ -47,15 +48,12 @@ class EventGraph(NamedTuple):
     orders: Collection[Edge]
 
 
-def web(problem: EventsProblem) -> EventGraph:
-    """Give the least set that holds what is staged and the target of each event from inside it.
-
-    An order holds only between actions that are in it.
-    """
+def event_graph(problem: EventsProblem) -> EventGraph:
+    """Build the graph of the staged actions and of all that is reachable from them by events."""
     after: defaultdict[str, dict[str, Outcomes]] = defaultdict(dict)
-    for source, outcomes, target, _ in fires(problem):
+    for source, outcomes, target, _ in events_of(problem):
         targets = after[source]
-        targets[target] = _asked(targets.get(target, ()) + outcomes)
+        targets[target] = _with_created(targets.get(target, ()) + outcomes)
     names = sorted(reachable(problem.staged, lambda name: after.get(name, ())))
     position = {name: i for i, name in enumerate(names)}
     return EventGraph(
@@ -78,36 +76,36 @@ _NONE: Mapping[str, Outcomes] = {}
 
 
 @cache
-def _asked(outcomes: Outcomes) -> Outcomes:
-    """Give outcomes once, in one order; who asks for what changed asks for what is new, too."""
+def _with_created(outcomes: Outcomes) -> Outcomes:
+    """Return the outcomes once each, in one order; ``changed`` includes ``created``."""
     wanted = {*outcomes, *([Outcome.CREATED] if Outcome.CHANGED in outcomes else ())}
     return tuple(outcome for outcome in Outcome if outcome in wanted)
 
 
-def fires(problem: EventsProblem) -> Iterator[Fires]:
-    """Give all events: those of connections, and those of the document action by action."""
+def events_of(problem: EventsProblem) -> Iterator[Event]:
+    """Yield all events: those of connections, then those of the document, action by action."""
     for i, connection in enumerate(problem.connections):
         if connection.events:
             source, target, path = connection.source, connection.target, ("connections", i)
-            yield Fires(f"{source}.run", _CHANGED, f"{target}.reload", path)
-            yield Fires(f"{source}.remove", _CHANGED, f"{target}.run", path)
-    meant = _Meant(problem)
+            yield Event(f"{source}.run", _CHANGED, f"{target}.reload", path)
+            yield Event(f"{source}.remove", _CHANGED, f"{target}.run", path)
+    sources = _Sources(problem)
     for i, (source, outcomes, target) in enumerate(problem.events):
-        for action in meant.by(source, target):
-            yield Fires(action, outcomes, target, ("events", i))
+        for action in sources.of(source, target):
+            yield Event(action, outcomes, target, ("events", i))
 
 
-def orders(problem: EventsProblem) -> Iterator[Before]:
-    """Give all orders: of connections, run before run, and those of ``after``."""
+def orders(problem: EventsProblem) -> Iterator[Order]:
+    """Yield all orders: those of connections, run before run, then those of ``after``."""
     for i, c in enumerate(problem.connections):
         if c.order:
-            yield Before(f"{c.source}.run", f"{c.target}.run", ("connections", i))
+            yield Order(f"{c.source}.run", f"{c.target}.run", ("connections", i))
     for i, (first, second) in enumerate(problem.after):
-        yield Before(first, second, ("after", i))
+        yield Order(first, second, ("after", i))
 
 
-class _Meant:
-    """Says which actions the source of an event means."""
+class _Sources:
+    """Finds the actions that the source of an event stands for."""
 
     def __init__(self, problem: EventsProblem) -> None:
         ends = {end for c in problem.connections for end in (c.source, c.target)}
@@ -115,20 +113,20 @@ class _Meant:
         self._own: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._data: defaultdict[str, dict[str, None]] = defaultdict(dict)
         if self._resources:
-            self._look(problem)
+            self._collect(problem)
 
-    def by(self, source: str, target: str) -> Iterable[str]:
-        """Give an action as it is.
+    def of(self, source: str, target: str) -> Iterable[str]:
+        """Return the actions that a source stands for, never the target itself.
 
-        Of a resource those that are staged or targets of events, else, for a sink of data, run and
-        remove of each resource connected into it; never the target itself.
+        An action stands for itself. A resource stands for its actions that are staged or targets of
+        events; if it has none, for run and remove of each resource that is connected to it.
         """
         if source not in self._resources:
             return (source,)
         own = [action for action in self._own[source] if action != target]
         return own or [action for action in self._data[source] if action != target]
 
-    def _look(self, problem: EventsProblem) -> None:
+    def _collect(self, problem: EventsProblem) -> None:
         targets = [event.target for event in problem.events]
         for c in problem.connections:
             if c.events:

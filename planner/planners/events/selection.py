@@ -1,4 +1,4 @@
-"""Keeps a part of the runs, and lists what that leaves open."""
+"""Keeps the wanted part of the runs and warns of what that leaves out."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import replace
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.graph_algorithms import reachable
 from planner.planners.events.document import Subset
-from planner.planners.events.reach import behind
+from planner.planners.events.reachability import reachable_pairs
 from planner.planners.events.unroll import Run
 
 
-def part(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]:
-    """Give the runs that are wanted, in their order, and sentences on what is left open.
+def selected(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]:
+    """Return the wanted runs, in their order, and warnings about what is left out.
 
-    What is set off only by runs that are left out runs without being set off. Raises InvalidInput
-    for names that are in no plan.
+    A run that only runs left out could trigger becomes staged: it runs without a trigger. Raises
+    InvalidInput for names that are not in the plan.
     """
     if not (subset.only or subset.since or subset.until):
         return list(runs), []
@@ -25,12 +25,12 @@ def part(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]:
     if subset.only:
         kept &= only
     if subset.since:
-        kept &= _behind(runs, since)
+        kept &= _descendants(runs, since)
     if subset.until:
-        kept &= _ahead_of(runs, until)
+        kept &= _ancestors(runs, until)
     place = {i: k for k, i in enumerate(sorted(kept))}
-    found = _in_order([_without(runs[i], place) for i in place])
-    return found, list(_open(runs, kept))
+    found = _with_repeats_ordered([_without(runs[i], place) for i in place])
+    return found, list(_warnings(runs, kept))
 
 
 def _wanted(runs: Sequence[Run], subset: Subset) -> tuple[set[int], set[int], set[int]]:
@@ -59,7 +59,7 @@ def _before(run: Run) -> Iterator[int]:
     yield from run.events
 
 
-def _behind(runs: Sequence[Run], first: Collection[int]) -> set[int]:
+def _descendants(runs: Sequence[Run], first: Collection[int]) -> set[int]:
     found = set(first)
     for i, run in enumerate(runs):
         if not found.isdisjoint(_before(run)):
@@ -67,7 +67,7 @@ def _behind(runs: Sequence[Run], first: Collection[int]) -> set[int]:
     return found
 
 
-def _ahead_of(runs: Sequence[Run], last: Collection[int]) -> set[int]:
+def _ancestors(runs: Sequence[Run], last: Collection[int]) -> set[int]:
     return set(reachable(last, lambda i: _before(runs[i])))
 
 
@@ -81,19 +81,21 @@ def _without(run: Run, place: dict[int, int]) -> Run:
     )
 
 
-def _in_order(runs: Sequence[Run]) -> list[Run]:
-    """Let a repeat follow its first run, where what led from one to the other is left out."""
+def _with_repeats_ordered(runs: Sequence[Run]) -> list[Run]:
+    """Order a repeat after its first run where the path from one to the other is left out."""
     first = {run.action: i for i, run in enumerate(runs) if not run.repeat}
     pairs = {(first[r.action], i) for i, r in enumerate(runs) if r.repeat and r.action in first}
     edges = [(j, i) for i, run in enumerate(runs) for j in _before(run)]
-    new = {two: one for one, two in pairs.difference(behind(range(len(runs)), edges, pairs))}
+    new = {
+        two: one for one, two in pairs.difference(reachable_pairs(range(len(runs)), edges, pairs))
+    }
     return [
         replace(run, after=sorted((*run.after, new[i]))) if i in new else run
         for i, run in enumerate(runs)
     ]
 
 
-def _open(runs: Sequence[Run], kept: Collection[int]) -> Iterator[str]:
+def _warnings(runs: Sequence[Run], kept: Collection[int]) -> Iterator[str]:
     left = [run.label for i, run in enumerate(runs) if i not in kept]
     if left:
         yield f"left out by only, from or until: {', '.join(left)}"

@@ -1,4 +1,4 @@
-"""Files on a machine: written only where they are not as they should be."""
+"""Write files on a machine, if they differ from what is wanted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from applier.contracts import Content, Machine
 from planner.states import Outcome
 
-#: Permissions of a new file of which nothing is said.
+#: Permissions of a new file if none are requested.
 _NEW = 0o644
 
 
 def mode_of(parameters: Mapping[str, Any]) -> int | None:
-    """Give the parameter ``mode``, octal digits, as a number.
+    """Return the parameter ``mode``, octal digits, as a number, or None if it is absent.
 
     >>> mode_of({"mode": "0640"}) == 0o640, mode_of({})
     (True, None)
@@ -23,12 +23,15 @@ def mode_of(parameters: Mapping[str, Any]) -> int | None:
 
 
 def is_same(found: Content | None, data: bytes, mode: int | None) -> bool:
-    """Say whether a file is as it should be; a mode that is not told does not matter."""
+    """Return True if a file has that content and mode; with None any mode is right."""
     return found is not None and found.data == data and mode in (None, found.mode)
 
 
 def put(machine: Machine, path: str, data: bytes, mode: int | None) -> Outcome:
-    """Make a file hold ``data``; says whether anything had to change."""
+    """Write ``data`` to a file unless it is there; return CHANGED or OK.
+
+    Without ``mode`` the file keeps its own.
+    """
     found = machine.read(path)
     if is_same(found, data, mode):
         return Outcome.OK

@@ -1,4 +1,4 @@
-"""The actions of a roll and their links: create, join, terminate, join, gates, pause, and again."""
+"""The actions of an update and their links: pause, create, terminate, gates, with joins between."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from planner.planners.rolling_update.template import Group
 After = tuple[str, ...]
 
 
-class DrawingUp:
-    """Adds actions, each after all that it waits for; ``ends`` says when each ends at the earliest.
+class RollBuilder:
+    """Builds the actions in order; ``ends`` holds the earliest end of each, in seconds.
 
-    What nobody knows the duration of counts as nothing, and its type stands in ``untimed``.
+    An unknown duration counts as 0, and the action type is added to ``untimed``.
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class DrawingUp:
         self.untimed: set[str] = set()
 
     def join(self, name: str, after: After) -> After:
-        """Add a join; gives what waits for it has to wait for."""
+        """Add a join; return the uuids that its successors wait for."""
         return self._add(ProposedAction(name=name, action_type=JOIN), after, None)
 
     def roll(self, roll: Roll, after: After) -> After:
-        """Add all that happens to a group, after ``after``; gives what comes last."""
-        names, called = _new_names(roll), _called(roll.members)
+        """Add all actions of one group, after ``after``; return the uuids of the last ones."""
+        names, called = _new_names(roll), _display_names(roll.members)
         batches = sum(phase.name != RESIZE for phase in roll.phases)
         for number, phase in enumerate(roll.phases, 1):
             path = f"{roll.group.name}/{phase.name}"
@@ -57,16 +57,16 @@ class DrawingUp:
             ]
             steps = [("created", created), ("terminated", ended)]
             for what, proposed in steps if phase.creates_first else reversed(steps):
-                after = self._together(f"{path}/{what}", proposed, after, reason)
+                after = self._side_by_side(f"{path}/{what}", proposed, after, reason)
             if phase.name != RESIZE:
                 after = self._gated(path, after, reason)
             after = self._pause(path, phase.pause_after_s, after, reason)
         return after
 
-    def _together(
+    def _side_by_side(
         self, name: str, proposed: Sequence[ProposedAction], after: After, reason: str
     ) -> After:
-        """Add actions side by side, and a join behind them."""
+        """Add actions side by side, and a join after them."""
         if not proposed:
             return after
         return self.join(name, tuple(u for p in proposed for u in self._add(p, after, reason)))
@@ -75,7 +75,7 @@ class DrawingUp:
         gates = [self._named(gate, f"{path}/gate-{gate.name}") for gate in self._gates]
         if len(gates) == 1:
             return self._add(gates[0], after, f"the gate of {reason}")
-        return self._together(f"{path}/gates", gates, after, f"a gate of {reason}")
+        return self._side_by_side(f"{path}/gates", gates, after, f"a gate of {reason}")
 
     def _pause(self, path: str, seconds: float, after: After, reason: str) -> After:
         if not seconds:
@@ -153,10 +153,11 @@ def _definition(group: Group) -> dict[str, Any]:
     return {**definition, "places": group.places} if group.places else definition
 
 
-def _called(members: Sequence[Member]) -> dict[str, str]:
-    """Give for the id of each member what it is called: its name, if no other has it, else its id.
+def _display_names(members: Sequence[Member]) -> dict[str, str]:
+    """Map the id of each member to its name, or to its id where the name is not unique.
 
-    >>> _called([Member(id="1", name="web"), Member(id="2", name="db"), Member(id="3", name="db")])
+    >>> web, *two = Member(id="1", name="web"), *(Member(id=i, name="db") for i in "23")
+    >>> _display_names([web, *two])
     {'1': 'web', '2': '2', '3': '3'}
     """
     names = Counter(name for m in members for name in {m.id, m.name or m.id})
@@ -164,10 +165,10 @@ def _called(members: Sequence[Member]) -> dict[str, str]:
 
 
 def _new_names(roll: Roll) -> Iterator[str]:
-    """Name the new members GROUP-DIGEST-NUMBER: other definitions, other names.
+    """Yield names of new members, GROUP-DIGEST-NUMBER; the digest is of the definition.
 
-    The numbers go on after the members that have this definition already. Where nobody said what
-    one of those is called, its id is a part of the digest: so no name can be taken already.
+    Numbers continue after those of current members. If one of these has no known name, its id
+    becomes a part of the digest, so that no name is taken already.
     """
     alike = [member for member in roll.members if member.current or roll.cause is None]
     definition: Any = _definition(roll.group)

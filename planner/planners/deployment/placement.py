@@ -1,4 +1,4 @@
-"""Which task lands on which node: roles and tags of nodes, and the tasks of groups."""
+"""Which task runs on which node: by the roles and tags of nodes, and by the tasks of groups."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from planner.errors import InvalidInput, Mistake, Path
-from planner.planners.deployment.names import Index, near
+from planner.planners.deployment.name_patterns import Index, near
 from planner.planners.deployment.tasks import MASTER, SYNC, Deployment, Task, Where
 
-#: For each id of a task the nodes that it lands on, in document order, with its position there.
+#: Maps the id of each task to its nodes, in document order, and each node to the position.
 Places = Mapping[str, Mapping[str, int]]
 
 
 class Cluster:
-    """The nodes of a deployment by their roles: tags, or roles where a node has no tags."""
+    """The nodes of a deployment by their tags; the roles of a node are its tags if it has none."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._nodes = [node for node in deployment.nodes if node.uid != MASTER]
@@ -31,7 +31,7 @@ class Cluster:
         return {node.uid: None for node in self._nodes if node.tags}
 
     def of(self, where: Where) -> Mapping[str, None]:
-        """Give the nodes that are meant, in document order; ``self`` is nobody here."""
+        """Return the nodes that a selector matches, in document order; ``self`` matches none."""
         if where.kind not in ("patterns", "groups"):
             special = {"sync": {SYNC: None}, "master": {MASTER: None}, "every": self.every}
             return special.get(where.kind, {})
@@ -55,28 +55,28 @@ class Cluster:
                     yield from self.of(self._groups[group])
 
     def unmatched(self, where: Where) -> Iterator[str]:
-        """Give the patterns that no node has a tag for, nor a group that they mean."""
+        """Yield the patterns that match neither a tag of a node nor, where allowed, a group."""
         for pattern in where.patterns:
             meant = where.kind == "groups" and self._group_index(pattern)
             if not (meant or self._index(pattern)):
                 yield pattern
 
 
-class Landing:
-    """Every task on every node that it lands on, each pair once, by position.
+class Placement:
+    """Every task on every node that it runs on, each pair once, by position.
 
-    Anchors come first, on the sync node; then the deployment server and the nodes as the document
-    has them, the tasks of each in document order. Raises InvalidInput for a task that a group with
-    nodes names and nobody knows.
+    Anchors come first, on the sync node; then the deployment server and the nodes in document
+    order, the tasks of each in document order. Raises InvalidInput for an unknown task in a group
+    that has nodes.
     """
 
     def __init__(self, deployment: Deployment) -> None:
         self.cluster = Cluster(deployment)
-        self.doubts: list[Mistake] = []
+        self.warnings: list[Mistake] = []
         tasks = {task.id: task for task in deployment.runnable}
         nodes = {task_id: dict(self._nodes_of(task)) for task_id, task in tasks.items()}
         self._with_groups(deployment, tasks, nodes)
-        self._doubt_roles(deployment.tasks)
+        self._warn_roles(deployment.tasks)
         order = [SYNC, MASTER, *(node.uid for node in deployment.nodes if node.uid != MASTER)]
         landed: dict[str, list[Task]] = {uid: [] for uid in order}
         for task in tasks.values():
@@ -91,7 +91,7 @@ class Landing:
         self.names = Index({task.id: None for task in deployment.tasks}, deployment.patterns)
 
     def name(self, position: int) -> str:
-        """Give the name of an action: ``UID/TASK``."""
+        """Return the name of an action: ``UID/TASK``."""
         uid, task = self.pairs[position]
         return f"{uid}/{task.id}"
 
@@ -111,20 +111,20 @@ class Landing:
                         nodes[task_id].update(found)
                 elif task_id in groups:
                     text = f"{task_id!r} is a group: only tasks land on nodes"
-                    self.doubts.append(Mistake(text, group.path("tasks", k)))
+                    self.warnings.append(Mistake(text, group.path("tasks", k)))
                 else:
                     text = f"no task {task_id!r}{near(task_id, tasks)}"
                     mistakes.append(Mistake(text, group.path("tasks", k)))
         if mistakes:
             raise InvalidInput(mistakes)
 
-    def _doubt_roles(self, tasks: Sequence[Task]) -> None:
-        """Note each role that is on no node once, with its first place and how many more."""
+    def _warn_roles(self, tasks: Sequence[Task]) -> None:
+        """Warn of each role that no node has once, with its first place and how many more."""
         found: dict[str, list[Path]] = {}
         for task in tasks:
             if task.where.kind == "nowhere" and not task.is_anchor:
                 text = f"task {task.id!r} names no role, tags or groups: it lands nowhere"
-                self.doubts.append(Mistake(text, task.path()))
+                self.warnings.append(Mistake(text, task.path()))
             relations = (*task.cross_depends, *task.cross_depended_by)
             own = (task.where, task.path()) if not task.is_anchor else (Where("sync"), ())
             for where, path in (own, *((r.where, r.path) for r in relations)):
@@ -133,4 +133,4 @@ class Landing:
         for pattern, paths in found.items():
             more = f" ({len(paths) - 1} more places name it)" if len(paths) > 1 else ""
             text = f"no node has the role {pattern!r}{near(pattern, self.cluster.tags)}{more}"
-            self.doubts.append(Mistake(text, paths[0]))
+            self.warnings.append(Mistake(text, paths[0]))

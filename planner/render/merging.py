@@ -1,15 +1,15 @@
-"""Boxes of one lane that can stand in one: those side by side, and those one after another."""
+"""Finds boxes of one lane that can be merged: those side by side, and those in a chain."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 
-from planner.render.web import Line
+from planner.render.drawn_graph import Line
 
 
 def siblings(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, str]:
-    """Give for each box the first of those that are equal and have the very same lines.
+    """Map each box to the first one with an equal key and the very same lines.
 
     >>> lines = [Line("a", "x", "need"), Line("a", "y", "need"), Line("a", "z", "order")]
     >>> siblings({"a": 0, "x": 1, "y": 1, "z": 1}, lines)
@@ -30,9 +30,9 @@ def siblings(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, 
 
 
 def chains(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, str]:
-    """Give for each box the first of its chain: equal ones, each the only one before the next.
+    """Map each box to the first of its chain: boxes of equal key with a single line between them.
 
-    ``lines`` leads from boxes that stand earlier to later ones.
+    ``boxes`` stand in schedule order.
 
     >>> lines = [Line("a", "b", "need"), Line("b", "c", "need"), Line("c", "d", "need")]
     >>> chains({"a": 1, "b": 1, "c": 1, "d": 2}, lines)
@@ -58,8 +58,8 @@ def chains(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, st
     return {name: found[name] for name in boxes}
 
 
-def joined(lines: Sequence[Line], firsts: Mapping[str, str]) -> list[Line]:
-    """Draw lines between the firsts of what they joined, each once; those inside are gone."""
+def merged(lines: Sequence[Line], firsts: Mapping[str, str]) -> list[Line]:
+    """Move lines to the boxes that remain, each once; lines inside a box are left out."""
     moved = (
         line._replace(tail=firsts.get(line.tail, line.tail), head=firsts.get(line.head, line.head))
         for line in lines

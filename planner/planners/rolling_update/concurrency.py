@@ -1,4 +1,4 @@
-"""Several groups: which of them roll side by side, and how many instances there are then."""
+"""Several groups: which are updated side by side, and how many instances exist then."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from planner.planners.rolling_update.roll import Roll
 
 
-def in_turns(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]]:
-    """Put groups side by side as long as no more than ``most`` members are missing at once."""
+def side_by_side(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]]:
+    """Yield groups that are updated side by side, with at most ``most`` members unavailable."""
     turn: list[Roll] = []
     for roll in rolls:
         missing = sum(other.unavailable for other in turn) + roll.unavailable
@@ -21,7 +21,7 @@ def in_turns(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]]:
 
 
 def peak(turns: Sequence[Sequence[Roll]]) -> int:
-    """Give the most instances of all groups at once: in one turn the others stand still."""
+    """Return the most instances of all groups at once; groups of other turns do not change."""
     there = sum(len(roll.members) for turn in turns for roll in turn)
     highest = there
     for turn in turns:

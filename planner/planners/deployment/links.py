@@ -1,8 +1,8 @@
-"""Which task on which node waits for which: relations between names become links by position.
+"""Links tasks on nodes: relations between names become links between positions.
 
-``requires`` and ``required_for`` look on the same node and on the sync node; cross dependencies on
-the nodes of their role. Where n tasks wait for m, a join stands between them, and the task that is
-on both sides keeps links of its own, without that to itself.
+``requires`` and ``required_for`` match on the same node and on the sync node; cross dependencies
+match on the nodes of their role. Where n tasks wait for m, a join stands between them. A task that
+is on both sides keeps links of its own, without the one to itself.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from planner.errors import Mistake
-from planner.planners.deployment.names import near
-from planner.planners.deployment.select import Landing
+from planner.planners.deployment.name_patterns import near
+from planner.planners.deployment.placement import Placement
 from planner.planners.deployment.tasks import SYNC, Relation, Task
 
-#: Up to so many links are written out; more of them go through a join.
+#: Up to this many links are direct; more go through a join.
 DENSE = 16
 
 
 class Choice(NamedTuple):
-    """One dependency of policy ``any`` that is to be settled once all others are known.
+    """A dependency of policy ``any``, which is settled once all other links are known.
 
-    ``of`` waits for one of the sets ``one_of``, or, if it is ``forward``, one of them waits for
-    it. A set is the matching tasks of one node; they stand in document order of the nodes.
+    ``of`` waits for one of the sets ``one_of``, or, if ``forward``, one of them waits for it. A set
+    is the matching tasks of one node; sets stand in document order of the nodes.
     """
 
     relation: Relation
@@ -33,37 +33,37 @@ class Choice(NamedTuple):
 
 
 class Links:
-    """What comes before what, by position: first the landed tasks, then joins.
+    """What comes before what, by position: first the placed tasks, then joins.
 
-    ``before[i]`` must have ended well before i starts (for an anchor: ended). ``any_of[i]`` are
-    sets of which one each must have ended well.
+    All of ``before[i]`` must have succeeded before i starts (before an anchor: ended). Of each set
+    in ``any_of[i]`` one must have succeeded.
     """
 
-    def __init__(self, landing: Landing) -> None:
-        self.landing = landing
-        self.before: list[dict[int, None]] = [{} for _ in landing.pairs]
-        self.any_of: list[list[tuple[int, ...]]] = [[] for _ in landing.pairs]
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+        self.before: list[dict[int, None]] = [{} for _ in placement.pairs]
+        self.any_of: list[list[tuple[int, ...]]] = [[] for _ in placement.pairs]
         self.joins: dict[tuple[int, ...], int] = {}
         self.join_names: list[str] = []
         self._taken: set[str] = set()
 
     def __len__(self) -> int:
-        """How many positions there are, joins among them."""
+        """Return the number of positions, joins included."""
         return len(self.before)
 
     def name(self, position: int) -> str:
-        """Give the name of an action or a join."""
-        landed = len(self.landing.pairs)
+        """Return the name of an action or a join."""
+        landed = len(self.placement.pairs)
         if position < landed:
-            return self.landing.name(position)
+            return self.placement.name(position)
         return self.join_names[position - landed]
 
     def is_join(self, position: int) -> bool:
-        """Does it stand only for links?"""
-        return position >= len(self.landing.pairs)
+        """Return whether a position is a join."""
+        return position >= len(self.placement.pairs)
 
     def join(self, members: tuple[int, ...], label: str, *, one_is_enough: bool = False) -> int:
-        """Give the join of these members; those with equal members are one."""
+        """Return the join of these members; the same members share one join."""
         key = (-1, *members) if one_is_enough else members
         found = self.joins.get(key)
         if found is None:
@@ -79,10 +79,10 @@ class Links:
         return found
 
     def connect(self, first: Sequence[int], then: Sequence[int], label: str) -> None:
-        """Let all of ``then`` wait for all of ``first``, nobody for itself."""
+        """Make all of ``then`` wait for all of ``first``, no task for itself."""
         inside = sorted(set(first).intersection(then))
         if len(inside) > 1:
-            # Each of these waits for each other: that is a loop, and two of them show it.
+            # Tasks on both sides wait for each other, which is a loop; two are enough to report it.
             one, other = inside[:2]
             self.before[one][other] = self.before[other][one] = None
             return
@@ -97,29 +97,29 @@ class Links:
         for i in inside:
             self.before[i].update((p, None) for p in first if p != i)
 
-    def tidy(self) -> None:
-        """Leave out links that a join of the same position stands for already."""
+    def remove_redundant(self) -> None:
+        """Remove links to tasks that the same position already waits for through a join."""
         members = {join: frozenset(self.before[join]) for join in self.joins.values()}
-        for i, before in enumerate(self.before[: len(self.landing.pairs)]):
+        for i, before in enumerate(self.before[: len(self.placement.pairs)]):
             covered = [members[p] for p in before if p in members]
             if covered:
                 self.before[i] = {p: None for p in before if not any(p in c for c in covered)}
 
 
 class Linker:
-    """Turns the relations of all tasks into links, and remembers what led nowhere."""
+    """Turns the relations of all tasks into links, and warns of those that match nothing."""
 
-    def __init__(self, landing: Landing, tasks: Sequence[Task]) -> None:
-        self.landing, self.links = landing, Links(landing)
+    def __init__(self, placement: Placement, tasks: Sequence[Task]) -> None:
+        self.placement, self.links = placement, Links(placement)
         self.choices: list[Choice] = []
-        self.doubts: list[Mistake] = []
+        self.warnings: list[Mistake] = []
         self._tasks = tasks
 
     def link(self) -> None:
-        """Link everything that leaves no choice; those that do are left in ``choices``."""
+        """Link all relations but those of policy any, which are appended to ``choices``."""
         for task in self._tasks:
             if task.is_group:
-                self._doubt_names((*task.requires, *task.required_for))
+                self._warn_names((*task.requires, *task.required_for))
                 continue
             for relation in task.requires:
                 for own, other in self._local(task, relation):
@@ -129,26 +129,26 @@ class Linker:
                     self.links.before[other][own] = None
             for relation in (*task.cross_depends, *task.cross_depended_by):
                 self._cross(task, relation)
-            self._doubt_names((*task.requires, *task.required_for))
+            self._warn_names((*task.requires, *task.required_for))
 
     def _local(self, task: Task, relation: Relation) -> Iterator[tuple[int, int]]:
-        """Give (own position, other position) for each match on the same node, or on sync."""
-        here = self.landing.places[task.id]
-        for task_id in self.landing.names(relation.name):
-            there = self.landing.places.get(task_id, {})
+        """Yield (own position, other position) for each match on the same node or the sync node."""
+        here = self.placement.places[task.id]
+        for task_id in self.placement.names(relation.name):
+            there = self.placement.places.get(task_id, {})
             synced = there.get(SYNC)
             for uid, own in here.items():
                 for other in {there.get(uid), synced} - {None, own}:
                     yield own, other  # type: ignore[misc]
 
     def _cross(self, task: Task, relation: Relation) -> None:
-        here = self.landing.places[task.id]
+        here = self.placement.places[task.id]
         forward = relation.field == "cross-depended-by"
         found = False
         if relation.where.kind == "self":
             sides = [([own], self.matches(relation, {uid: None})) for uid, own in here.items()]
         else:
-            nodes = self.landing.cluster.of(relation.where)
+            nodes = self.placement.cluster.of(relation.where)
             sides = [(list(here.values()), self.matches(relation, nodes))]
         for own, matched in sides:
             others = [p for positions in matched.values() for p in positions]
@@ -160,7 +160,7 @@ class Linker:
             else:
                 self.links.connect(others, own, _label(relation.name, relation))
         if here and not found:
-            self._doubt_relation(task, relation)
+            self._warn_relation(task, relation)
 
     def _choose(
         self, relation: Relation, own: list[int], matched: Mapping[str, list[int]], forward: bool
@@ -174,10 +174,10 @@ class Linker:
                 self.choices.append(Choice(relation, i, one_of, forward))
 
     def matches(self, relation: Relation, nodes: Collection[str]) -> dict[str, list[int]]:
-        """Give the positions that a relation means on these nodes, node by node."""
+        """Return the positions that a relation matches on these nodes, by node."""
         found: dict[str, list[int]] = {}
-        for task_id in self.landing.names(relation.name):
-            places = self.landing.places.get(task_id, {})
+        for task_id in self.placement.names(relation.name):
+            places = self.placement.places.get(task_id, {})
             for uid in nodes if len(nodes) < len(places) else places:
                 if uid in nodes and uid in places:
                     found.setdefault(uid, []).append(places[uid])
@@ -185,26 +185,26 @@ class Linker:
             return {uid: found[uid] for uid in nodes if uid in found}
         return found
 
-    def _doubt_names(self, relations: Iterable[Relation]) -> None:
+    def _warn_names(self, relations: Iterable[Relation]) -> None:
         for relation in relations:
-            if not self.landing.names(relation.name):
-                self._doubt_name(relation)
+            if not self.placement.names(relation.name):
+                self._warn_name(relation)
 
-    def _doubt_name(self, relation: Relation) -> None:
-        text = f"no task is called {relation.name!r}{near(relation.name, self.landing.places)}"
-        self.doubts.append(Mistake(text, relation.path))
+    def _warn_name(self, relation: Relation) -> None:
+        text = f"no task is called {relation.name!r}{near(relation.name, self.placement.places)}"
+        self.warnings.append(Mistake(text, relation.path))
 
-    def _doubt_relation(self, task: Task, relation: Relation) -> None:
-        """Tell of a cross dependency that means nobody, unless its role has been told of."""
-        names = self.landing.names(relation.name)
+    def _warn_relation(self, task: Task, relation: Relation) -> None:
+        """Warn of a cross dependency without a match, unless its role has been warned of."""
+        names = self.placement.names(relation.name)
         if not names:
-            self._doubt_name(relation)
+            self._warn_name(relation)
         elif relation.any_of or (
-            any(self.landing.places.get(task_id) for task_id in names if task_id != task.id)
-            and (relation.where.kind == "self" or self.landing.cluster.of(relation.where))
+            any(self.placement.places.get(task_id) for task_id in names if task_id != task.id)
+            and (relation.where.kind == "self" or self.placement.cluster.of(relation.where))
         ):
             text = f"{task.id} {relation.text}: no such task on these nodes, it waits for nothing"
-            self.doubts.append(Mistake(text, relation.path))
+            self.warnings.append(Mistake(text, relation.path))
 
 
 def _label(name: str, relation: Relation | None) -> str:

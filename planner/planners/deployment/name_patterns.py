@@ -1,4 +1,4 @@
-"""How names and roles are written: ``/.../`` is a regular expression, a plain one may be one."""
+"""Patterns of names and roles: ``/.../`` is a regular expression, a plain name may be one."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Test = Callable[[str], object]
 
-#: A pattern of these characters alone means itself in either reading.
+#: A pattern of only these characters matches itself alone, as a name or a regular expression.
 _PLAIN = re.compile(r"[\w:@/ -]*")
 
 
 class Patterns:
-    """Reads patterns; one that is no regular expression raises ``re.error``.
+    """Compiles patterns; an invalid regular expression raises ``re.error``.
 
-    ``/x/`` is the released form: anchored at its start, open at its end. Without slashes the whole
-    name has to match, or be the same; with ``exact`` it has to be the same always.
+    ``/x/`` is Fuel's form: anchored at the start, open at the end. A pattern without slashes has to
+    match the whole name, or be equal to it; with ``exact`` it has to be equal.
 
     >>> names = ["db", "db-check", "primary-db", "db+api"]
     >>> [Patterns().among(names, p) for p in ("/db/", "db", ".*db", "/.*db$/", "db+api")]
@@ -30,7 +30,7 @@ class Patterns:
         self._tests: dict[str, Test] = {}
 
     def test(self, pattern: str) -> Test:
-        """Give the function that says whether a name matches."""
+        """Return the function that says whether a name matches."""
         if pattern not in self._tests:
             if self.is_plain(pattern):
                 self._tests[pattern] = pattern.__eq__
@@ -42,19 +42,19 @@ class Patterns:
         return self._tests[pattern]
 
     def is_plain(self, pattern: str) -> bool:
-        """True if it can match no name but itself."""
+        """Return whether a pattern can match no name but itself."""
         if len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
             return False
         return self._exact or pattern == "*" or _PLAIN.fullmatch(pattern) is not None
 
     def among(self, names: Iterable[str], pattern: str) -> list[str]:
-        """List those of the names that match, in their order."""
+        """List the names that match, in their order."""
         test = self.test(pattern)
         return [name for name in names if test(name)]
 
 
 class Index:
-    """Finds which of many names match a pattern; each pattern is looked for once."""
+    """Finds which of many names match a pattern; each pattern is searched once."""
 
     def __init__(self, names: Mapping[str, object], patterns: Patterns) -> None:
         self._names, self._patterns = names, patterns
@@ -73,7 +73,7 @@ class Index:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Ask whether one of many known names was meant, if one is near.
+    """Return a "did you mean" with the known name that is closest, or an empty text.
 
     >>> near("netconfg", ["hiera", "netconfig"])
     "; did you mean 'netconfig'?"
