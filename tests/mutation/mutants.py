@@ -69,8 +69,9 @@ OPERATORS: dict[str, type[Operator]] = {
     "LeaveOutStatement": LeaveOutStatement,
     **{name: get_operator(f"core/{name}") for name in CORE.split()},
 }
-#: What is written to a log is for people, and no test reads it.
-LOGGING = re.compile(r"LOG\.(debug|info|warning|error|exception)\(")
+#: Lines that stay as they are: what is written to a log is for people, and no test reads it; a
+#: signal might go to a process that is not one of the tests'.
+LEFT_ALONE = re.compile(r"LOG\.\w+\(|os\.kill")
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def mutants(file: str, source: str) -> Iterator[Mutant]:
             for (line, _), _ in kind().mutation_positions(node):
                 occurrence += 1
                 text = lines[line - 1].strip()
-                if has_no_effect(node) or LOGGING.match(text):
+                if has_no_effect(node) or LEFT_ALONE.match(text):
                     continue
                 name = f"{file}:{operator}:{text}"
                 seen[name] += 1
@@ -120,13 +121,14 @@ def mutants(file: str, source: str) -> Iterator[Mutant]:
 
 
 def has_no_effect(node: Any) -> bool:
-    """Tell whether a node is in an annotation or a decorator, which change no result."""
+    """Tell whether a node is in a decorator or an annotation, or the ``*`` of parameters."""
     while node.parent is not None:
         parent = node.parent
-        if (
-            parent.type in ("annassign", "tfpdef")
-            and node is parent.children[1 + (parent.type == "tfpdef")]
-        ):
+        if parent.type in ("parameters", "param") and node.type == "operator":
+            return True
+        if parent.type == "annassign" and node is parent.children[1]:
+            return True
+        if parent.type == "tfpdef" and node is parent.children[2]:
             return True
         if parent.type == "decorator" or (parent.type == "funcdef" and node is parent.annotation):
             return True

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
+from applier.scheduling.course import Course
 from applier.scheduling.forecast import Forecast, best_ranks, forecast, makespan_s
+from applier.testing.random_plans import random_plan
 from planner.model import JOIN, Action, Trigger
 from planner.states import ActionState, Outcome
 
@@ -159,3 +163,27 @@ def test_a_plan_in_which_nothing_is_left_takes_no_time():
     found = predicted(seconds={})
     assert (found.timeline.makespan_s, found.lower_bound_s) == (0.0, 0.0)
     assert (found.critical, found.slack_s) == ((), {})
+
+
+def test_scheduling_backwards_and_forwards_again_finds_a_shorter_order():
+    actions = (
+        action("a"), action("b"), action("c"), action("d", parents=("b", "c")),
+        action("e", parents=("c",)),
+    )  # fmt: skip
+    seconds = {"a": 5.0, "b": 2.0, "c": 3.0, "d": 5.0, "e": 5.0}
+    first = forecast(actions, seconds, limits={}, max_workers=2, rounds=0)
+    assert first.timeline.makespan_s == 12.0
+    assert predicted(*actions, seconds=seconds, max_workers=2).timeline.makespan_s == 10.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_more_rounds_are_never_longer_and_the_ranks_give_what_was_found(seed):
+    plan = random_plan(seed, 25)
+    chance = random.Random(seed)
+    seconds = {a.uuid: float(chance.randint(1, 5)) for a in plan.actions}
+    options = {"limits": plan.limits, "max_workers": 2}
+    found = [forecast(plan.actions, seconds, rounds=rounds, **options) for rounds in (0, 1, 2, 3)]
+    spans = [one.timeline.makespan_s for one in found]
+    assert spans == sorted(spans, reverse=True)
+    again = Course(plan.actions, seconds, plan.limits, 2).run(found[-1].ranks)
+    assert again == found[-1].timeline

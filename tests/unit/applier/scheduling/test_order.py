@@ -7,7 +7,8 @@ import pytest
 
 from applier.scheduling.order import links, passed
 from applier.testing.random_plans import random_plan
-from planner.model import Action
+from planner.model import Action, Trigger
+from planner.states import Outcome
 
 
 def reachable(after: dict[str, list[str]]) -> set[tuple[str, str]]:
@@ -89,3 +90,23 @@ def test_small_sets_get_no_join():
     actions = [Action(uuid="a", action_type="nop"), Action(uuid="b", action_type="nop")]
     actions += [Action(uuid=u, action_type="nop", parents=("a", "b")) for u in "cd"]
     assert set(links(actions)) == set("abcd")
+
+
+def test_a_set_that_is_parents_and_needs_at_once_is_linked_once():
+    first = [Action(uuid=u, action_type="nop") for u in "abc"]
+    before = ("a", "b", "c")
+    second = [
+        Action(
+            uuid=u,
+            action_type="nop",
+            parents=before,
+            needs=before,
+            triggers=(Trigger("a", (Outcome.CHANGED,)),),
+        )
+        for u in "xyz"
+    ]
+    found = links(first + second)
+    assert {name: found[name] for name in ("a", "join 0")} == {
+        "a": ["join 0"],
+        "join 0": ["x", "y", "z"],
+    }

@@ -1,0 +1,310 @@
+"""The recorder and a store that fails: nothing is lost, and nothing is written twice."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from applier.contracts import Report
+from applier.errors import PlanConflict, StoreError
+from applier.recording.recorder import Recorder
+from applier.scheduling.turn import Turn
+from applier.storage.memory import MemoryStore
+from applier.testing.trials import CLAIMANT
+from planner.errors import InvalidTransition
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, Outcome, PlanState
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+State = ActionState
+
+
+class FailingStore(MemoryStore):
+    """A store whose next writes fail as they are told: before or after they are written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures: list[str] = []
+        self.writes: list[str] = []
+        self.reserved: list[list[str]] = []
+
+    def _fail(self, name, write):
+        self.writes.append(name)
+        how = self.failures.pop(0) if self.failures else "never"
+        if how == "before":
+            raise StoreError("connection refused")
+        write()
+        if how == "after":
+            raise StoreError("the answer was lost")
+        if how == "taken":
+            self._plans["plan"].claim = "another's"
+            raise StoreError("the answer was lost")
+
+    def commit(self, uuid, claim, reports, *, now):
+        write = super().commit
+        self._fail("commit", lambda: write(uuid, claim, reports, now=now))
+
+    def move_claimed(self, uuid, claim, new, *, now, message=None):
+        write = super().move_claimed
+        self._fail("move", lambda: write(uuid, claim, new, now=now, message=message))
+
+    def reserve(self, uuid, claim, resources, *, now):
+        write = super().reserve
+        self._fail("reserve", lambda: write(uuid, claim, resources, now=now))
+        self.reserved.append(list(resources))
+
+
+class Heard:
+    """A listener that notes what it hears, and raises what it is told to."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.error: Exception | None = None
+
+    def on_reports(self, reports):
+        self.lines += [f"{report.uuid} {report.state}" for report in reports]
+        if self.error:
+            raise self.error
+
+    def on_plan(self, state, message):
+        self.lines.append(f"plan {state}: {message}")
+
+
+@pytest.fixture
+def store():
+    made = FailingStore()
+    actions = tuple(Action(uuid=u, action_type="nop") for u in "abc")
+    made.save_plan(ActionPlan(uuid="plan", planner="t", state=PlanState.PENDING, actions=actions))
+    return made
+
+
+@pytest.fixture
+def heard():
+    return Heard()
+
+
+@pytest.fixture
+def make(store, heard):
+    """Make a recorder of the claimed plan."""
+
+    def recorder(**options) -> Recorder:
+        claim = store.claim_plan("plan", CLAIMANT, now=NOW)
+        plan = store.load_plan("plan")
+        return Recorder(store, plan, claim, clock=lambda: NOW, listeners=[heard], **options)
+
+    return recorder
+
+
+@pytest.fixture
+def recorder(make):
+    """A recorder that tries again for a minute; the tests pass what waits."""
+    return make(patience_s=60.0)
+
+
+def at_once(seconds: float) -> None:
+    assert seconds > 0
+
+
+def ended(uuid: str, message: str | None = None, state: State = State.SUCCEEDED) -> Report:
+    outcome = Outcome.CHANGED if state is State.SUCCEEDED else Outcome.FAILED
+    return Report(uuid=uuid, old=State.ONGOING, state=state, outcome=outcome, message=message)
+
+
+def states(store) -> dict[str, str]:
+    return {a.uuid: str(a.state) for a in store.load_plan("plan").actions}
+
+
+# What is not committed stays incoming
+
+
+def test_ends_that_could_not_be_committed_are_committed_with_the_next_turn(store, make, heard):
+    recorder = make()
+    recorder.commit(Turn(starts=["a", "b"]))
+    reports = [ended("a"), ended("b")]
+    recorder.incoming += reports
+    store.failures = ["before"]
+    with pytest.raises(StoreError):
+        recorder.commit(Turn(starts=["c"]))
+    assert recorder.incoming == reports
+    assert heard.lines == ["a ONGOING", "b ONGOING"]
+    assert recorder.states["a"] is State.ONGOING
+    recorder.commit(Turn())
+    assert states(store) == {"a": "SUCCEEDED", "b": "SUCCEEDED", "c": "PENDING"}
+    assert recorder.incoming == []
+
+
+def test_they_stand_before_those_that_came_in_meanwhile(store, recorder):
+    recorder.commit(Turn(starts=["a", "b", "c"]))
+    recorder.incoming += [ended("a"), ended("b")]
+
+    def wait(seconds):
+        recorder.incoming.append(ended("c"))
+        store._plans["plan"].claim = "another's"
+
+    store.failures = ["before"]
+    with pytest.raises(PlanConflict):
+        recorder.commit(Turn(), wait)
+    assert [report.uuid for report in recorder.incoming] == ["a", "b", "c"]
+
+
+def test_what_came_in_while_the_store_was_away_belongs_to_the_next_turn(store, recorder):
+    recorder.commit(Turn(starts=["a", "b"]))
+    recorder.incoming.append(ended("a"))
+    store.failures = ["before"]
+    recorder.commit(Turn(), lambda _: recorder.incoming.append(ended("b")))
+    assert states(store)["a"] == "SUCCEEDED"
+    assert states(store)["b"] == "ONGOING"
+    assert [report.uuid for report in recorder.incoming] == ["b"]
+
+
+def test_ends_stay_incoming_when_a_change_is_not_allowed(recorder):
+    recorder.commit(Turn(starts=["a"]))
+    recorder.incoming.append(ended("a"))
+    wrong = Report(uuid="b", old=State.PENDING, state=State.FAILED)
+    with pytest.raises(InvalidTransition):
+        recorder.commit(Turn(ended=[wrong]))
+    assert [report.uuid for report in recorder.incoming] == ["a"]
+
+
+# A write of which only the answer was lost
+
+
+def test_a_commit_whose_answer_was_lost_is_not_written_twice(store, recorder, heard):
+    store.failures = ["after"]
+    recorder.commit(Turn(starts=["a"]), at_once)
+    assert states(store)["a"] == "ONGOING"
+    assert store.load_plan("plan").actions[0].attempts == 1
+    assert heard.lines == ["a ONGOING"]
+
+
+def test_it_is_a_conflict_if_the_claim_was_lost_meanwhile(store, recorder, heard):
+    """What is on record is what was to be written, and yet the plan is somebody else's now."""
+    store.failures = ["taken"]
+    with pytest.raises(PlanConflict):
+        recorder.commit(Turn(starts=["a"]), at_once)
+    assert states(store)["a"] == "ONGOING"
+    assert heard.lines == []
+
+
+def test_it_is_a_conflict_if_something_else_was_written(store, recorder):
+    def wait(seconds):
+        kept = store._plans["plan"].actions
+        kept["b"] = Action(uuid="b", action_type="nop", state=State.SKIPPED)
+
+    store.failures = ["before"]
+    with pytest.raises(PlanConflict):
+        recorder.commit(Turn(starts=["a", "b"]), wait)
+    assert states(store) == {"a": "PENDING", "b": "SKIPPED", "c": "PENDING"}
+
+
+@pytest.mark.parametrize("how", ["before", "after"])
+def test_the_state_of_a_plan_is_written_once(store, recorder, heard, how):
+    store.failures = [how]
+    recorder.move(PlanState.CANCELLING, "by ann", at_once)
+    plan = store.load_plan("plan")
+    assert (plan.state, plan.status_message) == (PlanState.CANCELLING, "by ann")
+    assert heard.lines == ["plan CANCELLING: by ann"]
+
+
+def test_a_cancel_waits_as_the_turn_does(store, recorder):
+    waited = []
+    store.failures = ["before"]
+    recorder.commit(Turn(cancelling="by ann"), waited.append)
+    assert len(waited) == 1
+    assert store.load_plan("plan").state is PlanState.CANCELLING
+
+
+def test_a_state_that_somebody_else_wrote_is_a_conflict(store, recorder):
+    def wait(seconds):
+        store._plans["plan"].claim = "another's"
+
+    store.failures = ["before"]
+    with pytest.raises(PlanConflict):
+        recorder.move(PlanState.SUCCEEDED, None, wait)
+    assert store.load_plan("plan").state is PlanState.ONGOING
+
+
+def test_a_plan_does_not_leave_its_final_state(store, recorder):
+    recorder.move(PlanState.SUCCEEDED, None)
+    with pytest.raises(InvalidTransition):
+        recorder.move(PlanState.FAILED, None)
+    assert store.writes == ["move"]
+
+
+def test_without_patience_the_first_failure_comes_out(store, make):
+    recorder = make()
+    store.failures = ["before"]
+    with pytest.raises(StoreError):
+        recorder.commit(Turn(starts=["a"]), at_once)
+    assert store.writes == ["commit"]
+
+
+# Reservations
+
+
+def test_reservations_are_tried_again(store, recorder):
+    store.failures = ["before"]
+    recorder.reserve(["node:1"])
+    assert (store.writes, store.reserved) == (["reserve", "reserve"], [["node:1"]])
+
+
+def test_reservations_that_were_written_are_written_again_behind_the_others(store, recorder):
+    store.failures = ["after"]
+    recorder.reserve(["node:1"])
+    assert store.reserved == [["node:1"]]
+    assert len(store.writes) == 2
+
+
+def test_a_plan_that_was_taken_away_reserves_nothing(store, recorder):
+    store._plans["plan"].claim = "another's"
+    with pytest.raises(PlanConflict):
+        recorder.reserve(["node:1"])
+    store.failures = ["taken"]
+    store._plans["plan"].claim = recorder._claim
+    with pytest.raises(PlanConflict):
+        recorder.reserve(["node:1"])
+
+
+# What is told
+
+
+def test_an_attempt_that_is_tried_again_says_so(store, recorder):
+    recorder.commit(Turn(starts=["a", "b"]))
+    recorder.incoming += [ended("a", "no route", State.FAILED), ended("b", None, State.FAILED)]
+    recorder.commit(Turn(delays=[("a", 5.0), ("b", 0.25)]))
+    told = {a.uuid: (str(a.state), a.status_message) for a in store.load_plan("plan").actions}
+    assert told["a"] == ("PENDING", "no route; tried again in 5 s")
+    assert told["b"] == ("PENDING", "it failed; tried again in 0.25 s")
+
+
+def test_after_an_exception_the_listeners_hear_of_every_end_and_of_the_plan(recorder, heard):
+    recorder.commit(Turn(starts=["a", "b"]))
+    recorder.incoming.append(ended("a"))
+    heard.lines.clear()
+    with pytest.raises(ZeroDivisionError), recorder:
+        raise ZeroDivisionError("oh")
+    why = "the applier broke: ZeroDivisionError: oh"
+    assert heard.lines == [
+        "plan ONGOING: None",
+        "a SUCCEEDED",
+        "b UNKNOWN",
+        "c CANCELLED",
+        f"plan FAILED: {why}",
+    ]
+    assert recorder.incoming == []
+
+
+def test_what_broke_because_of_a_listener_is_on_record_all_the_same(store, recorder, heard):
+    heard.error = RuntimeError("a listener")
+    with pytest.raises(RuntimeError, match="a listener"), recorder:
+        recorder.commit(Turn(starts=["a"]))
+    assert store.load_plan("plan").state is PlanState.FAILED
+    assert states(store) == {"a": "UNKNOWN", "b": "CANCELLED", "c": "CANCELLED"}
+
+
+def test_a_block_that_ends_well_writes_nothing(store, recorder):
+    with recorder:
+        recorder.commit(Turn(starts=["a"]))
+    assert store.writes == ["commit"]
+    assert store.load_plan("plan").state is PlanState.ONGOING
