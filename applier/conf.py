@@ -279,7 +279,7 @@ def load(
         conf(
             args=list(arguments),
             project="actionplan",
-            version=version("actionplan"),
+            version=version("actionplan") if arguments else None,
             description=description,
             default_config_files=list(config_files) if config_files else files(),
             default_config_dirs=[],

@@ -1,1 +1,4 @@
-"""The command line: a class per verb, which parses, calls planner.planning or the runner, shows."""
+"""The command line: one class for each verb.
+
+A verb parses its arguments, calls the planner or the runner, and writes the result.
+"""

@@ -1,4 +1,4 @@
-"""Verbs that step into an action of a plan: ``action skip``, ``action abort``, ``action set``."""
+"""Verbs that change an action of a plan: ``action skip``, ``action abort``, ``action set``."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class ActionSkip(Verb):
     EXAMPLES = ("action skip last db-1 --reason 'moved by hand'",)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan, an action and a reason."""
+        """Add the arguments: a plan, an action and a reason."""
         return with_reason(with_action(super().get_parser(prog_name)), required=True)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Skip at once where nobody runs the plan; ask the claimant otherwise."""
+        """Skip the action if nobody runs the plan; otherwise send a request to the claimant."""
         session = self.session
         plan = session.plan(parsed_args.plan)
         action = find_action(plan, parsed_args.action)
@@ -53,7 +53,7 @@ class ActionSkip(Verb):
 
 
 def consequences(plan: ActionPlan, action: Action) -> Iterator[str]:
-    """Say what needs an action: what does so itself by name, what does through others by number."""
+    """List the actions that need an action directly, and count those that need it indirectly."""
     direct = [a for a in plan.actions if action.uuid in _needed_by(a)]
     dependants: dict[str, list[str]] = {}
     for later in plan.actions:
@@ -87,11 +87,11 @@ class ActionAbort(Verb):
     EXAMPLES = ("action abort last db-1 --reason 'it hangs'",)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan, an action and a reason."""
+        """Add the arguments: a plan, an action and a reason."""
         return with_reason(with_action(super().get_parser(prog_name)))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Ask the claimant."""
+        """Send an abort request to the claimant."""
         store = self.session.store
         plan = self.session.plan(parsed_args.plan)
         action = find_action(plan, parsed_args.action)
@@ -118,13 +118,13 @@ class ActionSet(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan, an action, a state and a reason."""
+        """Add the arguments: a plan, an action, a state and a reason."""
         parser = with_action(super().get_parser(prog_name))
         parser.add_argument("--state", choices=sorted(_SETTLED), required=True, help="what it is")
         return with_reason(parser, required=True)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write it on record."""
+        """Store the new state of the action."""
         plan = self.session.plan(parsed_args.plan)
         action = find_action(plan, parsed_args.action)
         new = _SETTLED[parsed_args.state]

@@ -1,4 +1,4 @@
-"""Verbs that look at the actions of a plan: ``action list``, ``action show``."""
+"""Verbs that show the actions of a plan: ``action list``, ``action show``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from applier.cli.arguments import add_format, with_action, with_plan
-from applier.cli.files import rendered
+from applier.cli.plan_files import rendered
 from applier.cli.reporters import action_text
 from applier.cli.reporters.formatting import duration
 from applier.cli.session import find_action
@@ -15,8 +15,8 @@ from applier.cli.verb import ListVerb, Verb
 from planner.model import Action
 from planner.states import ActionState
 
-#: How much of an action's message a table shows: of a long one the beginning and the end, where
-#: a command's exit code stands.
+#: Most letters of a message in a table, and how many of them are from its end. A command's exit
+#: code stands at the end.
 _MESSAGE, _END = 60, 24
 
 
@@ -27,7 +27,7 @@ class ActionList(ListVerb):
     NOTHING = "No such actions."
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan and a state."""
+        """Add the arguments: a plan and a state."""
         parser = with_plan(super().get_parser(prog_name))
         states = [str(s) for s in ActionState]
         parser.add_argument(
@@ -40,7 +40,7 @@ class ActionList(ListVerb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
-        """Give a row for each action."""
+        """Return a row for each action."""
         plan = self.session.plan(parsed_args.plan)
         names = {a.uuid: a.label for a in plan.actions}
         whole = parsed_args.formatter != "table"
@@ -72,7 +72,7 @@ def _row(action: Action, names: dict[str, str], whole: bool) -> tuple[Any, ...]:
 
 
 def _cut(message: str) -> str:
-    """Leave out the middle of a long message.
+    """Shorten a long message by leaving out its middle.
 
     >>> _cut("run-the-long-script --with many --options >&2: exit code 7: no such host")
     'run-the-long-script --with many --o…xit code 7: no such host'
@@ -88,13 +88,13 @@ class ActionShow(Verb):
     EXAMPLES = ("action show last db-1", "action show 7f3a91 db-1 -f json")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan, an action and a format."""
+        """Add the arguments: a plan, an action and a format."""
         parser = with_action(super().get_parser(prog_name))
         add_format(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Load and write."""
+        """Write what is known of the action."""
         plan = self.session.plan(parsed_args.plan)
         action = find_action(plan, parsed_args.action)
         attempts = self.session.store.attempts(plan.uuid, action.uuid)

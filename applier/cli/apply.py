@@ -1,11 +1,11 @@
-"""``actionplan apply``: show a plan, ask, run it here, say what happened."""
+"""``actionplan apply``: show a plan, ask for confirmation, run it in this process, show a recap."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from applier.cli import claim, files, foreground, parts, set_options
+from applier.cli import claim, deployment_part, foreground, plan_files, set_options
 from applier.cli.arguments import PLAN_HELP, add_planning
 from applier.cli.reporters.formatting import count, resources, some
 from applier.cli.reporters.lasting import lasting
@@ -30,23 +30,23 @@ class Apply(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a file or a plan, and what create takes."""
+        """Add the arguments: a file or a plan, and what create takes."""
         parser = super().get_parser(prog_name)
         text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
         add_planning(parser, metavar="FILE|PLAN", help=text)
-        parts.add_part(parser)
+        deployment_part.add_part(parser)
         parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Plan if need be, ask, run, recap."""
+        """Make the plan if FILE is a document, ask for confirmation, run it, show a recap."""
         from applier.cli.reporters import plan_table
 
         settings = set_options.read(parsed_args.set)
         if not parsed_args.yes and not sys.stdin.isatty():
             self.note("Refused: there is no terminal to ask on; add --yes to run the plan unasked")
             return REFUSED
-        # Whoever asked for a plan to run wants it to run, also when nobody reads on.
+        # The run continues if the terminal or the reader of the pipe goes away.
         self.app.stdout = lasting(self.app.stdout)
         workers = settings.max_workers or self.session.max_workers
         plan = self._plan(parsed_args, settings)
@@ -60,17 +60,17 @@ class Apply(Verb):
         return foreground.run(self, plan, settings, workers)
 
     def _plan(self, args: argparse.Namespace, settings: set_options.SetOptions) -> ActionPlan:
-        """Give the plan that is to run, kept in the record."""
+        """Return the plan to run, after storing it if it is new."""
         from planner import saved
 
         store = self.session.store
-        if not files.is_file(args.file):
-            plan = files.kept(self.session, args.file)
+        if not plan_files.is_file(args.file):
+            plan = plan_files.kept(self.session, args.file)
             setting_too_late(plan, settings, args.planner)
-            parts.refuse(args)
+            deployment_part.refuse(args)
             return plan
-        document = parts.chosen(files.opened(args.file), args, self.session)
-        plan = files.planned(
+        document = deployment_part.chosen(plan_files.opened(args.file), args, self.session)
+        plan = plan_files.planned(
             document,
             settings,
             self.session.conf,
@@ -81,7 +81,7 @@ class Apply(Verb):
             try:
                 known = store.load_plan(plan.uuid)
             except PlanNotFound:
-                files.refuse_begun(plan, document)
+                plan_files.refuse_begun(plan, document)
             else:
                 setting_too_late(known, settings, args.planner)
                 return _same(known, plan)
@@ -89,7 +89,7 @@ class Apply(Verb):
         return plan
 
     def _refuse_what_cannot_run(self, plan: ActionPlan) -> None:
-        """Raise for a plan that ended, that somebody runs, or that no plugin here can run."""
+        """Raise an error if the plan ended, if somebody runs it, or if a plugin is missing."""
         taken = claim.taken(self.session.store, plan.uuid)
         if taken:
             raise taken
@@ -101,11 +101,11 @@ class Apply(Verb):
         if unknown:
             raise UnknownActionTypes(plan.uuid[:8], unknown, known)
         for name in needed:
-            # Loads the plugin; raises BrokenPlugin.
+            # Importing the plugin raises BrokenPlugin if it cannot be used.
             known[name]
 
     def _agreed(self, plan: ActionPlan, workers: int) -> bool:
-        """Ask on the terminal, naming what will be touched."""
+        """Ask on the terminal whether to run the plan; return True for yes."""
         from rich.text import Text
 
         from applier.cli.reporters import plan_table
@@ -122,7 +122,7 @@ class Apply(Verb):
 
 
 def question(plan: ActionPlan, workers: int) -> str:
-    """Ask whether to do what is left of a plan, naming what that touches."""
+    """Return the question whether to run what is left of a plan, with the hosts it changes."""
     left = [a for a in plan.actions if a.state is ActionState.PENDING and a.action_type != JOIN]
     hosts, instances = resources(left, "node"), resources(left, "instance")
     touched = [f"{count(len(hosts), 'host')} ({some(hosts, 6, ', ')})"] if hosts else []
@@ -136,8 +136,8 @@ def question(plan: ActionPlan, workers: int) -> str:
 def setting_too_late(
     plan: ActionPlan, settings: set_options.SetOptions, planner: str | None
 ) -> None:
-    """Raise InvalidInput for what a plan that is made cannot heed any more."""
-    files.refuse_planning(settings, planner)
+    """Raise InvalidInput for settings that have no effect on a plan that is already made."""
+    plan_files.refuse_planning(settings, planner)
     given, own = settings.on_failure, plan.on_failure
     if given and own and given != own:
         text = f"plan {plan.uuid[:8]} was made with on_failure={own}; make a new one"
@@ -145,8 +145,8 @@ def setting_too_late(
 
 
 def _same(known: ActionPlan, plan: ActionPlan) -> ActionPlan:
-    """Give the record's plan for a saved one."""
+    """Return the stored plan for a saved one; raises OutOfDate if their content differs."""
     if known.digest != plan.digest:
         text = f"plan {plan.uuid[:8]} is kept with another content: make the plan again"
-        raise files.OutOfDate(text)
+        raise plan_files.OutOfDate(text)
     return known

@@ -11,13 +11,13 @@ ACTION_HELP = "name, or uuid, or a unique beginning of one (action list shows th
 
 
 def with_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add PLAN."""
+    """Add the argument PLAN."""
     parser.add_argument("plan", metavar="PLAN", help=PLAN_HELP)
     return parser
 
 
 def with_action(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add PLAN and ACTION."""
+    """Add the arguments PLAN and ACTION."""
     with_plan(parser).add_argument("action", metavar="ACTION", help=ACTION_HELP)
     return parser
 
@@ -25,13 +25,15 @@ def with_action(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 def with_reason(
     parser: argparse.ArgumentParser, *, required: bool = False
 ) -> argparse.ArgumentParser:
-    """Add --reason."""
+    """Add the option ``--reason``."""
     parser.add_argument("--reason", metavar="TEXT", required=required, help="why, for the record")
     return parser
 
 
 def add_planning(parser: argparse.ArgumentParser, **file: str) -> None:
-    """Add what chooses a document, a planner and its options; ``file`` describes the first."""
+    """Add the arguments for a document, a planner and its options.
+
+    ``file`` has the name and the help of the first argument."""
     parser.add_argument("file", **file)  # type: ignore[arg-type]
     parser.add_argument(
         "--planner", metavar="NAME", help="planner (actionplan planner list shows them)"
@@ -54,7 +56,7 @@ def add_planning(parser: argparse.ArgumentParser, **file: str) -> None:
 
 
 def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
-    """Add ``-f`` for what is no list of rows; ``more`` are formats besides the usual."""
+    """Add the option ``-f`` for output without rows; ``more`` are further formats."""
     parser.add_argument(
         "-f",
         "--format",

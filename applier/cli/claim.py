@@ -1,4 +1,4 @@
-"""Who runs a plan, in words, and what an operator can do while somebody does."""
+"""Sentences that say who runs a plan, and what can be done with it in its state."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from applier.store import Store
 from planner.model import ActionPlan
 from planner.states import PlanState
 
-#: Somebody runs a plan in one of these.
+#: States of a plan that has a claimant.
 RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
-#: Why a plan that can be resumed cannot be started or removed as it stands.
+#: Why a plan in one of these states cannot be started or removed.
 _STANDS = {
     PlanState.RECOMMENDED: "it has not been started yet",
     PlanState.ONGOING: "it runs",
@@ -22,7 +22,7 @@ _STANDS = {
     PlanState.FAILED: "it has ended",
     PlanState.CANCELLED: "it has ended",
 }
-#: What can be done with it; with any other, to make it anew.
+#: What can be done with a plan in one of these states. In any other, a new plan must be made.
 _INSTEAD = {
     PlanState.RECOMMENDED: "run it: actionplan apply {}",
     PlanState.PENDING: "run it here: actionplan apply {}",
@@ -34,7 +34,7 @@ _INSTEAD = {
 
 
 def words(claimant: Claimant | None) -> str:
-    """Name who runs a plan.
+    """Return the user, host and process of a claimant.
 
     >>> words(Claimant(host="control-1", pid=4711, user="operator"))
     'operator on control-1, process 4711'
@@ -45,19 +45,19 @@ def words(claimant: Claimant | None) -> str:
 
 
 def named(plan: ActionPlan) -> str:
-    """Begin a sentence about a plan: ``last`` may be another one than the person thinks."""
+    """Return the beginning of a sentence that identifies a plan by uuid and name."""
     return f"Plan {plan.uuid[:8]}" + (f" ({one_line(plan.name)})" if plan.name else "")
 
 
 def is_gone(claimant: Claimant | None) -> bool:
-    """True if the process ran on this host and is there no more: it crashed, or was killed."""
+    """Return True if the process ran on this host and no longer exists."""
     from applier.run import resume
 
     return claimant is not None and resume.is_gone(claimant)
 
 
 def headline(store: Store, plan: ActionPlan) -> str | None:
-    """Say who runs a plan, above what else is shown of it; None if nobody does."""
+    """Return who runs a plan, or None if nobody does."""
     if plan.state not in RUNNING:
         return None
     claimant = store.claimant(plan.uuid)
@@ -66,7 +66,7 @@ def headline(store: Store, plan: ActionPlan) -> str | None:
 
 
 def under_way(store: Store, plan: ActionPlan, record: str, now: datetime) -> Iterator[str]:
-    """Say who runs a plan, since when nothing was heard, and what was asked for."""
+    """Yield who runs a plan, the age of its last heartbeat, and the open requests."""
     first = headline(store, plan)
     if first is None:
         return
@@ -81,7 +81,7 @@ def under_way(store: Store, plan: ActionPlan, record: str, now: datetime) -> Ite
 
 
 def asked_for(request: Request, names: Mapping[str, str]) -> str:
-    """Say what an operator asked for, with who, when and why.
+    """Return one line about a request: what, by whom, when and why.
 
     >>> asked_for(Request(verb="skip", who="ada", why="by hand", action="u"), {"u": "db-1"})
     'Asked for: skip db-1, by ada: by hand'
@@ -94,7 +94,7 @@ def asked_for(request: Request, names: Mapping[str, str]) -> str:
 
 
 def taken(store: Store, uuid: str) -> PlanConflict | None:
-    """Give the refusal of whoever comes second; None if nobody runs the plan."""
+    """Return the error for starting a plan that somebody runs; None if nobody does."""
     state = store.load_plan(uuid).state
     if state not in RUNNING:
         return None
@@ -111,7 +111,7 @@ def taken(store: Store, uuid: str) -> PlanConflict | None:
 
 
 def stands(plan: ActionPlan) -> PlanConflict:
-    """Say why a plan is not one for what was asked, and what can be done with it."""
+    """Return the error that says why a plan's state forbids a command, and what to do instead."""
     from applier.run import resume
 
     why = {**resume.REFUSED, **_STANDS}[plan.state]
@@ -123,7 +123,7 @@ def stands(plan: ActionPlan) -> PlanConflict:
 
 
 def asked(store: Store, plan: ActionPlan, what: str) -> str:
-    """Say that whoever runs a plan has been asked for something, and whether that will help."""
+    """Return a sentence about a request that was sent; it warns if the claimant is gone."""
     claimant = store.claimant(plan.uuid)
     text = f"{named(plan)} is ONGOING: {words(claimant)} runs it, and has been asked {what}."
     if is_gone(claimant):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from applier.cli import files, parts, set_options
+from applier.cli import deployment_part, plan_files, set_options
 from applier.cli.arguments import add_format, add_planning
 from applier.cli.reporters.formatting import duration
 from applier.cli.verb import Verb
@@ -42,7 +42,7 @@ class Create(Verb):
         """Take a file, what to plan it with, and where to put the plan."""
         parser = super().get_parser(prog_name)
         add_planning(parser, metavar="FILE", help="document, or saved plan; '-': standard input")
-        parts.add_part(parser)
+        deployment_part.add_part(parser)
         parser.add_argument(
             "--out", metavar="FILE", help="also write the plan to a file (JSON), for apply"
         )
@@ -61,21 +61,23 @@ class Create(Verb):
 
         settings = set_options.read(parsed_args.set)
         conf = self.session.conf
-        document = parts.chosen(files.opened(parsed_args.file), parsed_args, self.session)
+        document = deployment_part.chosen(
+            plan_files.opened(parsed_args.file), parsed_args, self.session
+        )
         problem = None
         if saved.is_plan(document):
-            plan = files.planned(document, settings, conf, planner=parsed_args.planner)
+            plan = plan_files.planned(document, settings, conf, planner=parsed_args.planner)
         else:
             problem = planning.read_problem(
                 document, parsed_args.planner, conf, check_types=parsed_args.check_types
             )
-            plan = files.with_policy(problem.plan(settings.options), settings)
+            plan = plan_files.with_policy(problem.plan(settings.options), settings)
         keep = not parsed_args.dry_run
         if keep and problem is None:
-            files.refuse_begun(plan, document)
+            plan_files.refuse_begun(plan, document)
         workers = settings.max_workers or self.session.max_workers
         if parsed_args.out:
-            files.write(Path(parsed_args.out), plan)
+            plan_files.write(Path(parsed_args.out), plan)
         if keep:
             self.session.store.save_plan(plan)
         if settings.max_workers:
@@ -84,7 +86,7 @@ class Create(Verb):
                 "in [watcher_workflow_engines.taskflow]."
             )
         if parsed_args.format != "table":
-            self.app.stdout.write(files.rendered(plan, parsed_args.format))
+            self.app.stdout.write(plan_files.rendered(plan, parsed_args.format))
             return 0
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
         if problem and plan.actions:

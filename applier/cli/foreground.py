@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Protocol
 
 from applier.cli import claim
-from applier.cli.reporters.lines import Lines
+from applier.cli.reporters.progress_lines import ProgressLines
 from applier.cli.session import now
 from applier.cli.set_options import SetOptions
 from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb
@@ -31,7 +31,7 @@ EXIT_CODES = {
     PlanState.PAUSED: PAUSED,
     PlanState.CANCELLED: PAUSED,
 }
-#: Who stops a plan, as the record names it.
+#: Names of signals in the record.
 _SIGNALS = {
     signal.SIGINT: "SIGINT (Ctrl-C)",
     signal.SIGTERM: "SIGTERM",
@@ -39,28 +39,28 @@ _SIGNALS = {
 }
 
 
-class Watcher(Listener, Protocol):
-    """What shows how far a plan has come; a context manager."""
+class Progress(Listener, Protocol):
+    """A display of a running plan's progress; a context manager."""
 
-    def __enter__(self) -> Watcher: ...
+    def __enter__(self) -> Progress: ...
 
     def __exit__(self, *_: object) -> None: ...
 
     def tell(self, text: str) -> None:
-        """Say what a signal brought about, inside its handler, or what became of the record."""
+        """Show a message about a signal or about the record. May be called in a signal handler."""
 
 
 def run(verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int) -> int:
-    """Run a plan that is kept; returns the exit code.
+    """Run a stored plan; returns the exit code.
 
-    Whoever comes second is refused with PlanConflict. The program's output must be one that
-    outlives a terminal that goes away: the run is not to break for that.
+    Raises PlanConflict if another process runs it. Standard output must be a stream that does not
+    fail when the terminal goes away, so that the run continues.
     """
     from applier.cli.reporters import recap
 
     session, store = verb.session, verb.session.store
     out = verb.app.stdout
-    shown = watcher(verb, plan)
+    shown = progress_of(verb, plan)
     runner = session.assembly.runner(
         listeners=[shown], on_failure=settings.on_failure, max_workers=workers
     )
@@ -83,23 +83,23 @@ def run(verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int) -> int
 
 
 def exit_code(plan: ActionPlan) -> int:
-    """Give the exit code for a plan that has stopped."""
+    """Return the exit code for a plan that has stopped."""
     if any(a.state is ActionState.UNKNOWN for a in plan.actions):
         return PAUSED
     return EXIT_CODES.get(plan.state, REFUSED)
 
 
-def watcher(verb: Verb, plan: ActionPlan) -> Watcher:
-    """Give what shows how far a plan has come: a block on a terminal, else lines."""
+def progress_of(verb: Verb, plan: ActionPlan) -> Progress:
+    """Return the display of progress: a block on a terminal, otherwise lines."""
     if verb.on_terminal and os.environ.get("TERM") != "dumb":
-        from applier.cli.reporters.block import Block
+        from applier.cli.reporters.progress_block import ProgressBlock
 
-        return Block(plan, verb.app.stdout)
-    return Lines(plan, verb.app.stdout)
+        return ProgressBlock(plan, verb.app.stdout)
+    return ProgressLines(plan, verb.app.stdout)
 
 
 def _queue(verb: Verb, plan: ActionPlan) -> None:
-    """Make a plan PENDING; that somebody else did so in between is no harm: one will claim it."""
+    """Make a plan PENDING. If another process did so meanwhile, the claim decides who runs it."""
     store = verb.session.store
     if plan.state is PlanState.PENDING:
         return
@@ -111,25 +111,25 @@ def _queue(verb: Verb, plan: ActionPlan) -> None:
 
 
 class _Teller(logging.Handler):
-    """Tells what is logged."""
+    """Shows log messages of the record in the display of progress."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
         self._tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell the sentence."""
+        """Show the message."""
         self._tell(record.getMessage())
 
 
 @contextmanager
 def lapses(tell: Callable[[str], None]) -> Iterator[None]:
-    """Tell when the record is away, and when it is there again: nothing goes on meanwhile."""
+    """Show when the record cannot be reached, and when it can again. The run waits meanwhile."""
     from applier.recording import store_retry
 
     handler, before = _Teller(tell), store_retry.LOG.level
     store_retry.LOG.addHandler(handler)
-    # Nothing below is logged unless it was asked for.
+    # Recovery is logged as INFO, which is below the default level.
     store_retry.LOG.setLevel(logging.INFO)
     try:
         yield
@@ -140,10 +140,10 @@ def lapses(tell: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def signals(runner: Runner, tell: Callable[[str], None]) -> Iterator[None]:
-    """Let the first signal pause the plan, the second cancel it, while it runs.
+    """Handle signals while the plan runs: the first pauses it, the second cancels it.
 
-    A hang-up never cancels: of one that goes away, both the terminal and its shell may tell.
-    Signals that whoever started the program wants ignored (``nohup``) stay so.
+    SIGHUP never cancels: when a terminal goes away, both it and its shell may send one. Signals
+    that were ignored when the program started (``nohup``) stay ignored.
     """
     seen: list[int] = []
 

@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from applier.cli import files
+from applier.cli import plan_files
 from applier.cli.arguments import PLAN_HELP
 from applier.cli.set_options import SetOptions
 from applier.cli.verb import Verb
@@ -33,7 +33,7 @@ class Graph(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan, a format, what to draw of it, and where to put it."""
+        """Add the arguments: a plan, a format, what to draw of it, and where to put it."""
         parser = super().get_parser(prog_name)
         parser.add_argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}")
         parser.add_argument("-f", "--format", choices=FORMATS, default="dot", help="default: dot")
@@ -52,15 +52,15 @@ class Graph(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Load, draw, write."""
+        """Draw the plan and write the picture."""
         from planner.render import dot, mermaid, svg
 
         wanted = _Wanted(parsed_args)
         name = parsed_args.plan
-        if files.is_file(name):
-            plan = files.planned(files.opened(name), SetOptions(), self.session.conf)
+        if plan_files.is_file(name):
+            plan = plan_files.planned(plan_files.opened(name), SetOptions(), self.session.conf)
         else:
-            plan = files.kept(self.session, name)
+            plan = plan_files.kept(self.session, name)
         kept = {
             a.uuid for a in plan.actions if a.action_type != JOIN and wanted.has(plan.planner, a)
         }
@@ -69,14 +69,14 @@ class Graph(Verb):
         render = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
         text = render[parsed_args.format](plan, lambda action: action.uuid in kept)
         if parsed_args.out:
-            files.write_text(Path(parsed_args.out), text)
+            plan_files.write_text(Path(parsed_args.out), text)
         else:
             self.app.stdout.write(text)
         return 0
 
 
 class _Wanted:
-    """What the options ask for; raises InvalidInput with all mistakes."""
+    """The filters that the options set; raises InvalidInput with all mistakes."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self._states = args.state
@@ -87,7 +87,7 @@ class _Wanted:
             raise InvalidInput(mistakes)
 
     def has(self, planner: str, action: Action) -> bool:
-        """True for an action that fits all that was asked for."""
+        """Return True for an action that passes all filters."""
         from planner.render import swimlanes
 
         if self._states and action.state not in self._states:

@@ -1,4 +1,4 @@
-"""The verbs ``help`` and ``complete``: what there is, and how it is typed."""
+"""The verbs ``help`` and ``complete``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cliff.complete import CompleteCommand
 from applier.cli import mistyped
 from applier.cli.verb import USAGE, Verb
 
-#: Verbs by what they are for, in the order in which people meet them.
+#: Verbs by purpose, in the order of the program's help.
 GROUPS = {
     "Plan and apply": ("create", "simulate", "apply", "start"),
     "Look": (
@@ -82,7 +82,7 @@ class Help(Verb):
     EXAMPLES = ("help", "help create", "help action")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take the words of a verb; more of them, as a command line may have, do no harm."""
+        """Add the arguments: the words of a verb. Further words are ignored."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "words", metavar="VERB", nargs=argparse.REMAINDER, help="what to explain"
@@ -90,7 +90,7 @@ class Help(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Print the help of the program, of a verb, or of the verbs that begin alike."""
+        """Print the help of the program, of a verb, or of all verbs that begin with a word."""
         words = [word for word in parsed_args.words if word != "--"]
         if not words:
             self.app.stdout.write(program_help(self.app))
@@ -117,7 +117,7 @@ class Complete(CompleteCommand, Verb):
 
 
 def program_help(app: Any) -> str:
-    """Give the help of the program: every verb with its first sentence, by group."""
+    """Return the help of the program: every verb with its first sentence, by group."""
     lines = ["usage: actionplan VERB ...\n\n", f"{app.parser.description}\n"]
     listed = {name for names in GROUPS.values() for name in names}
     more = {"More": tuple(name for name, _ in app.command_manager if name not in listed)}
@@ -127,7 +127,7 @@ def program_help(app: Any) -> str:
 
 
 def _line(app: Any, name: str) -> str:
-    """Give the first sentence of a verb; one that cannot be loaded must not hide the others."""
+    """Return a verb with its first sentence, or with the reason why it cannot be imported."""
     entry = app.command_manager.commands.get(name)
     if entry is None:
         return ""

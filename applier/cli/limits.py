@@ -1,4 +1,4 @@
-"""``actionplan set``: other limits for a plan that runs."""
+"""``actionplan set``: change the limits of a running plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.errors import InvalidInput, Mistake, accepted
 from planner.model import ActionPlan
 from planner.states import PlanState
 
-#: The name under which a request has the number of workers.
+#: Key of the number of workers in the limits of a request.
 _WORKERS = "max_workers"
 
 
@@ -33,7 +33,7 @@ class SetLimits(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan, limits and a reason."""
+        """Add the arguments: a plan, limits and a reason."""
         parser = with_plan(super().get_parser(prog_name))
         parser.add_argument(
             "--limit",
@@ -48,7 +48,7 @@ class SetLimits(Verb):
         return with_reason(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Ask the claimant."""
+        """Send a request with the new limits to the claimant."""
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
         limits = read(plan, parsed_args.limit)
         if parsed_args.max_workers:
@@ -70,7 +70,7 @@ class SetLimits(Verb):
 
 
 def read(plan: ActionPlan, texts: list[str]) -> dict[str, int]:
-    """Read limits; raises InvalidInput for what is none, and for tokens that nothing holds."""
+    """Parse limits; raises InvalidInput for wrong syntax, and for tokens that no action holds."""
     tokens = {token for action in plan.actions for token in action.tokens}
     known = tokens | {f"{token.partition(':')[0]}:*" for token in tokens}
     limits: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The program as the shell sees it: its streams, its exit code, and bugs told in a sentence."""
+"""Entry point of ``actionplan``: standard streams, exit codes, and one sentence about a bug."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 from types import TracebackType
 
-#: Exit codes of programs that a signal ended: Ctrl-C, and nobody reading any more.
+#: Exit codes after Ctrl-C, and after the reader of standard output has gone (SIGPIPE).
 INTERRUPTED, UNREAD = 130, 141
 
 
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    # Here, so that Ctrl-C while the program is being loaded is answered like any other.
+    # Imported here, so that main() also handles Ctrl-C during the import.
     from applier.cli.program import Program
 
     try:
@@ -50,7 +50,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _open_streams() -> None:
-    """Make every stream one that can be used: a shell may have closed it, or know few letters."""
+    """Replace closed standard streams, and escape letters that their encoding lacks."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
     for name in ("stdout", "stderr"):
@@ -62,7 +62,7 @@ def _open_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Let what is still in the buffer go nowhere, instead of failing once more at the exit."""
+    """Redirect standard output to /dev/null, so that its flush at exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

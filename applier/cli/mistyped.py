@@ -1,4 +1,4 @@
-"""Answers command lines that begin with no verb."""
+"""Suggestions for command lines that do not begin with a verb."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import difflib
 import shlex
 from collections.abc import Iterator, Sequence
 
-#: Options that stand before the verb, and those of them that take a value.
+#: Global options that take a value.
 VALUED = ("--config-file", "--log-file")
-#: Share of letters in common from which words are taken for a slip of the hand: where nothing
-#: better is known, and before all else.
+#: Similarity from which words count as a misspelt verb: if nothing else fits, and before any other
+#: suggestion.
 _ALIKE, _VERY_ALIKE = 0.7, 0.9
 GLOBAL = (*VALUED, "-v", "--verbose", "--debug", "--version")
 
 
 def unknown(argv: Sequence[str], verbs: Sequence[str]) -> str:
-    """Say what would have been right.
+    """Return the error message, with the nearest command line that works.
 
     >>> VERBS = ["apply", "list", "action list", "action show"]
     >>> print(unknown(["action", "lst", "last"], VERBS), end="")
@@ -50,7 +50,7 @@ def unknown(argv: Sequence[str], verbs: Sequence[str]) -> str:
 
 
 def _nearest(argv: Sequence[str], verbs: Sequence[str], alike: float) -> str | None:
-    """Give the command line with its first words replaced by the verb that is most like them."""
+    """Return the command line with its first words replaced by the most similar verb."""
     first, words = _split_global(argv)
 
     def likeness(verb: str) -> float:
@@ -65,7 +65,7 @@ def _nearest(argv: Sequence[str], verbs: Sequence[str], alike: float) -> str | N
 
 
 def reordered(argv: Sequence[str], verbs: Sequence[str]) -> str | None:
-    """Give the command line with global options first and the verb next, if that changes it.
+    """Return the command line with global options first and the verb next, if that changes it.
 
     >>> reordered(["web.yaml", "create"], ["create", "action list"])
     'actionplan create web.yaml'

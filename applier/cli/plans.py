@@ -1,4 +1,4 @@
-"""Verbs about kept plans: ``list``, ``show``, ``delete``."""
+"""Verbs about stored plans: ``list``, ``show``, ``delete``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from applier.assembly import user
 from applier.cli import claim
 from applier.cli.arguments import add_format, positive, with_plan
-from applier.cli.files import rendered
+from applier.cli.plan_files import rendered
 from applier.cli.reporters.formatting import count
 from applier.cli.session import now
 from applier.cli.verb import ListVerb, Verb
@@ -31,7 +31,7 @@ class List(ListVerb):
     NOTHING = "No plans. To make one: actionplan create FILE"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a state and how many."""
+        """Add the arguments: a state and a number of plans."""
         parser = super().get_parser(prog_name)
         states = [str(s) for s in PlanState]
         parser.add_argument(
@@ -53,7 +53,7 @@ class List(ListVerb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
-        """Give a row for each plan."""
+        """Return a row for each plan."""
         state = PlanState(parsed_args.state) if parsed_args.state else None
         limit = None if parsed_args.all else parsed_args.limit
         plans = self.session.store.list_plans(state=state, limit=limit)
@@ -76,7 +76,7 @@ class List(ListVerb):
         )
 
     def _lost(self, plans: Sequence[PlanSummary]) -> set[str]:
-        """Give the plans whose process is gone, and say below the table how to go on with them."""
+        """Return the plans whose process is gone, and add a line for each below the table."""
         store = self.session.store
         running = [p.uuid for p in plans if p.state in claim.RUNNING]
         lost = [uuid for uuid in running if claim.is_gone(store.claimant(uuid))]
@@ -84,7 +84,7 @@ class List(ListVerb):
         return set(lost)
 
     def _say_how_many_more(self, state: PlanState | None, shown: int, *, whole: bool) -> None:
-        """Say how many plans are left out: below the table, or beside what a program reads."""
+        """Write how many plans are left out: below the table, or on standard error."""
         more = self.session.store.count_plans(state=state) - shown
         if more <= 0:
             return
@@ -111,14 +111,14 @@ class Show(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan and a format."""
+        """Add the arguments: a plan and a format."""
         parser = with_plan(super().get_parser(prog_name))
         parser.add_argument("--all", action="store_true", help="show every action of a long plan")
         add_format(parser, "message")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Load and write."""
+        """Write the plan."""
         plan = self.session.plan(parsed_args.plan)
         if parsed_args.format == "message":
             from planner.planners.deployment import message
@@ -146,11 +146,11 @@ class DeletePlan(Verb):
     EXAMPLES = ("delete 7f3a91",)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan."""
+        """Add the arguments: a plan."""
         return with_plan(super().get_parser(prog_name))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Mark it DELETED."""
+        """Mark the plan DELETED."""
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
         state, short = plan.state, plan.uuid[:8]
         if state in (*claim.RUNNING, PlanState.PENDING, PlanState.PAUSED):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from applier.cli.files import rendered
+from applier.cli.plan_files import rendered
 from applier.cli.verb import ListVerb, Verb
 from planner.errors import PlannerError, UnknownPlugin
 
@@ -24,7 +24,7 @@ class PlannerList(ListVerb):
     EXAMPLES = ("planner list", "planner list -f json")
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
-        """Give a row for each planner."""
+        """Return a row for each planner."""
         from planner import registry
 
         return ("name", "reads", "what it does"), map(
@@ -38,7 +38,7 @@ class PlannerShow(Verb):
     EXAMPLES = ("planner show weight",)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a name."""
+        """Add the arguments: a name."""
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="NAME", help="planner list shows them")
         return parser
@@ -68,7 +68,7 @@ class ActionTypeList(ListVerb):
     EXAMPLES = ("action type list",)
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
-        """Give a row for each type."""
+        """Return a row for each type."""
         known = self.session.action_types
         return ("name", "what it does"), ((name, _what_it_does(known, name)) for name in known)
 
@@ -79,7 +79,7 @@ class ActionTypeShow(Verb):
     EXAMPLES = ("action type show migrate",)
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a name."""
+        """Add the arguments: a name."""
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="NAME", help="action type list shows them")
         return parser
@@ -108,7 +108,7 @@ class Schema(Verb):
     EXAMPLES = ("schema solution", "schema plan", "schema migrate")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a name."""
+        """Add the arguments: a name."""
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="NAME", nargs="?", help="what to print")
         return parser
@@ -133,7 +133,7 @@ class Schema(Verb):
 
 
 def _planner_row(name: str) -> tuple[str, str, str]:
-    """Give a row; a plugin that is broken must not hide the others."""
+    """Return the row of a planner. One that cannot be imported has the reason in its row."""
     from planner import registry
 
     try:
@@ -162,8 +162,8 @@ def _kind(field: Mapping[str, Any]) -> str:
 
 
 def shown(opt: cfg.Opt, value: object) -> str:
-    """Write the value of an option as a configuration file has it."""
+    """Return the value of an option as a configuration file has it."""
     if value is None:
         return ""
-    # With a blank behind each comma a table can fold it.
+    # A table can fold a list only at blanks.
     return re.sub(r",\s*", ", ", ", ".join(opt.type.format_defaults(value)))

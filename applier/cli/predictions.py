@@ -1,4 +1,4 @@
-"""Forecasts as the verbs make them, and a sentence on what they rest on."""
+"""Forecasts for the verbs, and a sentence about the durations behind them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from planner.model import ActionPlan
 
 @dataclass(frozen=True)
 class Prediction:
-    """A forecast, what it rests on, and its makespan if all takes as long as nine in ten did."""
+    """A forecast, the durations behind it, and the makespan with their 90th percentiles."""
 
     forecast: Forecast
     durations: Durations
@@ -32,14 +32,14 @@ class Prediction:
 
 
 def past_durations(session: Session) -> PastDurations:
-    """Give what the record shows; it is opened when it is asked."""
+    """Return the durations of earlier runs; the record is opened when they are first read."""
     return PastDurations(lambda names: session.store.durations(names), estimates(session.policies))
 
 
 def predicted(
     session: Session, plan: ActionPlan, durations: Durations, max_workers: int
 ) -> Prediction:
-    """Forecast what is left of a plan as whoever runs it would schedule it."""
+    """Forecast what is left of a plan, with the scheduler that a run uses."""
 
     def run(seconds: Mapping[str, float]) -> Forecast:
         return forecast(
@@ -68,7 +68,7 @@ def makespan_s(session: Session, plan: ActionPlan, durations: Durations, max_wor
 
 
 def sentence(durations: Durations) -> str:
-    """Say where the durations come from.
+    """Return a sentence that says where the durations come from.
 
     >>> sentence(Durations({}, {}, {"estimate": 2, "nothing": 1}))
     'Durations: 2 actions estimated, 1 action taken for 1 s each.'
@@ -87,6 +87,6 @@ def sentence(durations: Durations) -> str:
 
 
 def _workerless(session: Session, plan: ActionPlan) -> set[str]:
-    # A plan may name types that no plugin here offers.
+    # A plan may have action types that are not installed.
     names = {a.action_type for a in plan.actions} & set(session.action_types)
     return workerless(plan.actions, {name: session.plugins[name] for name in names})

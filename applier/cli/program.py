@@ -1,4 +1,4 @@
-"""The command line as a whole: global options, help by group, and how a refusal is told."""
+"""The program: global options, the installed verbs, and the message of a refusal."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cliff.app import App
 from cliff.commandmanager import CommandManager
 
 from applier.cli import mistyped
-from applier.cli.files import OutOfDate
 from applier.cli.help import Complete, Help
+from applier.cli.plan_files import OutOfDate
 from applier.cli.session import Session
 from applier.cli.verb import OUT_OF_DATE, REFUSED, USAGE, VerbParser
 from applier.errors import ApplierError
@@ -31,7 +31,7 @@ _UNUSABLE = (
 
 
 class Verbs(CommandManager):
-    """The verbs that are installed; one is loaded when somebody asks for it."""
+    """The installed verbs by name; each is imported when it is used."""
 
     def load_commands(self, namespace: str) -> None:
         """Register the entry points by name. cliff itself would import every verb here."""
@@ -41,14 +41,14 @@ class Verbs(CommandManager):
 
 
 class _Version(argparse.Action):
-    """Print the installed version and exit. It is looked up only for those who ask."""
+    """Prints the installed version, which is looked up only for this option, and exits."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         parser.exit(message=f"actionplan {version('actionplan')}\n")
 
 
 class Program(App):
-    """``actionplan``: its options, its session, and what is answered when a verb refuses."""
+    """``actionplan``: global options, the session of a command line, the message of a refusal."""
 
     NAME = "actionplan"
 
@@ -64,7 +64,7 @@ class Program(App):
         self.session = Session()
 
     def build_option_parser(self, description: Any, version: Any, _: Any = None) -> VerbParser:  # noqa: ARG002
-        """Make the parser of the options that all verbs share; they may stand anywhere."""
+        """Return the parser of the global options, which may stand anywhere."""
         parser = VerbParser(
             prog="actionplan", description=description, add_help=False, allow_abbrev=False
         )
@@ -77,7 +77,7 @@ class Program(App):
         return parser
 
     def configure_logging(self) -> None:
-        """Send what libraries log to where it was asked for: not to the terminal by default."""
+        """Send log messages to the file or the terminal, if asked for; otherwise drop them."""
         level = logging.DEBUG if self.options.verbose > 1 else logging.INFO
         root = logging.getLogger()
         handler: logging.Handler = logging.NullHandler()
@@ -92,7 +92,7 @@ class Program(App):
         root.setLevel(level)
 
     def run(self, argv: Sequence[str]) -> int:
-        """Run one command line; without a verb, print help. Returns the exit code."""
+        """Run one command line, or print the help without a verb; returns the exit code."""
         self.options, words = self.parser.parse_known_args(list(argv))
         try:
             self.configure_logging()
@@ -106,7 +106,7 @@ class Program(App):
         return self.run_subcommand(words, argv)
 
     def run_subcommand(self, argv: Sequence[str], whole: Sequence[str] = ()) -> int:
-        """Run one verb; a word that is none is answered with the right command line."""
+        """Run one verb; an unknown one is answered with the nearest command line that works."""
         try:
             verb, name, words = self.command_manager.find_command(list(argv))
         except ValueError:
@@ -129,20 +129,20 @@ class Program(App):
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """Return the errors that are told in a sentence; Python asks when one is raised."""
+    """Return the errors that are shown as a sentence. Called only when an error is raised."""
     from oslo_config import cfg
 
     return PlannerError, ApplierError, cfg.Error
 
 
 def refusal(reason: Exception) -> str:
-    """Say what was refused: each mistake on a line of its own.
+    """Return the message of a refusal, with each mistake on a line of its own.
 
     >>> from planner.errors import InvalidInput, Mistake
     >>> print(refusal(InvalidInput([Mistake("no such flavor", place="a.yaml:7")])), end="")
     Refused: a.yaml:7: no such flavor
     """
-    # The sentence of oslo.config has the name of a Python class in its middle.
+    # The message of oslo.config contains the name of a Python class.
     told = re.fullmatch(_UNUSABLE, str(reason), re.DOTALL)
     if told:
         return f"Refused: {told['file']}: option {told['option']}: {told['why']}\n"

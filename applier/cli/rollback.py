@@ -1,4 +1,4 @@
-"""``actionplan rollback``: a plan of reverts, to read before it is applied."""
+"""``actionplan rollback``: make a plan that undoes another."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Rollback(Verb):
     EXAMPLES = ("rollback last", "rollback 7f3a91 --all")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan."""
+        """Add the arguments: a plan."""
         parser = with_plan(super().get_parser(prog_name))
         parser.add_argument("--all", action="store_true", help="show every action of a long plan")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Make, keep, show."""
+        """Make the plan, store it, show it."""
         from applier.cli.reporters import plan_table
         from applier.rollback.plan import REVERT, rollback
 

@@ -1,4 +1,4 @@
-"""``actionplan service list``: who runs plans that were started."""
+"""``actionplan service list``: the applier services."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ServiceList(ListVerb):
     NOTHING = "No applier service has reported on this record. To run a plan here: actionplan apply"
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
-        """Give a row for each service."""
+        """Return a row for each service."""
         whole, at = parsed_args.formatter != "table", now()
         columns = ("uuid", "host", "process", "user", "plans", "started", "heard of")
         return columns, (
@@ -42,7 +42,7 @@ class ServiceList(ListVerb):
 
 
 def heard_of(service: Service, at: datetime) -> str:
-    """Say when a service was heard of last, and whether it is gone, as far as this host knows."""
+    """Return the age of a service's last heartbeat, and whether its process is gone."""
     from applier.run.resume import is_gone
 
     return ago((at - service.heartbeat_at).total_seconds()) + ", gone" * is_gone(service)

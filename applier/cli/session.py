@@ -1,7 +1,9 @@
 """What the verbs of one command line share: configuration, record, plugins, cloud.
 
-Each is imported when a verb first asks for it: most verbs need only some, and loading all takes
-longer than what they do.
+Importing all libraries takes longer than what most verbs do. So everywhere in ``applier.cli``, an
+import that loads a library (oslo.config, SQLAlchemy, rich, taskflow, a schema checker) or a planner
+stands inside the function that needs it. tests/functional/test_startup_imports.py holds what each
+verb may import.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Opens each thing when a verb first asks for it."""
+    """The configuration and the parts that it describes, each opened when it is first used."""
 
     def __init__(self, config_files: Sequence[str] = ()) -> None:
         self.config_files = tuple(config_files)
@@ -83,7 +85,7 @@ class Session:
 
 
 def configuration_of(files: Sequence[str]) -> cfg.ConfigOpts:
-    """Read the configuration from files, or from where it is looked for without any."""
+    """Read the configuration from the named files, or from the default places if none is named."""
     from applier import conf as configuration
     from applier.errors import ConfigurationError
 
@@ -108,5 +110,5 @@ def find_action(plan: ActionPlan, reference: str) -> Action:
 
 
 def now() -> datetime:
-    """Tell the time, in UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Reads ``--set KEY=VALUE``, which sets an option wherever it belongs."""
+"""Reads ``--set KEY=VALUE``: options of the planner, of an action type, or of the run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ POLICIES = tuple(str(policy) for policy in OnFailure)
 
 @dataclass
 class SetOptions:
-    """What was set: options of the planner by name, and how plans are applied.
+    """The options that were set: of the planner by name, and of the run.
 
-    ``planning`` are the settings that planned, as they were written.
+    ``planning`` has the texts of the settings that change planning.
     """
 
     options: dict[str, Any] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class SetOptions:
 
 
 def read(texts: Sequence[str]) -> SetOptions:
-    """Read all settings; raises InvalidInput naming each that cannot be read.
+    """Parse all settings; raises InvalidInput with every mistake.
 
     ``TYPE.OPTION=VALUE`` sets the value of one action type.
 
@@ -45,7 +45,7 @@ def read(texts: Sequence[str]) -> SetOptions:
 
 
 def _read(settings: SetOptions, text: str) -> str | None:
-    """Take in one setting; returns what is wrong with it, if anything is."""
+    """Store one setting; returns what is wrong with it, or None."""
     key, equals, value = text.partition("=")
     if not (key and equals and value):
         return "KEY=VALUE is expected, such as migrate.parallelization=2"
@@ -74,10 +74,10 @@ def _read_option(options: dict[str, Any], key: str, value: str) -> str | None:
 
 
 def whole_number(text: str) -> int | None:
-    """Read a whole number from 1 up; None if it is none.
+    """Parse a whole number from 1 up; returns None for any other text.
 
     >>> [whole_number(text) for text in ("12", "0", "-1", "1.5", "9" * 99)]
     [12, None, None, None, None]
     """
-    # Longer ones are slips of the hand, and Python refuses to read the longest.
+    # Python refuses to parse very long numbers, and no setting needs ten digits.
     return int(text) or None if text.isdecimal() and len(text) < 10 else None

@@ -1,11 +1,11 @@
-"""``actionplan simulate``: what a plan would take, and what other settings would make of it."""
+"""``actionplan simulate``: how long a plan takes, also for several settings."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from applier.cli import files, parts, ranges, set_options
+from applier.cli import deployment_part, plan_files, set_options, set_ranges
 from applier.cli.arguments import PLAN_HELP, add_format, add_planning
 from applier.cli.reporters.formatting import duration
 from applier.cli.verb import Verb
@@ -34,11 +34,11 @@ class Simulate(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take what create takes, or a plan."""
+        """Add the arguments of create; FILE may also be a stored plan."""
         parser = super().get_parser(prog_name)
         text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
         add_planning(parser, metavar="FILE|PLAN", help=text)
-        parts.add_part(parser)
+        deployment_part.add_part(parser)
         add_format(parser)
         return parser
 
@@ -48,12 +48,14 @@ class Simulate(Verb):
         from applier.cli.reporters import timeline
         from applier.run.durations import RECORD
 
-        keys, combinations = ranges.expand(parsed_args.set)
+        keys, combinations = set_ranges.expand(parsed_args.set)
         document = None
-        if files.is_file(parsed_args.file):
-            document = parts.chosen(files.opened(parsed_args.file), parsed_args, self.session)
+        if plan_files.is_file(parsed_args.file):
+            document = deployment_part.chosen(
+                plan_files.opened(parsed_args.file), parsed_args, self.session
+            )
         else:
-            parts.refuse(parsed_args)
+            deployment_part.refuse(parsed_args)
         known = past_durations(self.session)
         made = [self._simulated(parsed_args, document, each, known) for each in combinations]
         if keys:
@@ -72,7 +74,7 @@ class Simulate(Verb):
                 self.say(f"If each takes as long as 9 in 10 did: {duration(found.cautious_s)}.")
             self.say(sentence(found.durations))
         else:
-            self.app.stdout.write(files.rendered(as_dict(plan, found), parsed_args.format))
+            self.app.stdout.write(plan_files.rendered(as_dict(plan, found), parsed_args.format))
         return 0
 
     def _simulated(
@@ -86,10 +88,10 @@ class Simulate(Verb):
 
         settings = set_options.read(texts)
         if document is None:
-            files.refuse_planning(settings, args.planner)
-            plan = files.kept(self.session, args.file)
+            plan_files.refuse_planning(settings, args.planner)
+            plan = plan_files.kept(self.session, args.file)
         else:
-            plan = files.planned(
+            plan = plan_files.planned(
                 document,
                 settings,
                 self.session.conf,
@@ -116,13 +118,13 @@ class Simulate(Verb):
             }
             for i, (values, found) in enumerate(rows)
         ]
-        self.app.stdout.write(files.rendered({"combinations": value}, form))
+        self.app.stdout.write(plan_files.rendered({"combinations": value}, form))
 
 
 def as_dict(plan: ActionPlan, made: Prediction) -> dict[str, Any]:
-    """Give a forecast as the format has it: seconds from the beginning.
+    """Return a forecast as JSON has it; times are seconds from the start.
 
-    ``cautious_makespan_s`` is the makespan if each action takes as long as nine in ten did.
+    ``cautious_makespan_s`` is the makespan with the 90th percentile of each duration.
     """
     found = made.forecast
     critical = set(found.critical)

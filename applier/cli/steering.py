@@ -28,7 +28,7 @@ class Start(Verb):
     EXAMPLES = ("start last", "start 7f3a91")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan."""
+        """Add the arguments: a plan."""
         return with_plan(super().get_parser(prog_name))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -49,14 +49,14 @@ class Start(Verb):
 
 
 def present(store: Store) -> list[Service]:
-    """List the services that reported, last heard of first, but for those that are gone."""
+    """List the services whose process is not known to be gone, latest heartbeat first."""
     from applier.run import resume
 
     return [service for service in store.services() if not resume.is_gone(service)]
 
 
 def awaited(store: Store, plan: ActionPlan) -> Iterator[str]:
-    """Say of a PENDING plan which service was heard of last; there is one."""
+    """Yield lines about a PENDING plan and the service with the latest heartbeat; there is one."""
     last = present(store)[0]
     heard = ago((now() - last.heartbeat_at).total_seconds())
     yield f"{claim.named(plan)} is PENDING, and waits for an applier service."
@@ -73,11 +73,11 @@ class PausePlan(Verb):
     EXAMPLES = ("pause last", "pause 7f3a91 --reason 'network work until noon'")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan and a reason."""
+        """Add the arguments: a plan and a reason."""
         return with_reason(with_plan(super().get_parser(prog_name)))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Ask the claimant; what nobody runs needs no pause."""
+        """Send a pause request to the claimant; raises PlanConflict if nobody runs the plan."""
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
         short = plan.uuid[:8]
         if plan.state is PlanState.PAUSED:
@@ -104,13 +104,13 @@ class Resume(Verb):
     EXAMPLES = ("resume last --dry-run", "resume 7f3a91 --reason 'db-1 has room again'")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan and a reason."""
+        """Add the arguments: a plan and a reason."""
         parser = with_plan(super().get_parser(prog_name))
         parser.add_argument("--dry-run", action="store_true", help="say what would be done, only")
         return with_reason(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Say what is done, to verify and to do; make it PENDING unless that is all."""
+        """Show what is done, to verify and to do; make the plan PENDING without ``--dry-run``."""
         from applier.run import resume
 
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
@@ -132,7 +132,7 @@ class Resume(Verb):
         return 0
 
     def _refuse(self, plan: ActionPlan) -> None:
-        """Raise what resuming would raise."""
+        """Raise PlanConflict if the plan cannot be resumed."""
         from applier.run import resume
 
         if plan.state in claim.RUNNING:
@@ -146,7 +146,7 @@ class Resume(Verb):
 
 
 def foreseen(plan: ActionPlan, reset: Collection[str]) -> list[str]:
-    """Say how many actions are done, will be verified, and will run."""
+    """Return lines that count the actions done, to verify and to do."""
     again = set(reset)
     real = [a for a in plan.actions if a.action_type != JOIN]
     verify = [a for a in real if a.state in TO_VERIFY]
@@ -173,11 +173,11 @@ class Cancel(Verb):
     EXAMPLES = ("cancel last", "cancel 7f3a91 --reason 'wrong hosts'")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan and a reason."""
+        """Add the arguments: a plan and a reason."""
         return with_reason(with_plan(super().get_parser(prog_name)))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Cancel at once what nobody runs; ask the claimant otherwise."""
+        """Cancel the plan if nobody runs it; otherwise send a request to the claimant."""
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
         why = f": {parsed_args.reason}" if parsed_args.reason else ""
         message = f"cancelled by {user()}{why}"

@@ -1,4 +1,4 @@
-"""What every verb has: the session, an example in its help, and usage errors that teach."""
+"""Base classes of all verbs: session, examples in the help, usage errors with an example."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from applier.cli.session import Session
 
 #: Exit codes.
 REFUSED, USAGE, FAILED, OUT_OF_DATE, PAUSED = 1, 2, 3, 4, 5
-#: Format of rows for people.
+#: The format for people.
 _TABLE = "table"
 
 
 class VerbParser(argparse.ArgumentParser):
-    """Answers a wrong command line with what is wrong, and one that is right."""
+    """Refuses a wrong command line with the reason and a correct example."""
 
     #: A command line that works, without the name of the program.
     example: str | None = None
@@ -41,7 +41,7 @@ class VerbParser(argparse.ArgumentParser):
         return f"no option {word}" + (f"; did you mean {near[0]}?" if near else "")
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, with an example, and exit."""
+        """Write the mistake and an example, and exit."""
         lines = [f"{self.prog}: {message}"]
         if self.example:
             lines.append(f"For example: actionplan {self.example}")
@@ -51,13 +51,13 @@ class VerbParser(argparse.ArgumentParser):
 
 
 class Verb(Command):
-    """A verb that writes what it likes."""
+    """A verb that writes its output itself."""
 
-    #: Command lines that teach, without the program's name.
+    #: Example command lines, without the program's name.
     EXAMPLES: ClassVar[tuple[str, ...]] = ()
 
     def _load_hooks(self) -> None:
-        # Extensions of single verbs are not offered; looking for them costs time at every start.
+        # cliff would search for hooks of this verb at every start; none are offered.
         self._hooks = []
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -84,22 +84,22 @@ class Verb(Command):
         self.app.stdout.write(f"{text}\n")
 
     def note(self, text: str) -> None:
-        """Write a line beside the output, where it does not spoil what a program reads."""
+        """Write a line to standard error, so that it does not mix with output for programs."""
         self.app.stdout.flush()
         self.app.stderr.write(f"{text}\n")
 
     @property
     def on_terminal(self) -> bool:
-        """True when a person reads standard output."""
+        """True if standard output is a terminal."""
         return self.app.stdout.isatty()
 
 
 class ListVerb(Lister, Verb):
-    """A verb that gives rows; ``-f`` chooses their format."""
+    """A verb that returns rows; ``-f`` chooses their format."""
 
-    #: What is said instead of a table without rows.
+    #: Message in place of a table without rows.
     NOTHING: ClassVar[str] = "Nothing to list."
-    #: Lines below the table, where a person reads it.
+    #: Lines below the table.
     below: Sequence[str] = ()
 
     def _load_formatter_plugins(self) -> Any:
@@ -107,7 +107,7 @@ class ListVerb(Lister, Verb):
         from applier.cli.reporters.table import RowTable
         from planner import registry
 
-        # What cliff's table is drawn with is not imported.
+        # prettytable, which cliff's own table needs, is not imported.
         space = self.formatter_namespace
         names = [name for name in registry.names(space) if name != _TABLE]
         formats: NamedExtensionManager[Any] = NamedExtensionManager(
@@ -123,7 +123,7 @@ class ListVerb(Lister, Verb):
         column_names: Sequence[str],
         data: Iterable[Sequence[Any]],
     ) -> int:
-        """Write the rows, and what stands below; raises InvalidInput for an unknown column."""
+        """Write the rows and the lines below them; raises InvalidInput for an unknown column."""
         from planner.errors import InvalidInput, Mistake, accepted
 
         known = {self._normalize_column_name(name): name for name in column_names}

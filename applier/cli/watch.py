@@ -1,4 +1,4 @@
-"""``actionplan watch``: how far a plan has come, from any terminal."""
+"""``actionplan watch``: follow a running plan from any terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from applier.errors import PlanConflict
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
-#: How often the record is asked.
+#: Seconds between two reads of the record.
 _INTERVAL_S = 1.0
 _GOING = (PlanState.PENDING, *claim.RUNNING)
 
@@ -32,11 +32,11 @@ class Watch(Verb):
     EXAMPLES = ("watch last", "watch 7f3a91")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan."""
+        """Add the arguments: a plan."""
         return with_plan(super().get_parser(prog_name))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Show what the record says until the plan has stopped."""
+        """Show the progress on record until the plan has stopped."""
         from applier.cli.reporters import recap
 
         plan = self.session.plan(parsed_args.plan)
@@ -62,20 +62,20 @@ class Watch(Verb):
         return foreground.exit_code(plan)
 
     def _followed(self, plan: ActionPlan) -> ActionPlan:
-        """Show changes until the plan stops or is lost; gives it as it is then."""
+        """Show changes until the plan stops or its claimant is lost; returns the last state."""
         if plan.state not in _GOING:
             return plan
-        # Nobody sets it: waiting for it can be interrupted.
+        # Never set: waiting for it sleeps, and Ctrl-C interrupts it.
         never, known = threading.Event(), replace(plan, actions=_unstarted(plan))
-        with foreground.watcher(self, plan) as watcher:
-            watcher.on_plan(plan.state, plan.status_message)
+        with foreground.progress_of(self, plan) as progress:
+            progress.on_plan(plan.state, plan.status_message)
             while True:
                 goes, news = plan.state in _GOING, plan.state is not known.state
                 if goes and news:
-                    watcher.on_plan(plan.state, plan.status_message)
-                watcher.on_reports(list(changes(known.actions, plan.actions)))
+                    progress.on_plan(plan.state, plan.status_message)
+                progress.on_reports(list(changes(known.actions, plan.actions)))
                 if not goes and news:
-                    watcher.on_plan(plan.state, plan.status_message)
+                    progress.on_plan(plan.state, plan.status_message)
                 if not goes or self._is_lost(plan):
                     return plan
                 never.wait(_INTERVAL_S)
@@ -91,7 +91,7 @@ class Watch(Verb):
 
 
 def _unstarted(plan: ActionPlan) -> tuple[Action, ...]:
-    """Give the actions as if what runs had not started yet: so its start is told."""
+    """Return the actions with ONGOING ones as PENDING, so that their start is shown."""
     return tuple(
         replace(a, state=ActionState.PENDING, attempts=a.attempts - 1)
         if a.state is ActionState.ONGOING
@@ -101,7 +101,7 @@ def _unstarted(plan: ActionPlan) -> tuple[Action, ...]:
 
 
 def changes(old: tuple[Action, ...], new: tuple[Action, ...]) -> Iterator[Report]:
-    """Tell what happened between two looks at the record, a start before an end.
+    """Yield the changes between two reads of the record, a start before an end.
 
     >>> before = Action(uuid="a", action_type="nop")
     >>> after = replace(before, state=ActionState.SUCCEEDED, attempts=1)
@@ -128,7 +128,7 @@ def changes(old: tuple[Action, ...], new: tuple[Action, ...]) -> Iterator[Report
 
 
 def took(plan: ActionPlan) -> float:
-    """Give the seconds from the first start to the last end on record."""
+    """Return the seconds from the first start to the last end on record."""
     starts = [a.started_at for a in plan.actions if a.started_at]
     ends = [a.ended_at for a in plan.actions if a.ended_at]
     return (max(ends) - min(starts)).total_seconds() if starts and ends else 0.0

@@ -6,7 +6,7 @@ import argparse
 
 from applier.cli import claim, set_options
 from applier.cli.arguments import with_action
-from applier.cli.files import refuse_planning
+from applier.cli.plan_files import refuse_planning
 from applier.cli.reporters.action_text import wrapped
 from applier.cli.reporters.formatting import one_line
 from applier.cli.reporters.wave import sources
@@ -25,7 +25,7 @@ class Why(Verb):
     EXAMPLES = ("why last db-1", "why last db-1 --set max_workers=8")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a plan, an action, and how many workers."""
+        """Add the arguments: a plan, an action, and how many workers."""
         parser = with_action(super().get_parser(prog_name))
         parser.add_argument(
             "--set",
@@ -37,7 +37,7 @@ class Why(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Look at the forecast or at the record."""
+        """Explain by the record, or by a forecast for a plan that does not run."""
         from applier.cli.predictions import past_durations, predicted, sentence
         from applier.cli.reporters.plan_table import console
         from applier.cli.reporters.reasons import foreseen, waiting
@@ -66,7 +66,7 @@ class Why(Verb):
 
 
 def ended_or_runs(action: Action) -> list[str]:
-    """Say how an action ended, or since when it runs."""
+    """Return how an action ended, or since when it runs."""
     label, why = one_line(action.label), one_line(action.status_message or "")
     if action.state is ActionState.ONGOING:
         since = f" since {action.started_at:%Y-%m-%d %H:%M:%S} UTC" if action.started_at else ""

@@ -1,4 +1,4 @@
-"""What every action type has to do right, as tests that any project can run on its own.
+"""The contract of action types, as tests that any project can run on its own types.
 
 In a test module, with pytest::
 
@@ -12,8 +12,8 @@ In a test module, with pytest::
         def make_context(self, folder):
             return ActionContext(cloud=my_cloud, output=print)
 
-The tests work on the ``examples`` of the action's schema. ``execute`` is called with a stop that is
-already set, so that an action which obeys it begins nothing.
+The tests use the ``examples`` of the action's schema. ``execute`` is called with a stop signal that
+is already set, so that an action which obeys it does not begin.
 """
 
 # Tests are assertions.
@@ -39,9 +39,9 @@ from applier.errors import ActionFailed, AlreadyDone
 from planner.model import JOIN, Effect, Touch
 from planner.states import Outcome
 
-#: Seconds in which an action has to end once its stop is set.
+#: Seconds in which an action must end once its stop signal is set.
 SOON_S = 5.0
-#: What a program gets when nobody checked: each stands in for each parameter.
+#: Values of unchecked documents: each replaces each parameter in turn.
 ODDITIES: tuple[Any, ...] = (
     None,
     True,
@@ -59,38 +59,38 @@ ODDITIES: tuple[Any, ...] = (
 
 
 class ActionContract:
-    """Tests of one action type, given by the fixture ``action``."""
+    """Tests of the action type that the fixture ``action`` returns."""
 
     def make_context(self, folder: Path) -> ActionContext:
-        """Give what the action works with; here a simulated cloud in ``folder``."""
+        """Return the context of the action; by default with a simulated cloud in ``folder``."""
         cloud = SimulatedCloud(folder / "cloud.json")
         return ActionContext(cloud=lambda: cloud, output=lambda _: None)
 
     def test_its_type_is_a_plain_word(self, action: type[ActionPlugin]) -> None:
-        """The type stands in documents, options and tokens, and ``join`` is the engine's own."""
+        """Documents, options and tokens use the type; ``join`` is reserved for the engine."""
         assert re.fullmatch(r"[a-z][a-z0-9_]*", action.TYPE), f"{action.TYPE!r} is no plain word"
         assert action.TYPE != JOIN, f"{JOIN!r} is no plugin's type"
 
     def test_it_says_what_it_does(self, action: type[ActionPlugin]) -> None:
-        """The docstring is what the documentation and ``action type show`` print."""
+        """The documentation and ``action type show`` print the docstring."""
         assert (action.__doc__ or "").strip(), f"{action.__name__} has no docstring"
         assert action.__doc__ != ActionPlugin.__doc__, (
             f"{action.__name__} has no docstring of its own"
         )
 
     def test_it_says_whether_running_it_twice_does_harm(self, action: type[ActionPlugin]) -> None:
-        """After a crash this decides whether an operator is asked."""
+        """After a crash RERUN_SAFE decides whether an operator must confirm a second run."""
         assert isinstance(action.RERUN_SAFE, bool), "RERUN_SAFE is True or False"
 
     def test_its_schema_is_one(self, action: type[ActionPlugin]) -> None:
-        """A keyword that is misspelled checks nothing, so that types and limits have to be real."""
+        """A misspelled keyword would check nothing, so only known keywords are accepted."""
         jsonschema.Draft202012Validator.check_schema(action.SCHEMA)
         assert json.loads(json.dumps(action.SCHEMA)) == action.SCHEMA, "SCHEMA is not plain JSON"
         unknown = {key for key in _keywords(action.SCHEMA) if key not in _KEYWORDS}
         assert not unknown, f"{', '.join(sorted(unknown))}: no keyword of JSON Schema"
 
     def test_its_schema_refuses_unknown_parameters(self, action: type[ActionPlugin]) -> None:
-        """A parameter that is misspelled must not be ignored."""
+        """A misspelled parameter must be refused, not ignored."""
         assert action.SCHEMA.get("type") == "object", "parameters are an object"
         assert action.SCHEMA.get("additionalProperties") is False, "unknown ones are refused"
         for example in _examples(action):
@@ -98,13 +98,13 @@ class ActionContract:
             assert not _fits(action, with_more), f"{with_more} is accepted"
 
     def test_its_examples_satisfy_its_schema(self, action: type[ActionPlugin]) -> None:
-        """Examples are what people copy."""
+        """Users copy the examples, so they must be valid."""
         for example in _examples(action):
             errors = [e.message for e in _validator(action).iter_errors(example)]
             assert not errors, f"example {example}: {'; '.join(errors)}"
 
     def test_planning_with_it_is_pure(self, action: type[ActionPlugin]) -> None:
-        """Equal parameters give equal touches, estimate and words, and stay as they are."""
+        """Equal parameters produce equal touches, estimate and description, and are not changed."""
         for example in _examples(action):
             before = copy.deepcopy(example)
             assert _plan(action, example) == _plan(action, example), (
@@ -115,7 +115,7 @@ class ActionContract:
     def test_planning_with_it_survives_parameters_that_nobody_checked(
         self, action: type[ActionPlugin]
     ) -> None:
-        """Plans are also made of documents whose parameters fit no schema."""
+        """Planning must not fail on parameters that do not match the schema."""
         _plan(action, {})
         for example in _examples(action):
             for odd in _odd(action, example):
@@ -124,7 +124,7 @@ class ActionContract:
     def test_its_precheck_refuses_with_a_sentence(
         self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
-        """A precheck returns, or raises AlreadyDone or ActionFailed with what the matter is."""
+        """A precheck returns, or raises AlreadyDone or ActionFailed with the reason."""
         for example in _examples(action):
             said = "nothing against it"
             try:
@@ -136,7 +136,7 @@ class ActionContract:
     def test_looking_whether_it_is_done_gives_an_answer(
         self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
-        """After a crash its verify is asked first: it answers, twice the same."""
+        """After a crash verify is called first: it returns the same answer twice."""
         for example in _examples(action):
             work = action(example, self.make_context(tmp_path))
             found = work.verify()
@@ -146,14 +146,14 @@ class ActionContract:
     def test_an_abort_that_comes_at_any_time_does_no_harm(
         self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
-        """It may come before the work began, and after it ended."""
+        """An abort may come before the work begins and after it has ended."""
         for example in _examples(action):
             action(example, self.make_context(tmp_path)).abort()
 
     def test_what_cannot_be_undone_says_so(
         self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
-        """A type that is not REVERTIBLE refuses with a sentence; one that is has a revert."""
+        """A type that is not REVERTIBLE raises ActionFailed with a sentence; others can revert."""
         assert isinstance(action.REVERTIBLE, bool), "REVERTIBLE is True or False"
         stop = threading.Event()
         stop.set()
@@ -168,7 +168,7 @@ class ActionContract:
             assert str(end).strip(), f"{example}: the refusal says nothing"
 
     def test_an_action_that_only_waits_says_for_how_long(self, action: type[ActionPlugin]) -> None:
-        """Seconds for parameters that fit the schema; nothing is raised for those that do not."""
+        """It returns seconds for valid parameters, and raises nothing for invalid ones."""
         for example in _examples(action):
             seconds = action.waits_s(example)
             fits = seconds is None or (isinstance(seconds, int | float) and 0 <= seconds < math.inf)
@@ -179,7 +179,7 @@ class ActionContract:
     def test_a_stop_that_is_set_ends_it_soon(
         self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
-        """Once the stop is set it ends: ActionFailed with a sentence, or an outcome if done."""
+        """Once the stop is set it raises ActionFailed with a sentence, or returns an outcome."""
         for example in _examples(action):
             ends: list[object] = []
             work = action(example, self.make_context(tmp_path))
@@ -206,7 +206,7 @@ def _note_end(call: Callable[[], object], ends: list[object]) -> None:
 
 
 def _plan(action: type[ActionPlugin], parameters: Mapping[str, Any]) -> tuple[object, ...]:
-    """Give what planners ask of an action, and check its shape."""
+    """Return what planners read of an action, after checking its shape."""
     parameters = MappingProxyType(dict(parameters))
     touches = list(action.touches(parameters))
     for touch in touches:
@@ -264,7 +264,7 @@ _KEYWORDS = frozenset((*_NAMED, *_LISTED, *_SINGLE, *_PLAIN))
 
 
 def _keywords(schema: Any) -> Iterator[str]:
-    """Give every keyword of a schema and the schemas inside it."""
+    """Yield every keyword of a schema and of the schemas inside it."""
     if not isinstance(schema, Mapping):
         return
     for key, value in schema.items():

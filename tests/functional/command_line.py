@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(sys.executable).with_name("actionplan")
 EXAMPLE = ROOT / "etc" / "examples" / "host-maintenance.yaml"
 #: How long anything may take before it counts as never.
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 class Ended(NamedTuple):

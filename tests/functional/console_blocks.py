@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: First words of commands that a page may show and that are not run.
 NOT_RUN = frozenset({"./check", "./demo", "cd", "export", "git", ".venv/bin/python"})
 #: Begins a comment that waits, and how long it may take.
-UNTIL, PATIENCE_S = ".. until: ", 30.0
+UNTIL, PATIENCE_S = ".. until: ", 120.0
 #: What a reader's record, configuration and simulated cloud stand in.
 HOME = "/home/operator"
 CONFIGURATION = "[watcher_workflow_engines.taskflow]\nmax_workers = 4\n"
@@ -193,7 +193,7 @@ class Reader:
             text=True,
             start_new_session=True,
         ) as process:
-            out, _ = process.communicate(timeout=60)
+            out, _ = process.communicate(timeout=PATIENCE_S)
         return subprocess.CompletedProcess(text, process.returncode, out)
 
     def change(self, change: Change) -> None:

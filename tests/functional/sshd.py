@@ -146,7 +146,7 @@ class Sshd:
         self.end_sessions()
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._reader.join(10)
+        self._reader.join(120)
         assert self._process.stderr is not None
         self._process.stderr.close()
 

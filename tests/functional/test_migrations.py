@@ -248,12 +248,12 @@ def test_the_last_attempt_survives_the_way_back(old):
 
 def test_processes_that_open_a_new_file_at_once_all_can(url):
     fresh = multiprocessing.get_context("spawn")
-    barrier = fresh.Barrier(4, timeout=30)
+    barrier = fresh.Barrier(4, timeout=120)
     running = [fresh.Process(target=open_and_save, args=(barrier, url)) for _ in range(4)]
     for process in running:
         process.start()
     for process in running:
-        process.join(timeout=30)
+        process.join(timeout=120)
     assert [process.exitcode for process in running] == [0] * 4
     store = SqlStore(url)
     assert len(store.list_plans()) == 4

@@ -206,7 +206,7 @@ def test_one_that_heeds_no_signal_is_killed(node, monkeypatch):
 
 def test_a_stop_ends_it(node, stop):
     numbers = Numbers()
-    threading.Thread(target=lambda: numbers.there.wait(10) and stop.set(), daemon=True).start()
+    threading.Thread(target=lambda: numbers.there.wait(120) and stop.set(), daemon=True).start()
     ended = node.run(NEVER, output=numbers)
     assert ended.why == "stop"
     assert not any(map(lives, numbers.pids))
@@ -248,7 +248,7 @@ def test_an_output_that_breaks_ends_the_program(node):
 
     with pytest.raises(RuntimeError, match="the record is gone"):
         node.run(["/bin/sh", "-c", "echo $$; exec sleep 1000"], output=broken)
-    ended = time.monotonic() + 10
+    ended = time.monotonic() + 120
     while lives(pids[0]) and time.monotonic() < ended:
         threading.Event().wait(0.01)
     assert not lives(pids[0])
@@ -270,7 +270,7 @@ def test_one_connection_serves_all_programs_and_files(own_sshd, open_machine, pr
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     node.write(str(tmp_path / "file"), b"one", 0o600)
     assert node.read(str(tmp_path / "file")).data == b"one"
     assert own_sshd.accepted == 1

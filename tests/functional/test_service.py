@@ -23,7 +23,7 @@ from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
 PROGRAM = Path(sys.executable).with_name("actionplan-applier")
-PATIENCE_S = 50.0
+PATIENCE_S = 120.0
 CONFIGURATION = """
 [actionplan]
 connection = {url}

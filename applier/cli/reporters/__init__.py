@@ -1,1 +1,1 @@
-"""What people see: the plan as a table, progress while it runs, the recap at the end."""
+"""Output for people: a plan as a table, progress while it runs, the recap at the end."""

@@ -1,4 +1,4 @@
-"""One action as people read it: what is known of it, and every try."""
+"""One action as text: its fields, and every attempt."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from applier.cli.reporters.joins import through
 from applier.store import Attempt
 from planner.model import JOIN, Action, ActionPlan
 
-#: How many lines of what a try printed are shown: of the last one, and of those before.
+#: Most lines of output that are shown of the last attempt, and of those before.
 _LAST, _EARLIER = 20, 5
 _TIME = "%Y-%m-%d %H:%M:%S"
 
 
 def described(plan: ActionPlan, action: Action, width: int) -> Iterator[str]:
-    """Write what is known of an action, as lines no longer than ``width``."""
+    """Yield the fields of an action, as lines no longer than ``width``."""
     names = {a.uuid: f"{a.label} ({a.state})" for a in plan.actions}
     joins = [a for a in plan.actions if a.action_type == JOIN]
     needs = through(action.needs, {j.uuid: j.needs for j in joins})
@@ -51,9 +51,9 @@ def described(plan: ActionPlan, action: Action, width: int) -> Iterator[str]:
 
 
 def tried(action: Action, attempts: Sequence[Attempt], width: int) -> Iterator[str]:
-    """Write every try: number, start, how long, how it ended, and the tail of what it printed.
+    """Yield lines about every attempt: number, start, duration, state, and the end of its output.
 
-    Of the only one all but that is said of the action already.
+    Of a single attempt only the output is shown: the rest equals the fields of the action.
     """
     if len(attempts) == 1 and action.started_at:
         yield from _output(attempts[0], _LAST, "")
@@ -76,7 +76,7 @@ def _output(attempt: Attempt, most: int, indent: str) -> Iterator[str]:
 
 
 def attempt_as_dict(attempt: Attempt) -> dict[str, Any]:
-    """Give a try as formats that know only text and numbers hold it."""
+    """Return an attempt as JSON and YAML have it."""
     return {
         "number": attempt.number,
         "started_at": attempt.started_at.isoformat(),
@@ -96,7 +96,7 @@ def _took(attempt: Attempt) -> float | None:
 
 
 def wrapped(text: str, indent: int, width: int) -> list[str]:
-    """Break a line that is too long, the rest indented."""
+    """Break a line that is too long; the rest is indented."""
     return textwrap.wrap(
         text,
         width,

@@ -1,4 +1,4 @@
-"""A deployment as people read it: what became of each node."""
+"""A deployment as a table: the state of each node."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ STYLES = {
     Status.WAITING: "",
     Status.READY: "green",
 }
-#: Of more nodes than this those that are alike share a line.
+#: If there are more nodes, equal ones share a line.
 MOST_NODES = 20
-#: More lines than this are not shown.
+#: Most lines that are shown.
 _MOST_LINES = 40
-#: So many nodes that are alike are named.
+#: Most nodes that are named in a line.
 _NAMED = 4
 
 
 def is_shown(plan: ActionPlan) -> bool:
-    """Say whether there is anything to tell: of a deployment that has begun."""
+    """Return True for a deployment that has begun."""
     return plan.planner == node_states.PLANNER and node_states.has_begun(plan)
 
 
 def show(plan: ActionPlan, stream: TextIO) -> None:
-    """Write what became of a deployment."""
+    """Write the state of a deployment and of its nodes."""
     out = console(stream)
     found = node_states.report(plan)
     numbers = Counter(node.status for node in found.nodes)
@@ -53,10 +53,10 @@ def show(plan: ActionPlan, stream: TextIO) -> None:
 
 
 def _table(lines: Sequence[Sequence[NodeResult]], room: int) -> Table:
-    """Make the table of nodes; those in a line are alike."""
+    """Return the table of nodes, with one row for each group of equal ones."""
     words = [w for w in Word if any(nodes[0].counts.get(w) for nodes in lines)]
     made = table_of("nodes", "status", *words, numbers=words)
-    # Each as wide as the longest word of its head; names have what is left.
+    # Each column is as wide as the longest word of its head. Names have the rest.
     widths = [max(len("status"), *(len(nodes[0].status) for nodes in lines))]
     widths += [max(map(len, word.split())) for word in words]
     for column, width in zip(made.columns[1:], widths, strict=True):
@@ -74,7 +74,7 @@ def _table(lines: Sequence[Sequence[NodeResult]], room: int) -> Table:
 
 
 def _alike(nodes: Iterable[NodeResult]) -> list[list[NodeResult]]:
-    """Put together those of equal status and counts, what asks for attention first."""
+    """Group nodes of equal status and counts, the most urgent first."""
     found: dict[object, list[NodeResult]] = {}
     for node in nodes:
         found.setdefault((node.status, frozenset(node.counts.items())), []).append(node)

@@ -1,4 +1,4 @@
-"""How states, durations and lists are written for people."""
+"""Texts for states, durations, names and lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from applier.contracts import Report
 from planner.model import Action
 from planner.states import ActionState, Outcome
 
-#: Colour of each state; the word is always written too.
+#: Colour of each state, which is also written as a word.
 STYLES = {
     ActionState.SUCCEEDED: "green",
     ActionState.SKIPPED: "cyan",
@@ -25,7 +25,7 @@ RESULTS = ("changed", "already", "skipped", "failed", "in doubt", "not run")
 
 
 def duration(seconds: float | None) -> str:
-    """Write seconds the short way.
+    """Return a duration as a short text.
 
     >>> [duration(s) for s in (None, 0.25, 9.0, 75, 3725)]
     ['-', '0.2s', '9s', '1m15s', '1h02m']
@@ -43,7 +43,7 @@ def duration(seconds: float | None) -> str:
 
 
 def minutes(seconds: float) -> str:
-    """Write the time since a beginning, to stand in a column.
+    """Return minutes and seconds, aligned for a column.
 
     >>> minutes(75.9)
     '  1:15'
@@ -53,7 +53,7 @@ def minutes(seconds: float) -> str:
 
 
 def some(names: Iterable[str], most: int, between: str = " ") -> str:
-    """Write the first names of a list, and how many more there are.
+    """Return the first names of a list, and how many more there are.
 
     >>> some(["a", "b", "c"], 2), some(["a", "b"], 2, ", "), some([], 2)
     ('a b +1', 'a, b', '-')
@@ -64,7 +64,7 @@ def some(names: Iterable[str], most: int, between: str = " ") -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Write a text that somebody else chose on one line, without what moves the cursor.
+    r"""Return a text on one line, with control characters replaced.
 
     >>> one_line("no route\n  to host\x1b[2J")
     'no route to host�[2J'
@@ -76,7 +76,7 @@ def one_line(text: str) -> str:
 
 
 def retold(report: Report, action: Action) -> str:
-    """Say that an attempt came to nothing and that there is another.
+    """Return a sentence about an attempt that failed and is tried again.
 
     >>> failed = Report(uuid="u", old="ONGOING", state="PENDING", message="no room")
     >>> retold(failed, Action(uuid="u", action_type="nop", name="a"))
@@ -86,7 +86,7 @@ def retold(report: Report, action: Action) -> str:
 
 
 def ago(seconds: float) -> str:
-    """Write how long ago something was; clocks of two hosts may differ.
+    """Return how long ago something was. It is never negative, as clocks of hosts may differ.
 
     >>> ago(75), ago(-1)
     ('1m15s ago', '0s ago')
@@ -95,7 +95,7 @@ def ago(seconds: float) -> str:
 
 
 def count(number: int, word: str) -> str:
-    """Write a number with its word.
+    """Return a number with its noun.
 
     >>> count(1, "host"), count(2, "host")
     ('1 host', '2 hosts')
@@ -104,7 +104,7 @@ def count(number: int, word: str) -> str:
 
 
 def result(action: Action) -> str:
-    """Say in which column of a recap an action stands."""
+    """Return the column of a recap that counts the action."""
     match action.state:
         case ActionState.SUCCEEDED:
             return "already" if action.outcome is Outcome.OK else "changed"

@@ -1,4 +1,4 @@
-"""What stands behind the joins of a plan, which have no name and do nothing."""
+"""The actions behind the joins of a plan; a join has no name and does nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 
 
 def through(uuids: Iterable[str], joins: Mapping[str, Iterable[str]]) -> list[str]:
-    """Put what a join stands for in its place, each once; ``joins`` has that by its uuid.
+    """Replace each join by the actions behind it; each is listed once.
+
+    ``joins`` has the needs of each join by its uuid.
 
     >>> through(["a", "j"], {"j": ["b", "k"], "k": ["a", "c"]})
     ['a', 'b', 'c']

@@ -1,4 +1,4 @@
-"""A stream that outlives whoever reads it."""
+"""A stream that does not fail when its reader goes away."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, TextIO, cast
 
 
 def lasting(stream: TextIO) -> TextIO:
-    """Give a stream that writes to another until that fails, and nowhere from then on.
+    """Return a stream that writes to another until that fails, and then drops all text.
 
-    A terminal may hang up, the reader of a pipe may end: a plan that runs must not break for that.
+    A run must continue when its terminal hangs up or the reader of its pipe ends.
     """
     return cast("TextIO", _Lasting(stream))
 
@@ -32,7 +32,7 @@ class _Lasting:
             self._drop()
 
     def _drop(self) -> None:
-        """Point the stream at nothing, so that what it still holds fails nobody later."""
+        """Redirect the stream to /dev/null, so that its buffered text causes no later error."""
         try:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())

@@ -1,4 +1,4 @@
-"""A plan as people read it: wave by wave, with what each action does and why it stands there."""
+"""A plan as a table: wave by wave, with what each action does and why it stands there."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from planner import graph
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
 
-#: Longer plans are shown a line for each wave, unless all is asked for.
+#: A plan with more actions is shown with one line for each wave, unless --all is given.
 MOST_ROWS = 60
 
-#: So many columns of a name are not folded, however narrow the terminal.
+#: Names up to this width are not folded, however narrow the terminal is.
 _NAME = 24
-#: Of very many waves, so many are shown at the end.
+#: How many of the last waves are shown if not all are.
 _LAST = 5
 #: Blanks between two columns.
 BETWEEN = 2
-#: Columns are folded to less only where the terminal has no room for a wider one.
+#: Smallest width of a folded column, if the terminal has room for it.
 NARROW = 6
 
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        # The program's own answer, for all output alike, instead of rich's.
+        # applier.cli.main handles this for all output, in place of rich.
         raise BrokenPipeError
 
 
 def console(stream: TextIO) -> Console:
-    """Make a console that is never wider than people like to read, coloured on terminals only."""
+    """Return a console of at most 100 columns, with colours on terminals only."""
     made = _Console(file=stream, highlight=False, markup=False, emoji=False)
     made.width = min(made.width, WIDTH) if made.is_terminal else WIDTH
     return made
@@ -81,7 +81,7 @@ def show(
 
 
 def gains(plan: ActionPlan) -> Iterator[str]:
-    """Say what the plan's planner, or the strategy before it, said of the plan as a whole."""
+    """Yield the efficacy indicators of the plan, one line each."""
     for indicator in (*plan.efficacy_indicators, *plan.global_efficacy):
         if not isinstance(indicator, Mapping) or not indicator.get("description"):
             continue
@@ -92,7 +92,7 @@ def gains(plan: ActionPlan) -> Iterator[str]:
 
 
 def table_of(*columns: str, numbers: Container[str] = ("wave", "est", "longest")) -> Table:
-    """Make an empty table in the one look that all have; ``numbers`` are set to the right."""
+    """Return an empty table in the common style; the columns ``numbers`` are right-aligned."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for column in columns:
         side: Literal["left", "right"] = "right" if column in numbers else "left"
@@ -101,8 +101,8 @@ def table_of(*columns: str, numbers: Container[str] = ("wave", "est", "longest")
 
 
 def put(out: Console, table: Table) -> None:
-    """Write a table without the blanks that would fill its lines; what is too wide is folded."""
-    # What rich adds for a min_width it takes from nobody: it cuts off the end of every line.
+    """Write a table without trailing blanks; columns that are too wide are folded."""
+    # rich does not shrink other columns for a min_width: it cuts off the end of every line.
     head = next(iter(Segment.split_lines(out.render(table))))
     if Segment.get_line_length(head) > out.width:
         _make_room(table.columns, out.width)
@@ -113,7 +113,7 @@ def put(out: Console, table: Table) -> None:
 
 
 def _make_room(columns: Sequence[Column], width: int) -> None:
-    """Let others give way to columns with a min_width: to the short ones, where not to all."""
+    """Shrink other columns for those with a min_width, the narrowest first."""
     left = width - len(columns) * (NARROW + BETWEEN)
     for column in sorted(columns, key=lambda column: column.min_width or 0):
         least = column.min_width or 0
@@ -123,7 +123,7 @@ def _make_room(columns: Sequence[Column], width: int) -> None:
 
 
 def cell(text: str) -> Text:
-    """Make a cell of a text that somebody else chose."""
+    """Return a cell with text that may contain line breaks or control characters."""
     return Text(one_line(text))
 
 
@@ -132,12 +132,12 @@ def _begun(actions: Iterable[Action]) -> bool:
 
 
 def shared_prefix(names: Sequence[str]) -> str:
-    """Give what all names begin with, up to a slash, if there are several.
+    """Return the common beginning of several names, up to a slash.
 
     >>> shared_prefix(["web/batch-1/create-1", "web/batch-1/pause"]), shared_prefix(["1/a", "2/b"])
     ('web/batch-1/', '')
     """
-    # The names that are furthest apart in the alphabet share what all share.
+    # What the first and the last name in the alphabet share, all names share.
     first, last = min(names, default=""), max(names, default="")
     alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
     prefix = "".join(letter for letter, _ in alike) if len(names) > 1 else ""
@@ -152,7 +152,7 @@ def _by_action(plan: ActionPlan, waves: list[list[Action]], prefix: str) -> Tabl
     reasoned = not begun and any(a.reason for a in plan.actions)
     last = ["state"] if begun else ["why here"] if reasoned else []
     table = table_of("wave", "action", "what", *(["est"] if timed else []), "needs", *last)
-    # Names are what people type: they are folded last.
+    # People type names, so these are folded last.
     rows = [action.uuid for wave in waves for action in wave]
     table.columns[1].min_width = min(_NAME, max(cell(names[uuid]).cell_len for uuid in rows))
     for number, wave in enumerate(waves, 1):
@@ -193,7 +193,7 @@ def _by_wave(waves: list[list[Action]]) -> Table:
 def _first_and_last(
     waves: list[tuple[int, list[Action]]],
 ) -> Iterator[tuple[int, list[Action] | None]]:
-    """Give all waves, or the first and last ones with how many are left out in between."""
+    """Yield all waves, or the first and the last ones with the number of waves between them."""
     if len(waves) <= MOST_ROWS:
         yield from waves
         return
@@ -208,7 +208,7 @@ def _counted(words: Counter[str]) -> str:
 
 
 def footer(plan: ActionPlan, waves: list[list[Action]], max_workers: int | None) -> list[str]:
-    """Say how big the plan is, what it touches and what bounds it."""
+    """Return lines about the size of the plan, what it touches, and its limits."""
     if not waves:
         return ["Nothing to do: the plan has no actions."]
     estimates = [a.estimate_s for wave in waves for a in wave if a.estimate_s is not None]

@@ -1,4 +1,4 @@
-"""Why an action starts when it does, by the forecast; and what it waits for, by the record."""
+"""Why an action starts when it does, by the forecast, and what it waits for, by the record."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from applier.store import Reservation
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState
 
-#: How many others are named.
+#: Most actions that are named.
 _MOST = 6
 
 
 def before(plan: ActionPlan, action: Action) -> list[Action]:
-    """Give everything right before an action, in plan order; a plan's joins are looked through."""
+    """Return the direct predecessors of an action in plan order; joins are replaced by theirs."""
     actions = {a.uuid: a for a in plan.actions}
     found: dict[str, None] = {}
     ahead, seen = [action], {action.uuid}
@@ -33,7 +33,7 @@ def before(plan: ActionPlan, action: Action) -> list[Action]:
 
 
 def foreseen(plan: ActionPlan, action: Action, found: Forecast, workers: int) -> Iterator[str]:
-    """Say when an action starts by the forecast, and what decides that."""
+    """Yield lines about when an action starts by the forecast, and what decides that."""
     label, timeline = one_line(action.label), found.timeline
     at = timeline.start_s.get(action.uuid)
     if at is None:
@@ -50,7 +50,7 @@ def foreseen(plan: ActionPlan, action: Action, found: Forecast, workers: int) ->
 
 
 def _decides(plan: ActionPlan, action: Action, found: Forecast, gates: Gates, workers: int) -> str:
-    """Name what ends when the action starts: a need, an order, a token's holder, a worker."""
+    """Return what ends when the action starts: a predecessor, a token's holder, or any action."""
     at, end_s = found.timeline.start_s[action.uuid], found.timeline.end_s
     then = [a for a in plan.actions if end_s.get(a.uuid) == at]
     direct = {a.uuid for a in before(plan, action)}
@@ -76,7 +76,7 @@ def waiting(
     requests: Iterable[Request],
     workers: int,
 ) -> list[str]:
-    """Say what keeps an action of a running plan from starting, by what is on record."""
+    """Return what an action of a running plan waits for, by the record."""
     lines = _not_ended(plan, action)
     if lines:
         return lines
@@ -92,7 +92,7 @@ def waiting(
 
 
 def _not_ended(plan: ActionPlan, action: Action) -> list[str]:
-    """Name what stands before an action and has not ended: each, or one of a group."""
+    """Return lines about the predecessors that have not ended."""
     groups = {u for group in action.needs_any for u in group} - set(action.before())
     open_ones = [a for a in before(plan, action) if a.state in OPEN]
     lines = [
@@ -110,7 +110,7 @@ def _not_ended(plan: ActionPlan, action: Action) -> list[str]:
 
 
 def _full(action: Action, running: list[Action], limits: Mapping[str, int]) -> list[str]:
-    """Name the limits that leave no room for an action, and who holds them."""
+    """Return lines about the limits that are reached, and the actions that hold them."""
     workers = limits["max_workers"]
     gates = Gates({k: n for k, n in limits.items() if k != "max_workers"}, workers)
     lines = []

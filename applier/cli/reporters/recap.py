@@ -1,4 +1,4 @@
-"""What happened, when a plan has stopped: by host and type, and what was not done."""
+"""The recap of a plan that has stopped: results by host and type, and what was not done."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
 
 _PLAN_STYLES = {PlanState.SUCCEEDED: "bold green", PlanState.FAILED: "bold red"}
-#: The column that is shown only where something is in it.
+#: A column that is left out if it is empty.
 _IN_DOUBT = "in doubt"
 _BAD = ("failed", _IN_DOUBT)
 _MOST_NOT_DONE = 20
-#: More hosts than this are shown only where something did not end well.
+#: If there are more hosts, only those with failures are shown.
 _MOST_HOSTS = 20
-#: Of many that are in doubt, a line to settle each of the first few.
+#: Most actions in doubt that have a line about how to settle them.
 _MOST_IN_DOUBT = 3
-#: Which actions are looked at first when a plan did not end well.
+#: The state to look at first when a plan did not end well.
 _WORST_FIRST = (ActionState.FAILED, ActionState.UNKNOWN, ActionState.CANCELLED)
 
 
 def show(plan: ActionPlan, took_s: float, stream: TextIO) -> None:
-    """Write the recap of a plan as the record has it."""
+    """Write the recap of a stored plan."""
     out = console(stream)
     actions = [a for a in plan.actions if a.action_type != JOIN]
     style = _PLAN_STYLES.get(plan.state, "bold yellow")
@@ -80,7 +80,7 @@ def _row(table: Table, title: str, actions: list[Action], told: Sequence[str]) -
 
 
 def not_done(actions: list[Action]) -> list[str]:
-    """Say for each action that failed or was not run why, failures first; then what is left."""
+    """Return why each action failed or was not run, failures first, and which are left."""
     ended = [a for a in actions if a.state not in OPEN and _not_well([a])]
     ended.sort(key=lambda a: result(a) not in _BAD)
     lines = [
@@ -95,7 +95,7 @@ def not_done(actions: list[Action]) -> list[str]:
 
 
 def next_steps(plan: ActionPlan) -> Iterator[str]:
-    """Say how to go on from where a plan stopped: what is in doubt first."""
+    """Yield the commands that continue a plan, those for actions in doubt first."""
     short = plan.uuid[:8]
     states = Counter(a.state for a in plan.actions)
     for action in [a for a in plan.actions if a.state is ActionState.UNKNOWN][:_MOST_IN_DOUBT]:

@@ -22,10 +22,10 @@ _TERMINAL_ASSUMED = ("FORCE_COLOR", "TTY_COMPATIBLE")
 
 
 class RowTable(ListFormatter):
-    """Writes rows in the look that all tables have, never wider than 100 columns."""
+    """Writes rows in the common style, at most 100 columns wide."""
 
     def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
-        """Add nothing: there is nothing to choose."""
+        """Add no options."""
 
     def emit_list(
         self,
@@ -34,7 +34,7 @@ class RowTable(ListFormatter):
         stdout: TextIO,
         parsed_args: argparse.Namespace,  # noqa: ARG002
     ) -> None:
-        """Write the table; where it is too wide, its widest column is folded."""
+        """Write the table; if it is too wide, its widest column is folded."""
         rows = list(data)
         numbers = {
             name
@@ -56,9 +56,9 @@ def _is_terminal(stream: TextIO) -> bool:
 def plain(
     columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[str]
 ) -> list[str] | None:
-    """Return the lines of a table; None if it is too wide, or has more than ASCII letters.
+    """Return the lines of a table; None if it is too wide or has letters beyond ASCII.
 
-    They are what rich would write, whose import takes longer than all else that ``list`` does.
+    The lines are those that rich would write, but rich takes long to import.
 
     >>> plain(["name", "actions"], [["web", "12"], ["db", "3"]], {"actions"})[2:]
     ['web        12', 'db          3']

@@ -13,12 +13,12 @@ from applier.cli.reporters.plan_table import MOST_ROWS, cell, console, put, tabl
 from applier.scheduling.forecast import Forecast
 from planner.model import Action, ActionPlan
 
-#: Columns of a bar: so many, and so much of a terminal at most.
+#: Width of the bars in columns, and as a share of the terminal: the lesser applies.
 _BAR, _SHARE = 40, 0.4
 
 
 def show(plan: ActionPlan, found: Forecast, stream: TextIO, *, whole: bool = False) -> None:
-    """Write when each action starts and ends; of a long plan only what is critical."""
+    """Write when each action starts and ends; of a long plan only the critical path."""
     out = console(stream)
     actions = {a.uuid: a for a in plan.actions}
     order = [u for u in found.timeline.start_s if u in actions]
@@ -49,9 +49,9 @@ def show(plan: ActionPlan, found: Forecast, stream: TextIO, *, whole: bool = Fal
 
 
 def bar_of(found: Forecast, uuid: str, columns: int) -> str:
-    """Draw one action in so many columns: ``#`` where it is critical, ``=`` elsewhere.
+    """Return the bar of one action: ``#`` on the critical path, ``=`` elsewhere.
 
-    At least one column wide, so that nothing disappears.
+    It is at least one column wide.
     """
     scale = columns / (found.timeline.makespan_s or 1)
     first = min(int(found.timeline.start_s[uuid] * scale), columns - 1)
@@ -60,7 +60,7 @@ def bar_of(found: Forecast, uuid: str, columns: int) -> str:
 
 
 def footer(actions: dict[str, Action], found: Forecast) -> list[str]:
-    """Say how long it takes, what no order could beat, and what it hangs on."""
+    """Return lines about the makespan, its lower bound, and the critical path."""
     alone = sum(found.timeline.end_s[u] - found.timeline.start_s[u] for u in found.timeline.start_s)
     names = [one_line(actions[u].label) for u in found.critical]
     path = " -> ".join([*names[:3], "...", *names[-2:]] if len(names) > 6 else names)

@@ -1,4 +1,4 @@
-"""How a change spreads through a run: which end of which action sets another off."""
+"""How a change spreads through a run: which outcome of which action triggers another."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from applier.contracts import Report
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, Outcome
 
-#: So many are named.
+#: Most actions that are named.
 _MOST = 3
 
 
 class Wave:
-    """Hears how actions end, and says of one that starts what set it off."""
+    """Stores the outcomes of actions, and says of an action that starts what triggered it."""
 
     def __init__(self, plan: ActionPlan) -> None:
         self._labels = {a.uuid: a.label for a in plan.actions}
         self._outcomes = {a.uuid: a.outcome for a in plan.actions if a.outcome}
 
     def hear(self, reports: Iterable[Report]) -> None:
-        """Take in what was committed, before it is told."""
+        """Store the outcomes of a commit, before it is shown."""
         for report in reports:
             if report.outcome is not None and report.state is not ActionState.PENDING:
                 self._outcomes[report.uuid] = report.outcome
 
     def what(self, action: Action) -> str:
-        """Name an action that starts, what set it off, and what it does.
+        """Return the name of an action that starts, what triggered it, and what it does.
 
         >>> one = Action(uuid="u", action_type="nop", name="a", outcome=Outcome.CREATED)
         >>> two = Action(uuid="v", action_type="nop", triggers=(("u", (Outcome.CREATED,)),))
@@ -46,7 +46,7 @@ class Wave:
 
 
 def sources(plan: ActionPlan, action: Action) -> list[str]:
-    """Say of each action that may set this one off how it ended, and what would set it off.
+    """Return, for each action that can trigger this one, its outcome and the outcomes that trigger.
 
     >>> one = Action(uuid="u", action_type="nop", name="a", outcome=Outcome.OK)
     >>> two = Action(uuid="v", action_type="nop", triggers=(("u", (Outcome.CREATED,)),))

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 #: Top-level packages that are no part of Python or of this product, by a program that runs code.
 PROGRAM = """
 import sys

@@ -1,4 +1,4 @@
-"""What the tests of action types work with: a small simulated cloud that takes no time."""
+"""Fixtures for tests of action types: a small simulated cloud that takes no time."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def stop() -> threading.Event:
 
 @pytest.fixture
 def web_1() -> dict[str, str]:
-    """The parameters that name an instance, which is ACTIVE on compute-1 as m1.medium."""
+    """Return parameters that name an instance: ACTIVE on compute-1, flavor m1.medium."""
     return {"resource_id": WEB_1, "resource_name": "web-1"}
 
 
 @pytest.fixture
 def gone() -> dict[str, str]:
-    """The parameters that name an instance which does not exist."""
+    """Return parameters that name an instance which does not exist."""
     return {"resource_id": "00000000-0000-4000-8000-000000000000", "resource_name": "web-9"}

@@ -30,12 +30,12 @@ class Answers(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """Give the address of a server that answers."""
+    """Yield the address of a server that answers."""
     Answers.may_answer.clear()
     server = HTTPServer(("127.0.0.1", 0), Answers)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

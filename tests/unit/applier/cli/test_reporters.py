@@ -12,10 +12,10 @@ from rich.console import Console
 
 from applier.cli.apply import question
 from applier.cli.reporters import action_text, plan_table, recap
-from applier.cli.reporters.block import Block
 from applier.cli.reporters.formatting import duration, one_line
 from applier.cli.reporters.lasting import lasting
-from applier.cli.reporters.lines import Lines
+from applier.cli.reporters.progress_block import ProgressBlock
+from applier.cli.reporters.progress_lines import ProgressLines
 from applier.contracts import Report
 from planner import graph
 from planner.model import JOIN, Action, ActionPlan, Trigger
@@ -219,7 +219,7 @@ def clock(*seconds: float) -> Iterator[float]:
 
 def test_lines_tell_starts_and_ends_with_their_place() -> None:
     out, times = io.StringIO(), clock(0, 0, 1, 61.5, 62)
-    lines = Lines(plan(action("a"), action("b")), out, clock=lambda: next(times))
+    lines = ProgressLines(plan(action("a"), action("b")), out, clock=lambda: next(times))
     lines.on_plan(PlanState.ONGOING, None)
     lines.on_reports([Report(uuid="a", old=S.PENDING, state=S.ONGOING)])
     lines.on_reports([Report(uuid="a", old=S.ONGOING, state=S.FAILED, message="no\nroom")])
@@ -234,7 +234,7 @@ def test_lines_tell_starts_and_ends_with_their_place() -> None:
 
 def test_a_try_in_vain_is_no_end() -> None:
     out = io.StringIO()
-    lines = Lines(plan(action("a")), out, clock=lambda: 0.0)
+    lines = ProgressLines(plan(action("a")), out, clock=lambda: 0.0)
     again = Report(uuid="a", old=S.ONGOING, state=S.PENDING, message="no\nroom")
     lines.on_reports([again])
     lines.on_reports([Report(uuid="a", old=S.ONGOING, state=S.SUCCEEDED)])
@@ -247,7 +247,10 @@ def test_a_try_in_vain_is_no_end() -> None:
 def test_what_was_in_doubt_and_runs_again_has_not_ended() -> None:
     out = io.StringIO()
     doubt = plan(action("a", state=S.UNKNOWN))
-    lines, block = Lines(doubt, out, clock=lambda: 0.0), Block(doubt, out, clock=lambda: 0.0)
+    lines, block = (
+        ProgressLines(doubt, out, clock=lambda: 0.0),
+        ProgressBlock(doubt, out, clock=lambda: 0.0),
+    )
     assert "1/1 ended" in drawn(block)
     again = [Report(uuid="a", old=S.UNKNOWN, state=S.PENDING, message="verified: not done")]
     for watcher in (lines, block):
@@ -262,7 +265,7 @@ def test_what_was_in_doubt_and_runs_again_has_not_ended() -> None:
     assert out.getvalue().splitlines()[-1] == "  0:00  SUCCEEDED [1/1] a"
 
 
-def drawn(block: Block, width: int = 80) -> str:
+def drawn(block: ProgressBlock, width: int = 80) -> str:
     """Draw a block once."""
     out = Console(file=io.StringIO(), width=width)
     with out.capture() as text:
@@ -272,7 +275,7 @@ def drawn(block: Block, width: int = 80) -> str:
 
 def test_the_block_shows_what_runs_what_failed_and_what_was_asked_for() -> None:
     made = plan(*(action(f"a{i}") for i in range(20)))
-    block = Block(made, io.StringIO(), clock=lambda: 0.0)
+    block = ProgressBlock(made, io.StringIO(), clock=lambda: 0.0)
     starts = [Report(uuid=a.uuid, old=S.PENDING, state=S.ONGOING) for a in made.actions]
     block.on_reports(starts[:15])
     block.on_reports([Report(uuid="a0", old=S.ONGOING, state=S.FAILED, message="no room " * 30)])
@@ -349,7 +352,10 @@ def test_what_starts_is_told_with_what_set_it_off_also_after_a_resume() -> None:
         action("reload", triggers=(Trigger("config", asked), Trigger("keys", asked))),
     )
     out = io.StringIO()
-    lines, block = Lines(made, out, clock=lambda: 0.0), Block(made, io.StringIO(), lambda: 0.0)
+    lines, block = (
+        ProgressLines(made, out, clock=lambda: 0.0),
+        ProgressBlock(made, io.StringIO(), lambda: 0.0),
+    )
     ended = Report(uuid="keys", old=S.ONGOING, state=S.SUCCEEDED, outcome=Outcome.OK)
     starts = [Report(uuid=name, old=S.PENDING, state=S.ONGOING) for name in ("plain", "reload")]
     for watcher in (lines, block):

@@ -1,4 +1,4 @@
-"""What the tests of the simulated cloud work with."""
+"""Fixtures for tests of the simulated cloud."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def cloud(path) -> SimulatedCloud:
-    """The packaged small cloud, where nothing takes time."""
+    """Return the packaged small cloud, in which operations take no time."""
     return SimulatedCloud(path, speed=math.inf)
 
 
@@ -28,7 +28,7 @@ def stop() -> threading.Event:
 
 @pytest.fixture
 def tiny(path) -> SimulatedCloud:
-    """Host a is full of one and two, b is empty and has room for one of them, c is off."""
+    """Return a cloud where a holds two instances and is full, b has room for one, c is off."""
     room = {"vcpus": 2, "ram_mb": 2048, "disk_gb": 20}
     one = {"vcpus": 1, "ram_mb": 1024, "disk_gb": 10}
     SimulatedCloud.reset(

@@ -141,7 +141,7 @@ def test_of_many_threads_that_want_the_last_place_one_gets_it(path, tiny):
     start, ends = threading.Barrier(2), []
 
     def move(uuid) -> None:
-        start.wait(10)
+        start.wait()
         try:
             ends.append(SimulatedCloud(path, speed=100).migrate(uuid, "b", True, threading.Event()))
         except ActionFailed as refusal:
@@ -151,7 +151,7 @@ def test_of_many_threads_that_want_the_last_place_one_gets_it(path, tiny):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join()
     assert sorted(ends)[0] == "b"
     assert "b has no room for" in sorted(ends)[1]
     assert sorted(where(tiny).values()) == ["a", "b"]
@@ -201,7 +201,7 @@ def test_two_processes_at_once_lose_no_change(path, cloud):
     for number in range(25):
         cloud.inject({"operation": "stop", "message": f"here-{number}"})
     for writer in writers:
-        writer.communicate(timeout=20)
+        writer.communicate(timeout=120)
         assert writer.returncode == 0
     messages = [fault["message"] for fault in cloud.snapshot()["faults"]]
     assert sorted(messages) == sorted(f"{n}-{i}" for n in (*names, "here") for i in range(25))
@@ -213,7 +213,7 @@ def test_room_taken_by_another_process_counts_and_it_can_finish(path, tiny, stop
     assert mover.stdout.readline() == "on its way\n"
     with pytest.raises(ActionFailed, match="b has no room for y"):
         tiny.migrate(Y, "b", True, stop)
-    assert mover.communicate("\n", timeout=20)[0] == "b\n"
+    assert mover.communicate("\n", timeout=120)[0] == "b\n"
     assert where(tiny) == {"x": "b", "y": "a"}
 
 
@@ -223,7 +223,7 @@ def test_room_taken_by_a_process_that_was_killed_is_free_again(path, tiny, stop)
     assert mover.stdout.readline() == "on its way\n"
     assert len(tiny.snapshot()["ongoing"]) == 1
     mover.kill()
-    mover.communicate(timeout=20)
+    mover.communicate(timeout=120)
     assert tiny.snapshot()["ongoing"] == []
     assert where(tiny) == {"x": "a", "y": "a"}
     assert tiny.migrate(Y, "b", True, stop) == "b"

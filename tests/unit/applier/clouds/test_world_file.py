@@ -105,7 +105,7 @@ def test_readers_never_see_half_a_file(path):
             world["hosts"]["compute-1"]["labels"] = {"number": str(number) * (number % 7)}
     done.set()
     for reader in readers:
-        reader.join(10)
+        reader.join()
     assert set(seen) == {4}
 
 

@@ -21,7 +21,7 @@ from applier.testing.trials import Trial, changed
 from planner.model import Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 SOON_S = 0.03
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from applier.engines.workers import Workers
 
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 
 
 def test_as_many_threads_as_there_is_work_but_no_more_than_the_maximum():

@@ -25,7 +25,7 @@ def done(name, action_type="migrate", **fields):
 
 
 def touched(revert):
-    """What a revert touches stands in the parameters of these tests."""
+    """Return what a revert touches: these tests write it into its parameters."""
     given = revert.input_parameters["parameters"]
     return [Touch(r, Effect(e)) for r, e in given.items() if r.startswith("node:")]
 
@@ -40,7 +40,7 @@ def rolled_back(*actions, **fields):
 
 
 def comes_after(plan, kinds=("order", "need")):
-    """Give for each revert the reverts before it, also through joins."""
+    """Return for each revert the reverts before it, also through joins."""
     names = {a.uuid: a.name for a in plan.actions}
     links = [(one, other) for one, other, kind in edges(plan.actions) if kind in kinds]
 
@@ -119,7 +119,7 @@ def test_a_plan_that_goes_on_is_refused(state, way):
 
 
 def test_sets_that_many_share_go_through_a_join():
-    """A thousand after a thousand: a link each, not a million; and no time to speak of."""
+    """A thousand actions after a thousand need two thousand links, not a million."""
     first = [done(f"a{i}") for i in range(1000)]
     shared = tuple(a.uuid for a in first)
     second = [done(f"b{i}", parents=shared) for i in range(1000)]

@@ -22,7 +22,7 @@ from planner.model import Action, ActionPlan
 from planner.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 CHANGED = End(ActionState.SUCCEEDED, Outcome.CHANGED)
 
 

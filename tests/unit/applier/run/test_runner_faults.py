@@ -17,7 +17,7 @@ from planner.model import Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 
 
 def nop(uuid: str, **fields) -> Action:

@@ -13,7 +13,7 @@ from applier.run.verify import verify_all
 from planner.model import Action
 from planner.states import ActionState
 
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 
 
 class Answering(ActionPlugin):

@@ -66,6 +66,7 @@ def test_a_claim_that_a_round_did_not_ask_about_is_forgotten(watch, clock):
     assert not asked(watch)
 
 
+@pytest.mark.slow
 def test_a_process_of_this_host_that_is_gone_is_dead_at_once(watch, ended_pid):
     assert asked(watch, Claimant(host=socket.gethostname(), pid=ended_pid, user="ann"))
     assert not asked(watch, Claimant(host=socket.gethostname(), pid=os.getpid(), user="ann"))

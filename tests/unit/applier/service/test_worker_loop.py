@@ -24,7 +24,7 @@ from applier.testing.plans import new_plan
 from applier.testing.runs import starts
 from planner.states import ActionState, PlanState
 
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 ME = Claimant(host=socket.gethostname(), pid=os.getpid(), user="me")
 
 

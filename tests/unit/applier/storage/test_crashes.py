@@ -48,7 +48,9 @@ def test_a_killed_process_leaves_every_batch_that_it_was_told_of_and_none_in_hal
         plan = new_plan(*map(str, range(2000)))
         with closing(SqlStore(url)) as store:
             claim = claimed(store, plan)
-        sure.append(acknowledged(url, plan.uuid, claim, chance.uniform(0.01, 0.3)))
+        sure.append(
+            acknowledged(url, plan.uuid, claim, chance.randrange(40), chance.uniform(0, 0.02))
+        )
         with closing(SqlStore(url)) as store:
             states = [action.state for action in store.load_plan(plan.uuid).actions]
             groups = [set(states[i : i + BATCH]) for i in range(0, len(states), BATCH)]
@@ -65,17 +67,19 @@ def test_a_killed_process_leaves_every_batch_that_it_was_told_of_and_none_in_hal
     assert max(sure) > 3, "every process was killed before it wrote anything"
 
 
-def acknowledged(url, uuid, claim, after_s):
-    """Let a process write batches, kill it after a while; gives the last that it was sure of."""
+def acknowledged(url, uuid, claim, batches, more_s):
+    """Kill a process ``more_s`` after it wrote so many batches; return the last it was sure of."""
     command = [sys.executable, "-c", WRITER, url, uuid, claim, str(BATCH)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout.readline() == "ready\n"
+        for _ in range(batches):
+            writer.stdout.readline()
         with pytest.raises(subprocess.TimeoutExpired):
-            writer.wait(after_s)
+            writer.wait(more_s)
         writer.kill()
         lines = writer.stdout.read().splitlines()
     assert writer.returncode == -signal.SIGKILL
-    return int(lines[-1]) if lines else 0
+    return int(lines[-1]) if lines else batches
 
 
 @contextmanager

@@ -92,7 +92,7 @@ class TestFile:
                 while not waits_for_lock(path.parent):
                     assert not opened.done()
                 assert not path.exists()
-            opened.result(timeout=30).close()
+            opened.result(timeout=120).close()
 
     @pytest.mark.parametrize(
         ("prepare", "sentence"),
@@ -260,7 +260,9 @@ class TestNothingCanBeWritten:
         folder.chmod(0o500)
         try:
             command = [*AS_ANYBODY, sys.executable, "-c", code, url]
-            ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+            ended = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=120
+            )
         finally:
             folder.chmod(0o700)
         assert (ended.stdout, ended.stderr) == ("1\n", "")

@@ -46,7 +46,7 @@ def test_a_batch_that_met_a_deadlock_is_written_again(postgresql_url):  # noqa: 
                 watch.rollback()
         other.execute(hold_plan, row)
         other.commit()
-        run.join(30)
+        run.join(120)
         assert len(tries) == 2
         (action,) = store.load_plan(plan.uuid).actions
     assert (action.state, action.attempts) == (ActionState.ONGOING, 1)
@@ -196,7 +196,7 @@ class TestServerThatIsAway:
         asked.join(0.02)
         assert asked.is_alive()
         store.close()
-        asked.join(5)
+        asked.join(120)
         assert not asked.is_alive()
 
     @pytest.mark.parametrize("cut", ["before", "after"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from applier.cli import files
+from applier.cli import plan_files
 from applier.cli.arguments import PLAN_HELP
 from applier.cli.session import Session
 from planner.errors import InvalidInput, Mistake, Path
@@ -15,7 +15,7 @@ from planner.errors import InvalidInput, Mistake, Path
 if TYPE_CHECKING:
     from planner.documents import Document
 
-#: Where in a document stands what each option says.
+#: The place in a document that each option sets.
 _PLACES: dict[str, Path] = {
     "node": ("only", "nodes"),
     "task": ("only", "tasks"),
@@ -49,7 +49,7 @@ def add_part(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(document: Document, args: argparse.Namespace, session: Session) -> Document:
-    """Give the document with the part that was asked for in it.
+    """Return the document with the chosen part written into it.
 
     Raises InvalidInput for a saved plan, and for a document that is no deployment.
     """
@@ -83,7 +83,7 @@ def chosen(document: Document, args: argparse.Namespace, session: Session) -> Do
 
 
 def refuse(args: argparse.Namespace) -> None:
-    """Raise InvalidInput if a part of a plan was asked for that is made already."""
+    """Raise InvalidInput if options choose a part of a plan that is already made."""
     given = [place for _, place in _given(args)]
     if given:
         text = "comes too late: this plan is made; make a new one from its document"
@@ -91,7 +91,7 @@ def refuse(args: argparse.Namespace) -> None:
 
 
 def _given(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
-    """Give the options that were used, each with how it was written."""
+    """Yield the options that were used, each with its text on the command line."""
     for option in _PLACES:
         value = getattr(args, option)
         if value:
@@ -102,6 +102,6 @@ def _given(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
 def _earlier(name: str, session: Session) -> Any:
     from planner import saved
 
-    if files.is_file(name):
-        return saved.read_plan(files.opened(name))
+    if plan_files.is_file(name):
+        return saved.read_plan(plan_files.opened(name))
     return session.plan(name)

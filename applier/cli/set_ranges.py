@@ -1,4 +1,4 @@
-"""Settings that stand for several values: ``migrate.parallelization=1..8``, ``max_workers=2,4``."""
+"""Expands settings with several values: ``migrate.parallelization=1..8``, ``max_workers=2,4``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 
 from planner.errors import InvalidInput, Mistake
 
-#: More combinations than that are refused: nobody reads the table.
+#: Most combinations that are accepted: a longer table is not readable.
 MOST = 200
 
 
 def expand(texts: Sequence[str]) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Give the keys that vary, and every combination of settings, the last key fastest.
+    """Return the keys with several values, and every combination of settings, the last key fastest.
 
     Raises InvalidInput for a range that runs backwards and for too many combinations.
 

@@ -11,7 +11,7 @@ from applier.cli.reporters.plan_table import cell, table_of
 
 
 def tables(snapshot: Mapping[str, Any]) -> Iterator[Table]:
-    """Give hosts, instances and volumes, and the faults that are to come, where there are any."""
+    """Yield tables of hosts, instances, volumes, and injected faults, without empty ones."""
     yield _hosts(snapshot)
     if snapshot["instances"]:
         yield _instances(snapshot)

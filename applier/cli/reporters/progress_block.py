@@ -1,4 +1,4 @@
-"""How far a plan has come while it runs, as one live block on a terminal."""
+"""The progress of a running plan as one block that is redrawn on a terminal."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from applier.contracts import Report
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, Outcome, PlanState
 
-#: How many rows there may be of what runs, and of what went wrong.
+#: Most rows of running actions, and of failed ones.
 _MOST_RUNNING, _MOST_BAD = 12, 5
 
 
-class Block:
-    """Keeps one block up to date: a bar, what went wrong, what runs, what was asked for."""
+class ProgressBlock:
+    """Redraws one block: a bar, failed actions, running actions, the last message."""
 
     def __init__(
         self, plan: ActionPlan, stream: TextIO, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._ended = Counter(result(a) for a in self._actions.values() if a.state not in OPEN)
-        # Replaced, never changed: the block is drawn in a thread of its own.
+        # Replaced, never changed in place: another thread draws the block.
         self._running: dict[str, float] = {}
         self._again: dict[str, Report] = {}
         self._bad: list[tuple[Action, Report]] = []
@@ -46,7 +46,7 @@ class Block:
             transient=True,
         )
 
-    def __enter__(self) -> Block:
+    def __enter__(self) -> ProgressBlock:
         self._live.start()
         return self
 
@@ -54,7 +54,7 @@ class Block:
         self._live.stop()
 
     def on_reports(self, reports: Iterable[Report]) -> None:
-        """Take in what was committed; the block is drawn by its own clock."""
+        """Store what was committed; the block is redrawn by a timer."""
         reports = list(reports)
         self._wave.hear(reports)
         for report in reports:
@@ -76,16 +76,16 @@ class Block:
                 self._bad = [*self._bad, (action, report)]
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
-        """Take in that the plan changed its state."""
+        """Store the new state of the plan."""
         news = f"plan {state}{f': {one_line(message)}' if message else ''}"
         self._state = "" if state is PlanState.ONGOING else news
 
     def tell(self, text: str) -> None:
-        """Show below the block what a signal brought about, or what became of the record."""
+        """Show a message about a signal or about the record below the block."""
         self._told = text
 
     def render(self) -> RenderableType:
-        """Draw the block as things stand."""
+        """Return the block for the current state."""
         running, ended = self._running, self._ended
         rows = Table.grid(padding=(0, 1), pad_edge=False)
         rows.add_column(no_wrap=True, min_width=len("  running"))

@@ -1,4 +1,4 @@
-"""How far a plan has come while it runs, as plain lines: for pipes, files and simple terminals."""
+"""The progress of a running plan as plain lines: for pipes, files and simple terminals."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
 
 
-class Lines:
-    """Writes a line for each start, each end and each try in vain, with the time so far."""
+class ProgressLines:
+    """Writes a line for each start, each end and each failed attempt, with the time so far."""
 
     def __init__(
         self, plan: ActionPlan, stream: TextIO, clock: Callable[[], float] = time.monotonic
@@ -26,14 +26,14 @@ class Lines:
         self._wave = Wave(plan)
         self._stream, self._clock, self._began = stream, clock, clock()
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> ProgressLines:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stream.flush()
 
     def on_reports(self, reports: Iterable[Report]) -> None:
-        """Write what was committed."""
+        """Write a line for each report."""
         reports = list(reports)
         self._wave.hear(reports)
         for report in reports:
@@ -55,15 +55,15 @@ class Lines:
         self._stream.flush()
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
-        """Write that the plan changed its state."""
+        """Write the new state of the plan."""
         at = minutes(self._clock() - self._began)
         self._write(f"{at}  plan {state}{f': {one_line(message)}' if message else ''}")
         self._stream.flush()
 
     def tell(self, text: str) -> None:
-        """Write beside the lines what a signal brought about, or what became of the record.
+        """Write a message about a signal or about the record to standard error.
 
-        Past the stream's buffer, which may be in use where the signal came in.
+        Not through the stream: its buffer may be in use when the signal arrives.
         """
         try:
             os.write(2, f"{text}\n".encode())

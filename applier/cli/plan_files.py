@@ -1,4 +1,4 @@
-"""Documents and plans in files: reading what a person names, writing what was made."""
+"""Documents and plans in files: reads those that a command line names, and writes plans."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ STDIN, LAST = "-", "last"
 
 
 class OutOfDate(ApplierError):
-    """A saved plan that must not be used any more."""
+    """A saved plan whose content was changed."""
 
 
 class NoFileNorPlan(PlanNotFound):
-    """Neither a file nor a plan fits what was asked for."""
+    """Neither a file nor a stored plan has the given name."""
 
     def __init__(self, reference: str) -> None:
         super().__init__(reference)
@@ -40,14 +40,14 @@ class NoFileNorPlan(PlanNotFound):
 
 
 def is_file(name: str) -> bool:
-    """True for what can be read as a file: also a pipe; never a folder, nor the word ``last``."""
+    """Return True for a readable path, such as a file or a pipe; not for a folder or ``last``."""
     if name == LAST:
         return False
     return name == STDIN or (os.path.exists(name) and not os.path.isdir(name))
 
 
 def kept(session: Session, name: str) -> ActionPlan:
-    """Load the plan that a person means who might also have meant a file; raises PlanNotFound."""
+    """Load a stored plan by a name that could also be a file's; raises PlanNotFound."""
     try:
         return session.plan(name)
     except PlanNotFound as reason:
@@ -78,10 +78,10 @@ def planned(
     planner: str | None = None,
     check_types: bool = True,
 ) -> ActionPlan:
-    """Give the plan that a document makes, or a saved plan as it is.
+    """Make a plan of a document, or read a saved plan.
 
-    ``on_failure`` is kept in a plan that is made. Raises OutOfDate for a saved plan that was
-    changed, InvalidInput for settings that come too late for it.
+    ``on_failure`` becomes part of a new plan. Raises OutOfDate for a saved plan that was changed,
+    and InvalidInput for planning settings with a saved plan.
     """
     from planner import make_plan, saved
 
@@ -119,7 +119,7 @@ def refuse_begun(plan: ActionPlan, document: Document) -> None:
 
 
 def refuse_planning(settings: SetOptions, planner: str | None) -> None:
-    """Raise InvalidInput if there is anything that only a plan that is yet to be made can heed."""
+    """Raise InvalidInput for settings that only planning uses: the plan is already made."""
     places = [f"--set {text}" for text in settings.planning]
     if planner is not None:
         places.append(f"--planner {planner}")
@@ -129,23 +129,23 @@ def refuse_planning(settings: SetOptions, planner: str | None) -> None:
 
 
 def rendered(value: ActionPlan | Mapping[str, Any], form: str) -> str:
-    """Write a plan, or any value, as JSON or YAML."""
+    """Return a plan, or any value, as JSON or YAML text."""
     plain = value.to_dict() if isinstance(value, ActionPlan) else value
     if form == "json":
         return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
     import yaml
 
-    # Through JSON, so that what is shared is written out instead of as anchors.
+    # A copy through JSON has no shared objects, which YAML would write as anchors.
     return yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False, allow_unicode=True)
 
 
 def write(path: Path, plan: ActionPlan) -> None:
-    """Write a plan to a file, all of it or nothing, readable by its owner only."""
+    """Write a plan to a file atomically, readable by its owner only."""
     write_text(path, rendered(plan, "json"))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write text to the file of ``--out``, all of it or nothing, readable by its owner only."""
+    """Write text to the file of ``--out`` atomically, readable by its owner only."""
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

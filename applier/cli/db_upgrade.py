@@ -1,0 +1,26 @@
+"""``actionplan db upgrade``: create or upgrade the tables of the record."""
+
+from __future__ import annotations
+
+import argparse
+
+from applier.cli.verb import Verb
+
+
+class DbUpgrade(Verb):
+    """Create or upgrade the tables of the record
+
+    A SQLite record is kept up to date by itself; a server is changed only when this is asked for.
+    """
+
+    EXAMPLES = ("db upgrade", "--config-file watcher.conf db upgrade")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
+        """Upgrade the tables to the schema of this release."""
+        from applier import conf as configuration
+        from applier.storage import schema_version, urls
+
+        url = configuration.connection(self.session.conf)
+        schema_version.upgrade(url)
+        self.say(f"The record in {urls.shown(urls.parse(url))} is up to date.")
+        return 0
