@@ -9,7 +9,7 @@ from datetime import datetime
 
 from applier.engines import Events
 from applier.errors import PlanConflict, StoreError
-from applier.store import Store
+from applier.store import RunStore
 
 LOG = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ class Heartbeat:
 
     def __init__(
         self,
-        store: Store,
+        store: RunStore,
         plan: str,
         claim: str,
         *,

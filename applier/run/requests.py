@@ -8,7 +8,7 @@ import threading
 from applier.contracts import Request
 from applier.engines import Events, ReservationsChanged
 from applier.errors import StoreError
-from applier.store import Reservation, Store
+from applier.store import Reservation, RunStore
 
 LOG = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class RequestReader:
 
     def __init__(
         self,
-        store: Store,
+        store: RunStore,
         plan: str,
         *,
         after: int,

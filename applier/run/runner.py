@@ -22,7 +22,7 @@ from applier.scheduling.resumption import was_cut_off
 from applier.scheduling.turn import Halt, Turn
 from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure
-from applier.store import Reservation, Store
+from applier.store import Reservation, RunStore
 from planner.graph import validate
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
@@ -45,7 +45,7 @@ class Runner:
 
     def __init__(
         self,
-        store: Store,
+        store: RunStore,
         engine: Engine,
         plugins: Mapping[str, type[ActionPlugin]],
         *,
