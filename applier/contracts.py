@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 from applier.errors import ActionFailed
 from planner.model import Touch
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, Outcome, PlanState, StateReason
 
 
 class Verified(StrEnum):
@@ -279,6 +279,7 @@ class Report:
     old: ActionState
     state: ActionState
     outcome: Outcome | None = None
+    state_reason: StateReason | None = None
     message: str | None = None
     output: str | None = None
     given_up: bool = False

@@ -15,7 +15,7 @@ from applier.errors import ActionFailed, AlreadyDone
 from applier.scheduling.resumption import in_doubt
 from applier.scheduling.type_policy import timeout_s
 from planner.model import Action
-from planner.states import ActionState, Outcome
+from planner.states import ActionState, Outcome, StateReason
 
 LOG = logging.getLogger(__name__)
 
@@ -23,6 +23,11 @@ LOG = logging.getLogger(__name__)
 KEPT_BYTES = 64 * 1024
 #: How long a message may be before its end is cut off.
 _MESSAGE_LENGTH = 2000
+#: Why a task that ran ended so.
+_REASONS = {
+    ActionState.SKIPPED: StateReason.ALREADY_DONE,
+    ActionState.CANCELLED: StateReason.ABORTED,
+}
 _DONE = frozenset({Outcome.CHANGED, Outcome.CREATED, Outcome.OK})
 
 
@@ -116,6 +121,7 @@ class ActionTask(task.Task):
             old=ActionState.ONGOING,
             state=state,
             outcome=outcome,
+            state_reason=_REASONS.get(state),
             message=message and message[:_MESSAGE_LENGTH],
             output=output.text(),
         )

@@ -22,7 +22,7 @@ from applier.scheduling.verdict import End, OnFailure, Verdicts, ending
 from applier.scheduling.waiting import Waiting
 from applier.store import Reservation
 from planner.model import JOIN, Action
-from planner.states import WELL, ActionState
+from planner.states import WELL, ActionState, StateReason
 
 
 class Scheduler:
@@ -277,7 +277,7 @@ class Scheduler:
         request = self._skips.get(action.uuid)
         if request is not None:
             message = f"skipped by {request.who}" + (f": {request.why}" if request.why else "")
-            return ending(action, ActionState.SKIPPED, message)
+            return ending(action, ActionState.SKIPPED, message, reason=StateReason.OPERATOR)
         report = self._verdicts.on(action)
         if report is None and action.action_type == JOIN:
             return ending(action, ActionState.SUCCEEDED)

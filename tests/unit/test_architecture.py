@@ -104,7 +104,7 @@ LAYERS = (
         "L4",
         ("applier.storage.*", "applier.actions.*", "applier.clouds.*"),
         above=("L0", "L1", "L2", "L3", "L4a"),
-        third_party=("alembic", "jsonschema", "oslo_db", "sqlalchemy", "yaml"),
+        third_party=("alembic", "jsonschema", "sqlalchemy", "yaml"),
         apart=True,
     ),
     Layer(
