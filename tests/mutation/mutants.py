@@ -121,11 +121,11 @@ def mutants(file: str, source: str) -> Iterator[Mutant]:
 
 
 def has_no_effect(node: Any) -> bool:
-    """Tell whether a node is in a decorator or an annotation, or the ``*`` of parameters."""
+    """Tell whether a node is part of a decorator or annotation, or a ``*`` that only unpacks."""
+    if node.type == "operator" and node.value[0] == "*":
+        return node.parent.type not in ("term", "power")
     while node.parent is not None:
         parent = node.parent
-        if parent.type in ("parameters", "param") and node.type == "operator":
-            return True
         if parent.type == "annassign" and node is parent.children[1]:
             return True
         if parent.type == "tfpdef" and node is parent.children[2]:

@@ -6,7 +6,7 @@ import pytest
 from test_scheduler_faults import Faults
 from test_scheduler_stories import CANCEL, PAUSE, action
 
-from applier.contracts import Report
+from applier.contracts import Report, Request
 from applier.scheduling.scheduler import Stopped
 from applier.scheduling.verdict import OnFailure
 from planner.states import ActionState
@@ -77,3 +77,14 @@ def test_no_other_state_pauses():
     report = Report(uuid="a", old=ActionState.ONGOING, state=ActionState.CANCELLED)
     story.scheduler.turn([report])
     assert story.scheduler.halt is None
+
+
+def test_what_was_aborted_in_its_delay_does_not_start_when_the_delay_is_over():
+    story = Faults(action("a", retries=1), action("b"))
+    story.begin()
+    story.turn("a fails")
+    abort = Request(verb="abort", who="ann", action="a")
+    assert story.turn(abort) == ["a CANCELLED: aborted by ann"]
+    assert story.turn(elapsed=["a"]) == []
+    assert story.turn("b") == []
+    assert story.scheduler.done
