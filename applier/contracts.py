@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from applier.errors import ActionFailed
 from planner.model import Touch
 from planner.states import ActionState, Outcome, PlanState
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
 
 
 class Verified(StrEnum):
@@ -176,9 +179,9 @@ class Machines(Protocol):
 class ActionContext:
     """What an action is given besides its parameters.
 
-    ``output`` keeps what a command prints; ``options`` are those of ``[watcher_actions.TYPE]``;
-    ``name`` is what the plan calls the action. Without ``machines`` it makes connections of its
-    own.
+    ``output`` keeps what a command prints. ``options`` has the value of each option that the
+    plugin declares, by name, as configured in ``[watcher_actions.TYPE]``. ``name`` is the name of
+    the action in the plan. Without ``machines`` the action makes its own connections.
     """
 
     cloud: Callable[[], Cloud]
@@ -205,6 +208,8 @@ class ActionPlugin(ABC):
     TAKES_WORKER: ClassVar[bool] = True
     #: True if :meth:`revert` undoes it; only such actions stand in a rollback.
     REVERTIBLE: ClassVar[bool] = False
+    #: Options of the section ``[watcher_actions.TYPE]``, besides those that every type has.
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
 
     def __init__(self, parameters: Mapping[str, Any], context: ActionContext) -> None:
         self.parameters = parameters
@@ -219,6 +224,11 @@ class ActionPlugin(ABC):
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
         """Say how many seconds it will take, or None."""
         return None
+
+    @classmethod
+    def options_type(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return the action type whose options it is given: its own, unless it works as another."""
+        return cls.TYPE
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:

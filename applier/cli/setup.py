@@ -44,6 +44,7 @@ class ConfigShow(ListVerb):
         if section is not None and section not in sections:
             text = f"no such section; {accepted(section, sections)}"
             raise InvalidInput([Mistake(text, place=f"--section {section}")])
+        configuration.register_all(self.session.conf)
         where = _Origins(self.session.conf)
         return ("section", "option", "value", "from"), (
             (name, opt.name, value_of(self.session.conf, name, opt), where(name, opt.name))
@@ -83,6 +84,8 @@ class _Origins:
         # each file answers for its own options; a later file wins.
         names: Sequence[str] = conf.config_file or ()
         self._alone = [(name, configuration_of([name])) for name in reversed(names)]
+        for _, alone in self._alone:
+            configuration.register_all(alone)
 
     def __call__(self, group: str, option: str) -> str:
         where, detail = _location(self._conf, group, option)

@@ -29,9 +29,7 @@ from applier.scheduling.verdict import ends
 from applier.store import Reservation
 from planner.states import WELL, ActionState
 
-_REQUIRED = ("run", "max_workers")
-#: Seconds that an action has to end in, once it was told to stop, unless the option says others.
-GRACE_S = 30.0
+_REQUIRED = ("run", "max_workers", "grace_s")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -46,9 +44,9 @@ class _News:
 class LinearEngine(base.Engine):
     """Runs a graph flow of the tasks of :mod:`applier.engines.tasks`.
 
-    Options: ``run`` (:class:`applier.engines.PlanRun`) and ``max_workers``; also ``grace_s``, after
-    which an action that was told to stop is given up, and ``clock``, in seconds. The order is that
-    of the flow's links.
+    Options: ``run`` (:class:`applier.engines.PlanRun`), ``max_workers``, and ``grace_s``: seconds
+    after which an action that was told to stop is given up. ``clock`` may return other seconds than
+    ``time.monotonic``. The order of the actions is that of the flow's links.
 
     Work begins only after the commit that holds its start, and an end is durable before anything
     that depends on it starts. When the recorder raises, nothing new starts; what runs is told to
@@ -150,7 +148,7 @@ class LinearEngine(base.Engine):
         result = states.FAILURE
         try:
             with Workers(self._options["max_workers"], self._events.put) as workers:
-                grace_s = self._options.get("grace_s", GRACE_S)
+                grace_s = self._options["grace_s"]
                 running = Running(self._tasks, workers, self._timers, grace_s=grace_s)
                 try:
                     self._loop(scheduler, running, workers)

@@ -41,6 +41,7 @@ def generated() -> str:
 def values(file: Path) -> dict[tuple[str, str], Any]:
     """Read every option through a file, as the program does."""
     conf = configuration.load([str(file)])
+    configuration.register_all(conf)
     found = {}
     for group, options in configuration.list_opts():
         name = group if isinstance(group, str) else group.name

@@ -84,7 +84,6 @@ LAYERS = (
         (
             "applier",
             "applier.errors",
-            "applier.contracts",
             "applier.store",
             "applier.backoff",
             "applier.scheduling.*",
@@ -97,6 +96,7 @@ LAYERS = (
         third_party=(),
         pure=True,
     ),
+    Layer("L3", ("applier.contracts",), above=("L0",), third_party=("oslo_config",), pure=True),
     Layer("L3", ("applier.engines.flow",), above=("L0",), third_party=("taskflow",), pure=True),
     Layer("L4a", ("applier.machines.*",), above=("L0", "L3"), third_party=("asyncssh",)),
     Layer(
@@ -114,7 +114,13 @@ LAYERS = (
     ),
     Layer(
         "L6",
-        ("applier.conf", "applier.assembly", "applier.run.*", "applier.service.*"),
+        (
+            "applier.conf",
+            "applier.plugin_options",
+            "applier.assembly",
+            "applier.run.*",
+            "applier.service.*",
+        ),
         above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5"),
         third_party=("cotyledon", "futurist", "oslo_config", "oslo_log", "platformdirs"),
     ),
