@@ -305,13 +305,28 @@ class Claimant:
     heartbeat_at: datetime | None = None
 
 
+class RequestVerb(StrEnum):
+    """What can be asked of a running plan."""
+
+    CANCEL = "cancel"
+    PAUSE = "pause"
+    #: Pause the plan, and leave it to another applier. Only its own applier asks for that.
+    HAND_BACK = "hand_back"
+    #: Skip one action.
+    SKIP = "skip"
+    #: Stop one running action.
+    ABORT = "abort"
+    #: Change limits.
+    LIMIT = "limit"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """What an operator asks of a running plan.
+    """A request to a running plan, most often of an operator.
 
-    ``verb`` is ``cancel``, ``pause``, ``skip`` or ``abort`` (of the ``action`` with that uuid), or
-    ``limit`` (``limits`` by token, and under ``max_workers``); ``number`` counts the requests of a
-    plan from 1.
+    ``verb`` is a :class:`RequestVerb`; any other, which a newer release may have recorded, is
+    ignored. ``action`` is the uuid of the action to skip or to abort. ``limits`` are by token, and
+    the number of workers under ``max_workers``. ``number`` counts the requests of a plan from 1.
     """
 
     verb: str

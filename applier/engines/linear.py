@@ -17,7 +17,7 @@ from taskflow import exceptions, states, storage, task
 from taskflow import flow as taskflow_flow
 from taskflow.engines import base
 
-from applier.contracts import Report, Request
+from applier.contracts import Report, Request, RequestVerb
 from applier.engines import Event, PlanRun, ReservationsChanged
 from applier.engines.in_progress import Running
 from applier.engines.timers import Timer, Timers
@@ -136,7 +136,7 @@ class LinearEngine(base.Engine):
 
     def suspend(self) -> None:
         """Start nothing new; :meth:`run` returns when what runs has ended. Any thread may ask."""
-        self._events.put(Request(verb="pause", who="taskflow"))
+        self._events.put(Request(verb=RequestVerb.PAUSE, who="taskflow"))
 
     def run(self) -> None:
         """Run the flow until nothing runs and nothing more will.
@@ -268,7 +268,7 @@ _LONGEST_S = 3600.0
 
 
 def _flow_state(scheduler: Scheduler) -> Any:
-    if scheduler.stopped is Stopped.PAUSED:
+    if scheduler.stopped in (Stopped.PAUSED, Stopped.HANDED_BACK):
         return states.SUSPENDED
     return states.SUCCESS if scheduler.well else states.FAILURE
 

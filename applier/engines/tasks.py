@@ -122,7 +122,7 @@ class ActionTask(task.Task):
 
     def _perform(self, output: Output) -> _Ending:
         if self.stop.is_set():
-            return self._stopped("before it began")
+            return self._stopped(None)
         context = self.environment.context(self.action, output.write)
         try:
             work = self.work = self.plugin(self.action.input_parameters, context)
@@ -144,11 +144,12 @@ class ActionTask(task.Task):
         message = f"{name} returned {outcome!r}: accepted is an Outcome, {', '.join(sorted(_DONE))}"
         return ActionState.FAILED, Outcome.ERROR, f"{message}; failure is raised"
 
-    def _stopped(self, how: str) -> _Ending:
+    def _stopped(self, reason: str | None) -> _Ending:
+        """Return the end of an attempt that was told to stop; no reason: before it began."""
         if self.timed_out:
-            return ActionState.FAILED, Outcome.FAILED, how
-        text = "aborted " if how.startswith("before") else "aborted: "
-        return ActionState.CANCELLED, None, text + how
+            return ActionState.FAILED, Outcome.FAILED, reason or "before it began"
+        how = "aborted before it began" if reason is None else f"aborted: {reason}"
+        return ActionState.CANCELLED, None, how
 
     def _done_before(self, reason: str) -> _Ending:
         message = f"an attempt that was cut off had done it: {reason}"
