@@ -10,17 +10,19 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 from platformdirs import user_config_path, user_state_path
 
 from applier import plugin_options
 from applier.errors import ConfigurationError
-from applier.machines import OpenMachines
-from applier.machines.settings import SimulationSettings, SshSettings
 from planner import options as planning_options
 from planner import registry
 from planner.errors import PlannerError, accepted
+
+if TYPE_CHECKING:
+    from applier.machines import OpenMachines
 
 #: Name of the file, which Watcher's services may share.
 FILE = "watcher.conf"
@@ -235,27 +237,30 @@ def _unknown_options(paths: Iterable[str]) -> Iterator[str]:
 
 
 def state_path() -> Path:
-    """Give the folder in which a user's record and simulated cloud are kept."""
+    """Return the folder in which a user's record and simulated cloud are kept."""
     return Path(user_state_path("actionplan"))
 
 
 def connection(conf: cfg.ConfigOpts) -> str:
-    """Give the URL of the record."""
+    """Return the URL of the record."""
     given = conf.actionplan.connection
     return str(given) if given else f"sqlite:///{state_path() / 'actionplan.sqlite'}"
 
 
 def simulator_path(conf: cfg.ConfigOpts) -> Path:
-    """Give the file of the simulated cloud."""
+    """Return the file of the simulated cloud."""
     given = conf.actionplan.simulator
     return Path(os.path.expanduser(given)) if given else state_path() / "simulator.json"
 
 
 def machines(conf: cfg.ConfigOpts) -> OpenMachines:
-    """Give the machines that tasks work on, none of them reached yet; raises ConfigurationError.
+    """Return the machines for tasks, without connecting to any; raises ConfigurationError.
 
     Whoever asks for them closes them.
     """
+    from applier.machines import OpenMachines
+    from applier.machines.settings import SimulationSettings, SshSettings
+
     ssh, simulated = conf.ssh, conf.simulated_nodes
     return OpenMachines(
         SshSettings(

@@ -8,16 +8,18 @@ that its plugin declares in ``OPTIONS``. An engine has those that it declares, i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from applier.contracts import ActionPlugin
 from applier.errors import ConfigurationError
 from applier.scheduling.type_policy import TypePolicy
 from planner import registry
 from planner.errors import BrokenPlugin, PlannerError
 from planner.options import place_of
+
+if TYPE_CHECKING:
+    from applier.contracts import ActionPlugin
 
 #: Options of each ``[watcher_actions.TYPE]``: what the engine goes by.
 OF_EVERY_TYPE = (

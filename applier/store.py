@@ -96,6 +96,9 @@ class Store(Protocol):
     ) -> list[PlanSummary]:
         """List plans, saved last first; removed ones only when ``state`` asks for them."""
 
+    def count_plans(self, *, state: PlanState | None = None) -> int:
+        """Return how many plans :meth:`list_plans` lists without a limit."""
+
     def move_plan(
         self,
         uuid: str,

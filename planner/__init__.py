@@ -1,10 +1,10 @@
-"""Turns what should change into an action plan: pure, the same plan for the same problem.
+"""Turns what should change into an action plan. Planning is pure: equal problems, equal plans.
 
 From a document to what happened, in ten hops:
 
 1. ``planner.documents`` reads the document.
 2. :func:`planner.planning.make_plan` finds the planner through ``planner.registry``.
-3. ``Planner.parse`` checks the document, ``Planner.plan`` gives an :class:`ActionPlan`.
+3. ``Planner.parse`` checks the document, ``Planner.plan`` returns an :class:`ActionPlan`.
 4. ``planner.graph.validate`` checks that its links make a graph.
 5. ``Store.save_plan`` keeps it: RECOMMENDED.
 6. An operator starts it: PENDING; ``applier.run.runner`` claims it: ONGOING.

@@ -69,25 +69,25 @@ def schema_of(plugin: type[HasSchema]) -> Check:
 
 
 class Readable(NamedTuple):
-    """What is left of a document without its mistakes.
+    """The rest of a document after wrong parts were removed.
 
-    ``kept`` gives, for a list from which entries were taken, where those left stood before.
+    ``kept`` maps each list from which entries were removed to the original indexes of the others.
     """
 
     value: Mapping[str, Any]
     kept: Mapping[str | int, Sequence[int]]
 
     def path(self, path: Path) -> Path:
-        """Turn a place in what is left into the place in the whole document."""
+        """Translate a path in the rest into the path in the whole document."""
         if len(path) > 1 and path[0] in self.kept and isinstance(path[1], int):
             return (path[0], self.kept[path[0]][path[1]], *path[2:])
         return path
 
 
 def readable(check: Check, value: Any, wrong: Sequence[Mistake]) -> Readable | None:
-    """Give what fits once wrong fields, then wrong entries of lists, are taken out, else None.
+    """Remove wrong fields, then wrong entries of lists; returns None if the rest is still wrong.
 
-    So that one mistake does not hide the others.
+    The planner reads the rest, so that one mistake does not hide others.
     """
     if not wrong:
         return Readable(value, {})

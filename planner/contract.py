@@ -1,7 +1,7 @@
-"""What a planner is: a name, its options, the documents it reads, and a pure function to a plan.
+"""The contract of planners: a name, options, a kind of document, a pure function to a plan.
 
-A plugin is one class, registered under ``watcher_planners``. Those that plan a solution start from
-:class:`planner.planners.solution.SolutionPlanner`, which reads the document.
+A plugin is one class, registered under ``watcher_planners``. A planner of solutions
+extends :class:`planner.planners.solution.SolutionPlanner`, which reads the document.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ Options = Any
 
 
 class ActionType(Protocol):
-    """What planners know of an action type; the plugin classes of ``watcher_actions`` have it."""
+    """What planners need of an action type. Plugin classes of ``watcher_actions`` have it."""
 
     TYPE: ClassVar[str]
     SCHEMA: ClassVar[Mapping[str, Any]]
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """Say which resources it works on, and what it does to them."""
+        """List the resources that it works on, and its effect on each."""
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Say how many seconds it will take, or None."""
+        """Return the expected duration in seconds, or None."""
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say in a few words what it will do to what."""
+        """Describe in a few words what it does to which resource."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surroundings:
-    """What planning is given besides the problem, as values.
+    """Everything that planning needs besides the problem.
 
-    ``action_type(name)`` gives the type or raises UnknownPlugin; ``check(name, parameters)`` lists
-    what is wrong with parameters, paths starting inside them. Without ``check_types``, types that
-    nobody offers and parameters are taken as they are. ``locate(path)`` gives ``file:line`` of a
-    place in the document, for warnings; None where nobody knows.
+    ``action_type(name)`` returns the type or raises UnknownPlugin. ``check(name, parameters)``
+    lists the mistakes in parameters, with paths inside them. Without ``check_types``, unknown types
+    and all parameters are accepted unchecked. ``locate(path)`` returns ``file:line`` of a path in
+    the document for warnings, or None if it is not known.
     """
 
     now: Callable[[], datetime]
@@ -69,11 +69,11 @@ class Planner(ABC, Generic[Problem]):
     KIND: ClassVar[str]
     #: JSON Schema (draft 2020-12) of those documents.
     SCHEMA: ClassVar[Mapping[str, Any]]
-    #: Fields that name files -> the field that holds what stands in them. A text names one file; of
-    #: a list of files, each holds a list, and these are put behind what the other field has itself.
+    #: Fields that name files -> the field that receives their content. A text names one file. Each
+    #: file of a list of files holds a list, which is appended to the receiving field.
     FILES: ClassVar[Mapping[str, str]] = {}
-    #: Options of the section ``[watcher_planners.NAME]``. A field of the document that has the name
-    #: of one sets it.
+    #: Options of the section ``[watcher_planners.NAME]``. A field of the document with the name of
+    #: an option sets it.
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
 
     def __init__(self, surroundings: Surroundings) -> None:
@@ -85,7 +85,7 @@ class Planner(ABC, Generic[Problem]):
 
     @abstractmethod
     def plan(self, problem: Problem, options: Options) -> ActionPlan:
-        """Turn a problem into a plan: the same plan for the same problem, but for ids and times.
+        """Turn a problem into a plan. Equal problems give equal plans, except for ids and times.
 
-        Raises InvalidInput for what only planning can find out.
+        Raises InvalidInput for mistakes that only planning can find.
         """

@@ -1,4 +1,4 @@
-"""Reads documents, YAML or JSON, and knows on which line a thing stands."""
+"""Reads documents in YAML or JSON, and finds the line of each value."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Document:
-    """A value, and the text that it was read from, if it was.
+    """A value, and the text that it was read from, if any.
 
-    ``brought`` are the places, a field or one entry of its list, that came from elsewhere, each
-    with the document that it came from and its place there.
+    ``brought`` maps paths (a field, or one entry of its list) whose value comes from another
+    document to that document and the path there.
     """
 
     value: Any
@@ -31,7 +31,7 @@ class Document:
     brought: Mapping[Path, tuple[Document, Path]] = field(default_factory=dict)
 
     def locate(self, path: Path) -> str | None:
-        """Give ``file:line`` of the place, or of the nearest one around it that stands there."""
+        """Return ``file:line`` of a path, or of the nearest path around it that exists."""
         for length in (2, 1) if self.brought else ():
             if origin := self.brought.get(path[:length]):
                 document, inside = origin
@@ -44,7 +44,7 @@ class Document:
 
     @cached_property
     def _root(self) -> yaml.Node | None:
-        """The text, read once more with the lines of things: only who refuses something asks."""
+        """The text, parsed with line numbers. Only refusals and warnings need them."""
         if self.text is None:
             return None
         import yaml
@@ -72,11 +72,11 @@ def read(path: str | FilePath) -> Document:
 
 
 def parse(text: str, source: str) -> Document:
-    """Read text; ``source`` is what messages call it. Raises InvalidInput.
+    """Read a text; ``source`` is its name in messages. Raises InvalidInput.
 
-    Text that begins like JSON is read as JSON, which is fast; all else as YAML, of which only
-    ``true`` and ``false`` are booleans, keys are text, and dates stay text. A key that stands twice
-    is refused, and so is a number that is not finite.
+    Text that begins like JSON is read as JSON, which is fast. All other text is read as YAML: only
+    ``true`` and ``false`` are booleans, keys are text, dates stay text. Duplicate keys and numbers
+    that are not finite are refused.
     """
     text = text.removeprefix("\ufeff")
     if _begins_like_json(text):
@@ -177,7 +177,7 @@ def _finite(text: str) -> float:
 
 
 def _as_yaml(text: str) -> str:
-    """Make YAML of JSON, line by line: YAML has no tabs, nor characters written as two halves."""
+    """Turn JSON into YAML with the same lines. YAML has neither tabs nor surrogate pairs."""
     if not _begins_like_json(text):
         return text
     return re.sub(r"\\u[0-9a-fA-F]{4}", "______", text.replace("\t", " "))
@@ -200,7 +200,7 @@ def _line_of_second(text: str, key: str) -> int | None:
 
 
 def as_document(document: Mapping[str, Any] | str | FilePath | Document) -> Document:
-    """Take a mapping as it is, read anything else as a path."""
+    """Wrap a mapping in a document; read a document from a path."""
     if isinstance(document, Document):
         return document
     if isinstance(document, str | FilePath):
@@ -209,11 +209,11 @@ def as_document(document: Mapping[str, Any] | str | FilePath | Document) -> Docu
 
 
 def with_files(document: Document, fields: Mapping[str, str]) -> Document:
-    """Read the files that fields of a document name, relative to it, into the fields they are for.
+    """Read the files that a document names, relative to it, into the fields that receive them.
 
-    ``fields`` is what ``planner.contract.Planner.FILES`` says. What is no text or list of texts is
-    left to the schema. Raises InvalidInput with every file that cannot be read, and for content
-    that is given both ways.
+    ``fields`` is ``planner.contract.Planner.FILES``. Values that are no text or list of texts are
+    left to the schema. Raises InvalidInput with every file that cannot be read, and if a document
+    has both a file and its content.
     """
     value, brought = dict(document.value), dict(document.brought)
     mistakes: list[Mistake] = []
@@ -224,7 +224,7 @@ def with_files(document: Document, fields: Mapping[str, str]) -> Document:
             if not isinstance(name, str):
                 continue
             if named is name and target != names and target in value:
-                text = f"{target!r} is given as well: give one of them"
+                text = f"{target!r} is set as well: set only one of them"
                 mistakes.append(Mistake(text, (names,), document.locate((names,))))
                 continue
             try:

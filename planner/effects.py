@@ -1,8 +1,8 @@
-"""When does one action need another: one row per pair of effects on the same resource.
+"""Finds which actions need which others: one rule per pair of effects on the same resource.
 
-``parents`` say in which order a planner wants things; ``needs`` say what makes no sense unless
-something else ended well. The table is the whole rule; planners hand in what each action touches.
-Rows stand in order of importance: where needs stand against each other, the upper row is kept.
+``parents`` are the order that a planner chose. ``needs`` are actions that must have succeeded
+before. The table ``PAIRS`` holds all rules. Its rows are in order of importance: if needs
+contradict each other, the upper row is kept.
 """
 
 from __future__ import annotations
@@ -12,20 +12,25 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from planner.graph import Loop, strongly_connected_components, topological_order
+from planner.graph_algorithms import (
+    CycleError,
+    reachable,
+    strongly_connected_components,
+    topological_order,
+)
 from planner.model import Effect, Touch
 
 #: Resources that only one action may work on at a time.
 SINGLE = frozenset({"instance", "volume"})
-#: Resources that others stand on.
+#: Resources that instances run on.
 PLACES = frozenset({"node"})
 
 
 class Pair(NamedTuple):
-    """What has the effect ``needing`` on a resource needs what has the effect ``needed`` on it.
+    """An action with the effect ``needing`` on a resource needs those with the effect ``needed``.
 
-    ``kinds`` are the kinds of resources for which it holds. With ``in_order`` the two effects may
-    come either way round, and each action needs the one scheduled before it.
+    ``kinds`` are the kinds of resources that the row is for. With ``in_order`` the effects may come
+    in either order, and each action needs the one scheduled before it.
     """
 
     needed: Effect
@@ -45,16 +50,16 @@ PAIRS = (
     Pair(Effect.LEAVES, Effect.ENABLES, PLACES, "{resource} is enabled after moves off it"),
     # A move onto a disabled host is refused.
     Pair(Effect.ENABLES, Effect.ENTERS, PLACES, "{resource} is enabled before moves onto it"),
-    # A host that goes down and comes up again gives way here: moves back onto it come last.
+    # If a host goes down and comes up again, these needs are dropped: moves back onto it come last.
     Pair(Effect.USES, Effect.TAKES_DOWN, PLACES, "{resource} goes away after work on it"),
     Pair(Effect.ENTERS, Effect.TAKES_DOWN, PLACES, "{resource} goes away after moves onto it"),
 )
 
 
 class Need(NamedTuple):
-    """All of ``needing`` need all of ``needed``; positions in schedule order.
+    """Each of ``needing`` needs all of ``needed``; positions in schedule order.
 
-    ``row`` is the place of its reason in the table: the lower, the more important.
+    ``row`` is the place of the reason in the table: the lower, the more important.
     """
 
     needed: tuple[int, ...]
@@ -64,7 +69,7 @@ class Need(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """A need that cannot be had: ``needing`` must come before ``needed`` for another reason."""
+    """A need that is left out: for another reason ``needing`` must come before ``needed``."""
 
     needed: int
     needing: int
@@ -72,7 +77,7 @@ class Dropped(NamedTuple):
 
 
 def find(touches: Sequence[Sequence[Touch]]) -> list[Need]:
-    """Apply the table to what the actions touch, in schedule order.
+    """Find the needs of actions in schedule order by what they touch.
 
     >>> away = [Touch("node:c1", Effect.TAKES_DOWN)]
     >>> move = [Touch("instance:i1"), Touch("node:c1", Effect.LEAVES)]
@@ -95,7 +100,7 @@ def find(touches: Sequence[Sequence[Touch]]) -> list[Need]:
     return needs
 
 
-#: The rows that hold for a kind of resource, with their places in the table.
+#: Maps each kind of resource to its rows, with their places in the table.
 _ROWS = {
     kind: [(row, pair) for row, pair in enumerate(PAIRS) if kind in pair.kinds]
     for kind in SINGLE | PLACES
@@ -105,7 +110,7 @@ _ROWS = {
 def _by_effect(
     resource: str, positions: Iterable[int], touches: Sequence[Sequence[Touch]]
 ) -> dict[Effect, list[int]]:
-    """Sort by effect who touches a resource; one action at a time means whatever it does."""
+    """Group the actions that touch a resource by effect. On a single resource all are alike."""
     if resource.partition(":")[0] in SINGLE:
         return {Effect.USES: list(positions)}
     by_effect: dict[Effect, list[int]] = {}
@@ -130,10 +135,10 @@ def _apply(
 def located(
     touches: Sequence[Sequence[Touch]], facts: Mapping[str, Mapping[str, Any]]
 ) -> list[Sequence[Touch]]:
-    """Add the nodes that an instance is on to what touches the instance and names no node.
+    """Add the nodes of an instance to each action that touches the instance and names no node.
 
-    It is where ``facts`` know it, and where the last move before, in schedule order, brings it: to
-    both, for it is not known here which of the two the planner goes by.
+    These are the node that ``facts`` name and the one that the last move before, in schedule order,
+    leads to: both, because the planner may go by either.
 
     >>> facts = {"instances": {"i1": {"host": "c1"}}}
     >>> move = [Touch("instance:i1"), Touch("node:c2", Effect.ENTERS)]
@@ -142,7 +147,7 @@ def located(
     ['instance:i1', 'node:c1', 'node:c2']
     """
     if not any(t.effect is Effect.TAKES_DOWN for touched in touches for t in touched):
-        # Where an instance is matters only to what takes its host down.
+        # The host of an instance matters only if a host is taken down.
         return list(touches)
     at_first = {
         f"instance:{name}": f"node:{fact['host']}"
@@ -164,7 +169,7 @@ def located(
 
 
 class Settled(NamedTuple):
-    """Needs that can be had together with the parents, and an order that honours both."""
+    """The needs that parents allow, an order that follows both, and the dropped needs."""
 
     needs: list[tuple[int, ...]]
     order: list[int]
@@ -176,12 +181,12 @@ def settle(
     needs: Sequence[Need],
     precedes: Callable[[int, int], bool],
 ) -> Settled:
-    """Keep the needs that parents and each other allow; the rest is dropped, and named.
+    """Keep the needs that contradict neither the parents nor each other, and list the others.
 
-    ``parents`` go by position and stand in an order that honours them; ``precedes(a, b)`` says
-    whether parents, directly or through others, already put ``a`` before ``b``. Of needs that stand
-    against each other the most important are kept, and every other that is possible beside them.
-    Linear in the edges of parents and needs, but for loops among needs.
+    ``parents`` go by position, in an order that honours them. ``precedes(a, b)`` says whether ``a``
+    comes before ``b`` through parents. Of needs that contradict each other the most important are
+    kept, and every other that is possible beside them. Linear in the edges of parents and needs,
+    except for cycles among needs.
     """
     dropped: list[Dropped] = []
     kept: dict[int, list[Need]] = defaultdict(list)
@@ -192,13 +197,13 @@ def settle(
     before = _before(parents, kept)
     try:
         order = topological_order(before)
-    except Loop as loop:
-        for knot in strongly_connected_components(before, loop.left):
-            dropped += _straighten(parents, kept, knot)
+    except CycleError as error:
+        for component in strongly_connected_components(before, error.nodes):
+            dropped += _break_cycles(parents, kept, component)
         try:
             order = topological_order(_before(parents, kept))
-        except Loop:
-            # Parents alone go in a circle: whoever validates the plan names it.
+        except CycleError:
+            # The parents alone have a cycle: planner.graph.validate names it.
             order = list(range(len(parents)))
     return Settled([_union(kept.get(i, ())) for i in range(len(parents))], order, dropped)
 
@@ -215,7 +220,7 @@ def _before(
 def _without(
     need: Need, b: int, against: Container[int], kept: dict[int, list[Need]]
 ) -> list[Dropped]:
-    """Keep what ``b`` needs, except what stands against it, which is given back."""
+    """Keep what ``b`` needs, except the actions in ``against``; returns those as dropped."""
     if not against:
         kept[b].append(need)
         return []
@@ -225,35 +230,24 @@ def _without(
     return [Dropped(a, b, need.why) for a in need.needed if a in against]
 
 
-def _straighten(
-    parents: Sequence[tuple[int, ...]], kept: dict[int, list[Need]], knot: frozenset[int]
+def _break_cycles(
+    parents: Sequence[tuple[int, ...]], kept: dict[int, list[Need]], component: frozenset[int]
 ) -> list[Dropped]:
-    """Take the needs inside a loop up again, most important first, unless they close one."""
-    after: dict[int, list[int]] = {i: [] for i in knot}
+    """Keep the needs inside a component, the most important first, unless they close a cycle."""
+    after: dict[int, list[int]] = {i: [] for i in component}
     wanted: list[tuple[int, Need]] = []
-    for b in sorted(knot):
-        for a in knot.intersection(parents[b]):
+    for b in sorted(component):
+        for a in component.intersection(parents[b]):
             after[a].append(b)
         wanted += [(b, need) for need in kept.pop(b, ())]
     dropped = []
     for b, need in sorted(wanted, key=lambda w: w[1].row):
-        inside = knot.intersection(need.needed)
-        against = inside & _behind(b, after) if inside else inside
+        inside = component.intersection(need.needed)
+        against = inside & reachable([b], after.__getitem__).keys() if inside else inside
         dropped += _without(need, b, against, kept)
         for a in inside - against:
             after[a].append(b)
     return dropped
-
-
-def _behind(start: int, after: Mapping[int, Sequence[int]]) -> set[int]:
-    """Give a position and all that come after it, directly or through others."""
-    found, stack = {start}, [start]
-    while stack:
-        for i in after[stack.pop()]:
-            if i not in found:
-                found.add(i)
-                stack.append(i)
-    return found
 
 
 def _union(own: Sequence[Need]) -> tuple[int, ...]:

@@ -1,14 +1,14 @@
-"""Everything that planning refuses, as facts first and a sentence second.
+"""The errors of planning: each keeps the facts as attributes and has one sentence as its text.
 
 ::
 
     PlannerError
-    ├── InvalidInput          all that is wrong with one document, its options and its types
+    ├── InvalidInput          all mistakes in one document, its options and its action types
     ├── UnknownPlugin         no planner or action type of that name
     ├── AmbiguousPlugin       two installed distributions offer the same name
     ├── BrokenPlugin          a plugin that cannot be imported, or breaks its contract
-    ├── InvalidPlan           actions whose links make no graph: unknown, twice, in a circle
-    └── InvalidTransition     a state that may not follow the one before
+    ├── InvalidPlan           actions whose links are unknown, duplicate or in a loop
+    └── InvalidTransition     a change of state that is not allowed
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _LISTED = 40
 
 
 class PlannerError(Exception):
-    """Planning refused; the message says what, where and what is accepted."""
+    """The base of all errors of planning. The message says what, where and what is accepted."""
 
 
 def path_text(path: Path) -> str:
-    """Write a place inside a document.
+    """Write a path inside a document as text.
 
     >>> path_text(("actions", 3, "input_parameters", "flavor"))
     'actions[3].input_parameters.flavor'
@@ -39,9 +39,9 @@ def path_text(path: Path) -> str:
 
 
 def accepted(name: object, known: Iterable[str]) -> str:
-    """Say what would have been right: the nearest name, then all of them in alphabetical order.
+    """Name what is accepted: the nearest name, then all names in alphabetical order.
 
-    Of very many, the three nearest and how many there are.
+    Of very many names, only the three nearest and the number are told.
 
     >>> accepted("migrte", ["resize", "migrate"])
     "did you mean 'migrate'? Known: migrate, resize"
@@ -61,10 +61,10 @@ def accepted(name: object, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Mistake:
-    """One thing that is wrong.
+    """One mistake in an input.
 
-    ``path`` is its place inside the document, from the top; ``place`` is where a person finds it
-    (``plan.yaml:7``, ``[watcher_planners.weight] weights``), once that is known.
+    ``path`` is the path inside the document, from the top. ``place`` is where a person finds it
+    (``plan.yaml:7``, ``[watcher_planners.weight] weights``), if that is known.
 
     >>> print(Mistake("no such flavor", ("actions", 3)))
     actions[3]: no such flavor
@@ -82,7 +82,7 @@ class Mistake:
 
 
 class InvalidInput(PlannerError):
-    """All mistakes of one request, in the order in which they stand in the document.
+    """All mistakes of one request, in the order of the document.
 
     ``mistakes`` is a tuple of :class:`Mistake`, never empty.
     """
@@ -92,14 +92,14 @@ class InvalidInput(PlannerError):
         super().__init__("\n".join(map(str, self.mistakes)))
 
     def located(self, locate: Callable[[Path], str | None]) -> InvalidInput:
-        """Give the mistakes that know only a path the place that ``locate`` finds for it."""
+        """Return the same error, with a place from ``locate`` for each mistake that has none."""
         return InvalidInput(
             m if m.place else replace(m, place=locate(m.path)) for m in self.mistakes
         )
 
 
 class UnknownPlugin(PlannerError):
-    """No plugin of that name is installed; ``known`` lists those that are."""
+    """No plugin of that name is installed. ``known`` lists the installed ones."""
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
         self.what, self.name, self.known = what, name, tuple(sorted(known))
@@ -107,7 +107,7 @@ class UnknownPlugin(PlannerError):
 
 
 class AmbiguousPlugin(PlannerError):
-    """One name, offered by several installed distributions."""
+    """Several installed distributions offer the same name."""
 
     def __init__(self, what: str, name: str, distributions: Iterable[str]) -> None:
         self.what, self.name, self.distributions = what, name, tuple(sorted(distributions))
@@ -118,7 +118,7 @@ class AmbiguousPlugin(PlannerError):
 
 
 class BrokenPlugin(PlannerError):
-    """A plugin that is installed and cannot be used; ``reason`` says why."""
+    """An installed plugin that cannot be used. ``reason`` says why."""
 
     def __init__(self, what: str, name: str, reason: str) -> None:
         self.what, self.name, self.reason = what, name, reason
@@ -126,7 +126,7 @@ class BrokenPlugin(PlannerError):
 
 
 class InvalidPlan(PlannerError):
-    """A plan whose links make no graph; ``problems`` holds a sentence each."""
+    """A plan whose links are wrong. ``problems`` holds one sentence for each problem."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
@@ -134,9 +134,10 @@ class InvalidPlan(PlannerError):
 
 
 class InvalidTransition(PlannerError):
-    """A state that may not follow the one before it.
+    """A change of state that is not allowed.
 
-    ``what`` and ``uuid`` say whose; ``accepted`` are the states from which ``new`` may follow.
+    ``what`` and ``uuid`` name the plan or action. ``accepted`` are the states that may
+    become ``new``.
     """
 
     def __init__(

@@ -1,126 +1,26 @@
-"""The order graph of a plan: is it one, in which waves does it go, how can it be drawn.
+"""The order graph of a plan: validation, waves, and the kinds of its edges.
 
-All functions are linear in actions and edges; a set of parents that many actions share is one
-tuple object and is looked at once where that is possible.
+All functions are linear in actions and edges. Actions that have the same parents share one tuple
+object, which is read once where that is possible.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-import networkx as nx
-
+from planner import graph_algorithms
 from planner.errors import InvalidPlan
+from planner.graph_algorithms import CycleError, Predecessors
 from planner.model import JOIN, Action
-
-#: Positions that must come before one position, as the groups (parents, needs) they came in.
-Before = Sequence[Sequence[int]]
-
-
-class Loop(Exception):
-    """No order exists; ``left`` are the positions on loops or behind them."""
-
-    def __init__(self, left: Sequence[int]) -> None:
-        self.left = tuple(left)
-        super().__init__(f"{len(self.left)} positions stand on a loop or behind one")
-
-
-def topological_order(before: Sequence[Before]) -> list[int]:
-    """Order the positions 0..n-1 so that each follows all of its groups, else as they stand.
-
-    The order is the one that keeps small positions first. Raises :class:`Loop`.
-
-    >>> topological_order([[(2,)], [], [(1,)]])
-    [1, 2, 0]
-    """
-    if _arranged(before):
-        return list(range(len(before)))
-    after: list[list[int]] = [[] for _ in before]
-    left = [0] * len(before)
-    for i, groups in enumerate(before):
-        for group in groups:
-            left[i] += len(group)
-            for p in group:
-                after[p].append(i)
-    ready = [i for i, n in enumerate(left) if not n]
-    order = []
-    while ready:
-        i = heapq.heappop(ready)
-        order.append(i)
-        for j in after[i]:
-            left[j] -= 1
-            if not left[j]:
-                heapq.heappush(ready, j)
-    if len(order) < len(before):
-        raise Loop([i for i, n in enumerate(left) if n])
-    return order
-
-
-def _arranged(before: Sequence[Before]) -> bool:
-    """True if every position follows its groups already; each group object is read once."""
-    latest: dict[int, int] = {}
-    for i, groups in enumerate(before):
-        for group in groups:
-            if not group:
-                continue
-            last = latest.get(id(group))
-            if last is None:
-                last = latest[id(group)] = max(group)
-            if last >= i:
-                return False
-    return True
-
-
-def strongly_connected_components(
-    before: Sequence[Iterable[Iterable[int]]], among: Iterable[int]
-) -> list[frozenset[int]]:
-    """List the sets of positions among which every one comes before every other: the loops.
-
-    Source: Gabow, "Path-based depth-first search for strong and biconnected components", 2000.
-
-    >>> strongly_connected_components([[(1,)], [(0, 2)], [(2, 3)], []], range(4))
-    [frozenset({0, 1}), frozenset({2})]
-    """
-    unseen, left = -1, len(before)
-    place = dict.fromkeys(among, unseen)
-    path: list[int] = []
-    begins: list[int] = []
-    found = []
-    for root in place:
-        ahead = [(root, iter((root,)))] if place[root] == unseen else []
-        while ahead:
-            node, earlier = ahead[-1]
-            for p in earlier:
-                if place[p] == unseen:
-                    place[p] = len(path)
-                    begins.append(len(path))
-                    path.append(p)
-                    ahead.append((p, _within(before[p], place)))
-                    break
-                while place[p] < begins[-1]:
-                    begins.pop()
-            else:
-                ahead.pop()
-                if ahead and begins[-1] == place[node]:
-                    knot = frozenset(path[begins.pop() :])
-                    del path[place[node] :]
-                    place.update(dict.fromkeys(knot, left))
-                    if len(knot) > 1 or any(node in group for group in before[node]):
-                        found.append(knot)
-    return sorted(found, key=min)
-
-
-def _within(groups: Iterable[Iterable[int]], positions: Container[int]) -> Iterator[int]:
-    return (p for group in groups for p in group if p in positions)
 
 
 def edges(actions: Sequence[Action]) -> Iterator[tuple[str, str, str]]:
-    """Give every edge of the order graph as (before, after, kind).
+    """Yield every edge of the order graph as (uuid before, uuid after, kind).
 
-    ``kind`` is ``need`` where success is asked for, ``any`` for one of several, ``trigger`` for an
-    event, else ``order``; an edge that is more than one is given once, as the strongest.
+    ``kind`` is ``need`` where the action before must succeed, ``any`` where it is one of several of
+    which one must, ``trigger`` for an event, else ``order``. An edge of several kinds is yielded
+    once; need wins over any, any over trigger, trigger over order.
     """
     for action in actions:
         kinds = dict.fromkeys(action.parents, "order")
@@ -131,19 +31,11 @@ def edges(actions: Sequence[Action]) -> Iterator[tuple[str, str, str]]:
             yield uuid, action.uuid, kind
 
 
-def digraph(actions: Sequence[Action]) -> nx.DiGraph[str]:
-    """Give the order graph with uuids as nodes and the ``kind`` of each edge."""
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(action.uuid for action in actions)
-    graph.add_edges_from((u, v, {"kind": kind}) for u, v, kind in edges(actions))
-    return graph
-
-
 def validate(actions: Sequence[Action]) -> None:
-    """Return if the links make an acyclic graph and names are unique.
+    """Check that the links make an acyclic graph and that names are unique.
 
     Raises InvalidPlan with every problem: a uuid, a name or a link twice, a link to an action that
-    is not in the plan, a blocker that does not come before, a loop with its whole path.
+    is not in the plan, a blocker that does not come before, a cycle with its whole path.
     """
     position: dict[str, int] = {}
     names: set[str] = set()
@@ -167,11 +59,11 @@ def validate(actions: Sequence[Action]) -> None:
             ]
     if not problems:
         try:
-            topological_order(before)
-        except Loop as loop:
+            graph_algorithms.topological_order(before)
+        except CycleError as error:
             problems += [
-                _loop_text(actions, before, knot)
-                for knot in strongly_connected_components(before, loop.left)
+                _cycle_text(actions, graph_algorithms.cycle_in(before, component))
+                for component in graph_algorithms.strongly_connected_components(before, error.nodes)
             ]
     if problems:
         raise InvalidPlan(problems)
@@ -179,10 +71,10 @@ def validate(actions: Sequence[Action]) -> None:
 
 def _before(
     actions: Sequence[Action], position: Mapping[str, int], problems: list[str]
-) -> list[Before]:
-    """Give the links of each action by position; those that lead nowhere are problems."""
+) -> list[Predecessors]:
+    """Map the links of each action to positions; append a problem for each unknown uuid."""
     known: dict[int, tuple[int, ...]] = {}
-    before: list[Before] = []
+    before: list[Predecessors] = []
     for action in actions:
         groups = [action.parents, action.needs, *action.needs_any]
         sources = tuple(dict.fromkeys([source for source, _ in action.triggers]))
@@ -209,30 +101,27 @@ def _positions(
             twice = [uuid for uuid, times in Counter(group).items() if times > 1]
             problems += [f"{action.label} comes after {uuid} twice" for uuid in twice]
         found = tuple([position[uuid] for uuid in group if uuid in position])
-        # Only objects that outlive this call may be known by their id.
+        # An id is a safe key only for objects that outlive this call.
         if group is action.parents or group is action.needs:
             known[id(group)] = found
     return found
 
 
-def _loop_text(actions: Sequence[Action], before: Sequence[Before], knot: frozenset[int]) -> str:
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_edges_from((p, i) for i in sorted(knot) for g in before[i] for p in g if p in knot)
-    path = [u for u, _ in nx.find_cycle(graph, min(knot))]
-    return "a loop: " + " -> ".join(actions[i].label for i in [*path, path[0]])
+def _cycle_text(actions: Sequence[Action], cycle: Sequence[int]) -> str:
+    return "a loop: " + " -> ".join(actions[i].label for i in (*cycle, cycle[0]))
 
 
 def waves(actions: Sequence[Action]) -> list[list[Action]]:
-    """Group a valid plan's actions by how many others must come before them, one after another.
+    """Group a valid plan's actions by the length of the longest path that leads to them.
 
-    Schedule order is kept inside a wave. A join takes no wave of its own and is left out; what
-    comes after it comes after all that it joins.
+    The actions of a wave stand in schedule order. Joins are in no wave and add nothing to the
+    length of a path.
     """
     before = _before(actions, {action.uuid: i for i, action in enumerate(actions)}, [])
     level = [0] * len(actions)
     shared: dict[int, int] = {}
     found: list[list[Action]] = []
-    for i in topological_order(before):
+    for i in graph_algorithms.topological_order(before):
         deepest = max((_deepest(group, level, shared) for group in before[i]), default=0)
         if actions[i].action_type == JOIN:
             level[i] = deepest

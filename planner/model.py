@@ -1,7 +1,7 @@
-"""The values that everything works on: what is proposed, and the plan that comes of it.
+"""The values that everything works on: proposed actions, and the action plan made of them.
 
-All are frozen. A plan's actions refer to each other by uuid; sets that many actions share
-(``parents`` of a whole chunk) are one tuple object, in memory and after reading a plan back.
+All are frozen. The actions of a plan refer to each other by uuid. Equal tuples of uuids, such as
+``parents`` of a whole chunk, are one tuple object, in memory and after a plan was read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ JOIN = "join"
 
 
 class Effect(StrEnum):
-    """What an action does to a resource it touches."""
+    """What an action does to a resource."""
 
     USES = "uses"
     LEAVES = "leaves"
@@ -61,7 +61,7 @@ class Touch(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProposedAction:
-    """One thing that should be done, before anybody decided when."""
+    """An action that should be done and is not scheduled yet."""
 
     name: str
     action_type: str
@@ -78,7 +78,7 @@ class ProposedAction:
 class Solution:
     """What should change: actions in the order in which they were proposed.
 
-    ``facts`` is what was known of the cloud (``instances``, ``hosts``, ``services``, ``flavors``).
+    ``facts`` is what is known of the cloud (``instances``, ``hosts``, ``services``, ``flavors``).
     """
 
     actions: Sequence[ProposedAction]
@@ -92,14 +92,14 @@ class Solution:
 
 
 class Trigger(NamedTuple):
-    """An action that sets another off when it ends with one of these outcomes."""
+    """An action that makes another one run by ending with one of these outcomes."""
 
     action: str
     outcomes: tuple[Outcome, ...]
 
 
 class Blocker(NamedTuple):
-    """An action that holds another back when it fails in one of these ways."""
+    """An action that keeps another one from running by failing in one of these ways."""
 
     action: str
     outcomes: tuple[Outcome, ...]
@@ -109,10 +109,10 @@ class Blocker(NamedTuple):
 class Action:
     """One action of a plan. Times are aware datetimes in UTC, durations are seconds.
 
-    ``parents`` must have ended, ``needs`` must have ended well, of each group in ``needs_any`` one
-    must have; ``triggers``, where there are any, decide whether it runs at all. ``blocked_by`` are
-    actions that come before it anyhow and must not fail in these ways. ``tokens`` are held while it
-    runs.
+    ``parents`` must have ended. ``needs`` must have succeeded, and so must one action of each group
+    in ``needs_any``. If there are ``triggers``, one of them must have ended with one of its
+    outcomes. ``blocked_by`` are earlier actions that must not fail in these ways. ``tokens`` are
+    held while the action runs.
     """
 
     uuid: str
@@ -140,14 +140,14 @@ class Action:
 
     @property
     def label(self) -> str:
-        """The name a person reads: the action's name, else the beginning of its uuid."""
+        """The action's name, or the beginning of its uuid."""
         return self.name or self.uuid[:8]
 
     def before(self) -> tuple[str, ...]:
-        """Everything that must have ended before this may start: the one order graph.
+        """List the actions that must have ended before this one: its edges in the order graph.
 
-        Parents, needs and trigger sources, each once, in that order. ``needs_any`` is not in it:
-        such an action may start as soon as one of a group has ended well.
+        Parents, needs and triggers, each once, in that order. ``needs_any`` is not included,
+        because the action may start as soon as one of each group has succeeded.
         """
         if not self.needs and not self.triggers:
             return self.parents
@@ -159,7 +159,7 @@ class Action:
         return tuple(links)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the action as formats that know only text, numbers, lists and mappings hold it."""
+        """Convert the action to texts, numbers, lists and mappings."""
         return {
             "uuid": self.uuid,
             "name": self.name,
@@ -172,7 +172,7 @@ class Action:
             "needs": list(self.needs),
             "needs_any": [list(group) for group in self.needs_any],
             "triggers": _events(self.triggers),
-            # Few plans have any: where there is none, the field is left out.
+            # Few actions have any. Without one the field is left out.
             **({"blocked_by": _events(self.blocked_by)} if self.blocked_by else {}),
             "tokens": list(self.tokens),
             "estimate_s": self.estimate_s,
@@ -188,9 +188,10 @@ class Action:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any], share: _Share = tuple) -> Action:
-        """Read what :meth:`to_dict` wrote; a field that is left out has its default.
+        """Convert what :meth:`to_dict` returned; a missing field has its default.
 
-        ``share`` turns a list of uuids into a tuple; a plan passes one that keeps equal ones once.
+        ``share`` turns a list of uuids into a tuple. A plan passes a function that returns the same
+        tuple for equal lists.
         """
         known = dict(value)
         for key in ("parents", "needs", "tokens"):
@@ -217,10 +218,10 @@ _Share = Callable[[Iterable[str]], tuple[str, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class ActionPlan:
-    """Actions in schedule order, with what each waits for, and the limits that hold while they run.
+    """Actions in schedule order, with their links, and the limits that hold while they run.
 
-    ``limits`` maps a token, or ``KIND:*`` for each token of a kind by itself, to how many may be
-    held at once. ``warnings`` are sentences for whoever reads the plan before it is applied.
+    ``limits`` maps a token to how many actions may hold it at once; ``KIND:*`` is a limit for each
+    token of a kind by itself. ``warnings`` are sentences for the reader of the plan.
     """
 
     uuid: str
@@ -241,7 +242,7 @@ class ActionPlan:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # Lists that were read and tuples that were made are the same plan.
+        # A plan that was read has lists where a plan that was made has tuples. Both are equal.
         for name in ("efficacy_indicators", "global_efficacy", "tolerances"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
@@ -251,7 +252,7 @@ class ActionPlan:
         return digest.of(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the plan as the format 2.0 has it; the values can be written as JSON or YAML."""
+        """Convert the plan to format 2.0, to be written as JSON or YAML."""
         return {
             "version": VERSION,
             "uuid": self.uuid,
@@ -275,11 +276,10 @@ class ActionPlan:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> ActionPlan:
-        """Read what :meth:`to_dict` wrote.
+        """Convert what :meth:`to_dict` returned.
 
-        The digest is not taken over but computed from what is there. The shape is the schema's
-        business (``planner.documents``): what does not fit it raises KeyError, TypeError or
-        ValueError here.
+        The digest is computed again. A value that does not fit :mod:`planner.saved_schema` raises
+        KeyError, TypeError or ValueError.
         """
         known = {k: v for k, v in value.items() if k not in ("version", "digest")}
         seen: dict[tuple[str, ...], tuple[str, ...]] = {}

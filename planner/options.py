@@ -1,4 +1,4 @@
-"""Options of planning: where each value comes from, and what is wrong with it."""
+"""Options of planning: merges their values from all sources and finds mistakes in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.errors import Mistake, Path, accepted
 
 #: Section of the options that all planners share.
 GROUP = "watcher_planner"
-#: What options of a plain type are given as, how their text reads, and what they are called.
+#: Plain types of options -> the Python type, the pattern of a text, the words for messages.
 _PLAIN: Mapping[type[types.ConfigType], tuple[type, str, str]] = {
     types.Boolean: (bool, r"(?i)true|1|on|yes|false|0|off|no", "true or false"),
     types.Integer: (int, r"\s*([-+]?\d+\s*)?", "a whole number"),
@@ -23,13 +23,13 @@ _PLAIN: Mapping[type[types.ConfigType], tuple[type, str, str]] = {
 
 
 class Limits(types.ConfigType):
-    """Limits as text: ``node:*=2, type:migrate=4``; a mapping is read in the same way."""
+    """Limits as text (``node:*=2, type:migrate=4``) or as a mapping."""
 
     def __init__(self) -> None:
         super().__init__(type_name="limits")
 
     def __call__(self, value: str | Mapping[str, object]) -> dict[str, int]:
-        """Read token=number pairs; raises ValueError naming each that is wrong."""
+        """Read token=number pairs; raises ValueError that names each wrong pair."""
         if isinstance(value, Mapping):
             pairs = [(str(token), number) for token, number in value.items()]
         else:
@@ -77,7 +77,7 @@ OPTIONS = (
 
 
 def configuration(conf: cfg.ConfigOpts | None) -> cfg.ConfigOpts:
-    """Give a configuration that has the options of planning; without one, their defaults."""
+    """Register the options of planning; without a configuration, make one with the defaults."""
     if conf is None:
         conf = cfg.ConfigOpts()
         conf(args=[], default_config_files=[], default_config_dirs=[], use_env=False)
@@ -86,7 +86,7 @@ def configuration(conf: cfg.ConfigOpts | None) -> cfg.ConfigOpts:
 
 
 def group_of(planner: str) -> str:
-    """Name the configuration section of a planner."""
+    """Return the name of a planner's section of the configuration."""
     return f"watcher_planners.{planner}"
 
 
@@ -96,7 +96,7 @@ def layers(
     value: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Iterator[Layer]:
-    """Give what sets options, weakest first."""
+    """Yield the sources of option values, weakest first."""
     if planner_class.OPTIONS:
         group = group_of(planner_class.NAME)
         conf.register_opts(planner_class.OPTIONS, group=group)
@@ -110,7 +110,7 @@ def layers(
 
 
 class Layer(NamedTuple):
-    """Values of options, and where a person finds each; None for the document's own."""
+    """Values of options, and the place of each: None for a value of the document."""
 
     values: Mapping[str, Any]
     place: Callable[[str], str | None]
@@ -119,7 +119,7 @@ class Layer(NamedTuple):
 
 
 class _Section(Mapping[str, Any]):
-    """The values that one section of the configuration has, read when they are asked for."""
+    """The values in one section of the configuration, each read on access."""
 
     def __init__(self, conf: cfg.ConfigOpts, group: str) -> None:
         self._section = conf[group]
@@ -137,9 +137,9 @@ class _Section(Mapping[str, Any]):
 def resolve(
     planner_class: type[Planner[Any]], layers: Iterable[Layer], mistakes: list[Mistake]
 ) -> SimpleNamespace:
-    """Give the value of each option; later layers win, mappings are merged.
+    """Merge the layers into one value for each option. Later layers win, mappings are merged.
 
-    Unknown names and values out of range are added to ``mistakes``.
+    Unknown names and invalid values are added to ``mistakes``.
     """
     opts = {opt.name: opt for opt in planner_class.OPTIONS}
     values = {
@@ -166,7 +166,7 @@ def resolve(
 
 
 def _read(opt: cfg.Opt, value: Any) -> Any:
-    """Read a value of a document, of the command line or of a file; raises ValueError."""
+    """Convert a value of a document, the command line or a file; raises ValueError."""
     if value is opt.default is None:
         return None
     if type(opt.type) in _PLAIN:
@@ -178,13 +178,13 @@ def _read(opt: cfg.Opt, value: Any) -> Any:
 
 
 def _why(reason: Exception) -> str:
-    """Give the sentence of an option's type, without what oslo.config puts around it."""
+    """Return the message of an option's type, without the text that oslo.config adds."""
     own = reason.__context__ if isinstance(reason, cfg.ConfigFileValueError) else None
     return str(own or reason)
 
 
 def unknown_keys(planner_class: type[Planner[Any]], conf: cfg.ConfigOpts) -> list[Mistake]:
-    """Find keys in the sections that planning reads which are the name of no option."""
+    """Find keys that are no option, in the sections that planning reads."""
     known = {
         GROUP: {opt.name for opt in OPTIONS},
         group_of(planner_class.NAME): {opt.name for opt in planner_class.OPTIONS},
@@ -200,7 +200,7 @@ def unknown_keys(planner_class: type[Planner[Any]], conf: cfg.ConfigOpts) -> lis
 
 
 def limits_of(conf: cfg.ConfigOpts, mistakes: list[Mistake]) -> dict[str, int]:
-    """Give the configured limits; what is wrong with them is added to ``mistakes``."""
+    """Return the configured limits; an invalid value is added to ``mistakes``."""
     try:
         return dict(conf[GROUP].limits)
     except (cfg.Error, ValueError) as reason:
@@ -209,7 +209,7 @@ def limits_of(conf: cfg.ConfigOpts, mistakes: list[Mistake]) -> dict[str, int]:
 
 
 def _files(conf: cfg.ConfigOpts) -> list[FilePath]:
-    """List the files that were read, weakest first."""
+    """List the configuration files, weakest first."""
     files, folders = (
         [FilePath(path) for path in (conf[option] or [] if option in conf else [])]
         for option in ("config_file", "config_dir")
@@ -218,7 +218,7 @@ def _files(conf: cfg.ConfigOpts) -> list[FilePath]:
 
 
 def _keys(file: FilePath) -> Iterator[tuple[int, str, str]]:
-    """Give line, section and name of each value in a file."""
+    """Yield line, section and name of each value in a file."""
     section = "DEFAULT"
     for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         if head := re.match(r"\[(.+?)\]", text):
@@ -228,7 +228,7 @@ def _keys(file: FilePath) -> Iterator[tuple[int, str, str]]:
 
 
 def place_of(conf: cfg.ConfigOpts, group: str, name: str) -> str:
-    """Say where a value comes from: ``watcher.conf:7: [group] name`` if it stands in a file."""
+    """Return the place of a value: ``watcher.conf:7: [group] name``, or without a file and line."""
     for file in reversed(_files(conf)):
         lines = [line for line, *found in _keys(file) if found == [group, name]]
         if lines:

@@ -1,4 +1,4 @@
-"""From a document to a plan: which planner, with which options, checked before anything is kept."""
+"""Turns a document into a plan: chooses the planner, merges the options, checks everything."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _located(document: Document) -> Iterator[None]:
 def choose(
     value: Mapping[str, Any], planner: str | None, conf: cfg.ConfigOpts
 ) -> type[Planner[Any]]:
-    """Find the planner: the one asked for, else the document's, its kind's, the configured one.
+    """Choose the planner: by name, else the document's, else its kind's, else the configured one.
 
     Raises InvalidInput when the planner does not read documents of this kind.
     """
@@ -220,7 +220,7 @@ class ParameterCheck:
         self._checks: dict[str, checking.Check] = {}
 
     def __call__(self, name: str, parameters: Mapping[str, Any]) -> Sequence[Mistake]:
-        """List what is wrong; raises BrokenPlugin when the schema itself is."""
+        """List the mistakes; raises BrokenPlugin if the schema itself is wrong."""
         check = self._checks.get(name)
         if check is None:
             try:

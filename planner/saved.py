@@ -1,4 +1,4 @@
-"""Reads action plans, format 2.0, that were written to a file or sent by another program."""
+"""Reads saved action plans (format 2.0): from a file, or from another program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.saved_schema import SCHEMA
 
 
 def is_plan(document: Document) -> bool:
-    """True for an action plan, which says its version; other documents say their kind."""
+    """Return whether a document is an action plan: only action plans have a version."""
     return isinstance(document.value, Mapping) and "version" in document.value
 
 

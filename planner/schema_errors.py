@@ -28,7 +28,7 @@ def find(schema: Mapping[str, Any], value: Any) -> list[Mistake]:
     return sorted(found, key=lambda m: [(isinstance(p, str), str(p).zfill(9)) for p in m.path])
 
 
-#: What says nothing more of a text than that it is one, and of what form.
+#: Keywords of a schema that asks of a text no more than its type and its pattern.
 _OF_TEXTS = frozenset(
     ["type", "pattern", "title", "description", "properties", "required", "additionalProperties"]
 )
@@ -37,7 +37,7 @@ _OF_TEXTS = frozenset(
 def _items(
     validator: Any, items: Any, instance: Any, schema: Mapping[str, Any]
 ) -> Iterator[ValidationError]:
-    """Check the entries of a list; the texts among them that fit at once, for there may be many."""
+    """Check the entries of a list. Lists of texts can be long: their texts are checked at once."""
     if not isinstance(instance, list):
         return
     fits: Callable[[str], object] | None = None
@@ -62,7 +62,7 @@ def _pattern(
 
 @cache
 def _expression(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern of JSON Schema: its ``$`` does not stand before a last line break."""
+    """Compile a pattern of JSON Schema, whose ``$`` does not match before a last line break."""
     return re.compile(re.sub(r"(?<!\\)\$(?=$|[|)])", r"\\Z", pattern))
 
 

@@ -1,7 +1,7 @@
-"""States of plans and actions, and every change that is allowed, once.
+"""The states of plans and actions, and all allowed changes between them.
 
-A row of a table is (old state, new state, who may do it, why it happens). :func:`check` refuses
-what is not a row; what an operator may ask for is the rows that say so.
+A row of a table is (old state, new state, who may make the change, why it happens). :func:`check`
+refuses a change that is no row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from planner.errors import InvalidTransition
 
 
 class ActionState(StrEnum):
-    """How far an action has come."""
+    """The state of an action."""
 
     PENDING = "PENDING"
     ONGOING = "ONGOING"
@@ -28,7 +28,7 @@ class ActionState(StrEnum):
 
 
 class PlanState(StrEnum):
-    """How far a plan has come."""
+    """The state of a plan."""
 
     RECOMMENDED = "RECOMMENDED"
     PENDING = "PENDING"
@@ -43,7 +43,7 @@ class PlanState(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What an action that ran did: the words that triggers ask for."""
+    """The result of an action that ran. Triggers and blockers refer to it."""
 
     CHANGED = "changed"
     OK = "ok"
@@ -53,14 +53,14 @@ class Outcome(StrEnum):
 
 
 class Who(StrEnum):
-    """Who asks for a change: a person, or the claimant that runs the plan."""
+    """Who makes a change: a person, or the engine that runs the plan."""
 
     OPERATOR = "OPERATOR"
     ENGINE = "ENGINE"
 
 
 class Transition(NamedTuple):
-    """One allowed change."""
+    """One allowed change of state."""
 
     old: StrEnum
     new: StrEnum
@@ -68,11 +68,11 @@ class Transition(NamedTuple):
     why: str
 
 
-#: Success of what went before: what needs the action may start.
+#: An action in one of these has succeeded: actions that need it may start.
 WELL = frozenset({ActionState.SUCCEEDED, ActionState.SKIPPED})
 #: An action in one of these has not ended.
 OPEN = frozenset({ActionState.PENDING, ActionState.ONGOING})
-#: A plan in one of these has ended; only ``resume`` or ``delete`` move it on.
+#: A plan in one of these has ended. Only ``resume`` and ``delete`` change it.
 ENDED_PLAN = frozenset(
     {
         PlanState.SUCCEEDED,
@@ -144,14 +144,14 @@ PLAN_TRANSITIONS = (
     Transition(_P.SUPERSEDED, _P.DELETED, _OPERATOR, "removed"),
 )
 
-# By type as well: a plan's PENDING and an action's are equal as texts.
+# With the types, because PENDING of a plan and PENDING of an action are equal as texts.
 _ALLOWED = {
     (type(t.old), t.old, type(t.new), t.new, t.who) for t in ACTION_TRANSITIONS + PLAN_TRANSITIONS
 }
 
 
 def sources(new: StrEnum, who: Who) -> tuple[StrEnum, ...]:
-    """List the states that ``who`` may turn into ``new``, in the order of the table.
+    """List the states that ``who`` may change to ``new``, in the order of the table.
 
     >>> [str(s) for s in sources(PlanState.CANCELLED, Who.OPERATOR)]
     ['ONGOING', 'CANCELLING', 'RECOMMENDED', 'PENDING', 'PAUSED']
@@ -161,7 +161,7 @@ def sources(new: StrEnum, who: Who) -> tuple[StrEnum, ...]:
 
 
 def check(what: str, uuid: str, old: StrEnum, new: StrEnum, who: Who) -> None:
-    """Return if the change is a row of the table, else raise :class:`InvalidTransition`.
+    """Raise :class:`InvalidTransition` unless the change is a row of the table.
 
     >>> check("action", "a1", ActionState.PENDING, ActionState.ONGOING, Who.ENGINE)
     >>> check("action", "a1", ActionState.SUCCEEDED, ActionState.ONGOING, Who.ENGINE)

@@ -1,4 +1,4 @@
-"""For authors of planners: a fixed world to plan in, cases as data, and what every planner keeps.
+"""For authors of planners: fixed surroundings, cases as data, and checks for every planner.
 
 A case is a document with what is expected of it, as YAML or a mapping::
 
@@ -65,9 +65,9 @@ def action_type(
 
 
 def surroundings(*types: type[ActionType], check_types: bool = True) -> Surroundings:
-    """Give surroundings with a clock that stands and ids that count.
+    """Make surroundings with a fixed time and ids that count up.
 
-    ``types`` are known beside those that are installed, and win over them.
+    ``types`` are known besides the installed ones, and replace those of the same name.
     """
     known = ChainMap[str, type[ActionType]]({t.TYPE: t for t in types}, ActionTypes())  # type: ignore[arg-type]
     numbers = count(1)
@@ -81,7 +81,7 @@ def surroundings(*types: type[ActionType], check_types: bool = True) -> Surround
 
 
 def options(planner: type[Planner[Any]], **values: Any) -> Any:
-    """Give a planner's options: its defaults, and ``values`` over them; raises InvalidInput."""
+    """Return a planner's options: its defaults, replaced by ``values``; raises InvalidInput."""
     wrong: list[Any] = []
     layer = planning_options.Layer(values, lambda name: f"option {name}")
     found = planning_options.resolve(planner, [layer], wrong)
@@ -103,12 +103,12 @@ def plan(
 
 
 def edges(plan: ActionPlan) -> dict[str, list[str]]:
-    """Give the names of each action's parents, in their order."""
+    """Map the name of each action to the names of its parents, in their order."""
     return _names(plan, "parents")
 
 
 def needs(plan: ActionPlan) -> dict[str, list[str]]:
-    """Give the names of what each action needs, in its order."""
+    """Map the name of each action to the names of its needs, in their order."""
     return _names(plan, "needs")
 
 
@@ -120,7 +120,7 @@ def _names(plan: ActionPlan, field: str) -> dict[str, list[str]]:
 def check_case(
     planner: type[Planner[Any]], case: Mapping[str, Any], *types: type[ActionType]
 ) -> None:
-    """Plan a case and compare; raises AssertionError with the edges that differ.
+    """Plan a case and compare the result; raises AssertionError with the differences.
 
     Types and parameters are checked only where the case says ``check_types: true``.
     """
@@ -209,7 +209,7 @@ def _differing_edges(
 
 
 def _differing_warnings(expected: Sequence[Any], warnings: Iterable[str]) -> Iterator[str]:
-    """Compare one by one; that types or parameters were not checked is no matter here."""
+    """Compare warnings one by one, except those on unchecked types and parameters."""
     found = [text for text in warnings if not text.endswith("not checked")]
     if len(found) != len(expected) or not all(
         text in warning
@@ -225,10 +225,11 @@ def check_planner(
     *types: type[ActionType],
     check_types: bool = True,
 ) -> None:
-    """Check what holds for every planner; raises AssertionError naming what does not.
+    """Check the rules for every planner; raises AssertionError with the rule that is broken.
 
-    The same document gives the same plan; its links make a graph, in whose order the actions stand;
-    each proposed action is in it exactly once; it comes back from JSON as it was.
+    Equal documents give equal plans. The links are acyclic, and the actions are in an order that
+    follows them. Each proposed action is in the plan exactly once. A plan that is written as JSON
+    and read again is equal.
     """
     for document in documents:
         before = json.dumps(document)
@@ -259,7 +260,7 @@ def _in_order(actions: Iterable[Action]) -> bool:
 
 
 def _complete(plan: ActionPlan, document: Mapping[str, Any]) -> bool:
-    """Say whether a solution's actions are all there; other kinds propose none."""
+    """Return whether all actions of a solution are in its plan. Other kinds propose none."""
     proposed = document.get("actions")
     if not isinstance(proposed, list):
         return True

@@ -1,7 +1,7 @@
-"""YAML as people mean it: the scalars of YAML 1.2, keys that are text, each key once.
+"""Reads YAML with the scalars of YAML 1.2, with text as keys, and without duplicate keys.
 
 ``off``, ``no`` and dates are text; ``true`` and ``false`` are the only booleans. In templates, and
-in documents that hold some, CloudFormation's short forms (``!Ref NAME``) are read as its long ones.
+in documents that hold templates, CloudFormation's short forms (``!Ref NAME``) become long forms.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from planner.errors import Path
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
-#: How many lists and mappings may stand inside each other.
+#: How deep lists and mappings may be nested.
 DEEPEST = 200
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load(text: str) -> Any:
-    """Read one document: text, numbers, booleans, null, lists, mappings.
+    """Read one document into texts, numbers, booleans, None, lists and mappings.
 
-    Raises yaml.YAMLError, for most mistakes a MarkedYAMLError that knows the line.
+    Raises yaml.YAMLError; for most mistakes a MarkedYAMLError, which has the line.
     """
     _require_shallow(text)
     return yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a safe loader
 
 
 def compose(text: str) -> yaml.Node | None:
-    """Read one document as nodes that know their lines; raises yaml.YAMLError."""
+    """Read one document into nodes with line numbers; raises yaml.YAMLError."""
     _require_shallow(text)
     return yaml.compose(text, Loader=_Loader)
 
@@ -61,7 +61,7 @@ def _step(node: yaml.Node, part: str | int) -> tuple[int, yaml.Node] | None:
 
 
 def _require_shallow(text: str) -> None:
-    """Raise for lists and mappings too deep inside each other: libyaml would end the process."""
+    """Raise for lists and mappings that are nested too deep: libyaml would end the process."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -80,18 +80,18 @@ _TEMPLATE_KEYS = frozenset(
 
 class _Loader(_SafeLoader):  # type: ignore[misc]
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-    # What JSON has, and no more: no sets, bytes or dates, even where a tag asks for them.
+    # Only the types of JSON: no sets, bytes or dates, even with an explicit tag.
     yaml_constructors = {
         tag: constructor
         for tag, constructor in _SafeLoader.yaml_constructors.items()
         if tag is None or tag.removeprefix(_TAG) in ("null", "bool", "str", "seq", "map")
     }
 
-    #: Whether short forms are read: whoever looks at the whole document says so.
+    #: Whether short forms are read. It depends on the top of the document.
     short_forms = False
 
     def construct_document(self, node: yaml.Node) -> Any:
-        """Build the whole value, with short forms where it is a template, or holds some."""
+        """Build the whole value, with short forms if it is a template or holds templates."""
         entries = node.value if isinstance(node, yaml.MappingNode) else ()
         top = {k.value: v.value for k, v in entries if isinstance(k, yaml.ScalarNode)}
         holds = top.get("kind") == "rolling_update"
@@ -99,7 +99,7 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
         return super().construct_document(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """Build a mapping with text as keys; refuses a key that stands twice."""
+        """Build a mapping with text as keys; raises for a duplicate key."""
         own: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
@@ -110,7 +110,7 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
                 raise _wrong(f"the key {key.value!r} stands twice", key)
             own.add(key.value)
         self.flatten_mapping(node)
-        # What a merge brings stands first, the weakest of several first of all: the last wins.
+        # Merged keys come first, the weakest of several merges first of all, so that the last wins.
         value: dict[Hashable, Any] = {}
         for key, item in node.value:
             if not isinstance(key, yaml.ScalarNode):

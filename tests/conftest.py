@@ -1,11 +1,84 @@
 """What holds for all tests, however they are started and however fast the machine is."""
 
-import signal
+from __future__ import annotations
 
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("no-deadline", deadline=None)
+settings.register_profile("fast", deadline=None, max_examples=10)
 settings.load_profile("no-deadline")
 
-# A shell ignores Ctrl-C for what it starts in the background, and programs pass that on.
+# A shell ignores Ctrl-C for what it starts in the background, nohup ignores the end of the
+# terminal, and programs pass that on.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+#: All of their tests start the command line or another program.
+SLOW_FOLDERS = (Path(__file__).parent / "functional",)
+#: Seconds of processor time from which a test without the mark is listed at the end.
+LONG_S = 1.0
+#: Audit events of Python that start a process.
+STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"})
+
+#: The test that runs, if it is not marked as slow.
+_fast_test: pytest.Item | None = None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of folders that are slow as a whole."""
+    for item in items:
+        if any(item.path.is_relative_to(folder) for folder in SLOW_FOLDERS):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Measure the processor time of a test, and let it start no process without the mark."""
+    global _fast_test
+    is_slow = any(item.get_closest_marker(mark) for mark in ("slow", "server"))
+    _fast_test = None if is_slow else item
+    try:
+        return (yield)
+    finally:
+        _fast_test = None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Note the processor time of a test that is not marked as slow."""
+    began = time.process_time()
+    try:
+        return (yield)
+    finally:
+        if _fast_test is item:
+            item.user_properties.append(("processor_s", time.process_time() - began))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the tests that take long and are not marked as slow."""
+    long = [
+        (seconds, report.nodeid)
+        for report in terminalreporter.stats.get("passed", ())
+        for name, seconds in report.user_properties
+        if name == "processor_s" and seconds > LONG_S
+    ]
+    if long:
+        terminalreporter.section("More than a second, and not marked as slow")
+        for seconds, name in sorted(long, reverse=True):
+            terminalreporter.write_line(f"{seconds:5.1f} s of processor time  {name}")
+
+
+def _refuse_process(event: str, _: object) -> None:
+    if _fast_test is not None and event in STARTS:
+        raise RuntimeError(f"{_fast_test.nodeid} starts a process: mark it as slow")
+
+
+sys.addaudithook(_refuse_process)

@@ -1,4 +1,4 @@
-"""Do nothing, at a place where others meet."""
+"""Do nothing: a point that other actions wait for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.states import Outcome
 
 
 class Anchor(ActionPlugin):
-    """Synchronise: what stands behind it waits for all before it; takes no worker and no time."""
+    """Synchronise: what comes after it waits for all before it; takes no worker and no time."""
 
     TYPE = "anchor"
     RERUN_SAFE = True
@@ -22,23 +22,23 @@ class Anchor(ActionPlugin):
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
-        """Give no time at all."""
+        """Return 0: it takes no time."""
         return 0.0
 
     @classmethod
     def waits_s(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
-        """Give no time at all: it does nothing else."""
+        """Return 0: it is never executed and ends at once."""
         return 0.0
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Say ``synchronise``."""
+        """Return ``synchronise``."""
         return "synchronise"
 
     def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
-        """Do nothing, for whoever calls it instead of setting a timer."""
+        """Do nothing, for a caller that executes it instead of setting a timer."""
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Nothing is lost by doing nothing again."""
+        """Return NOT_DONE: running it again does no harm."""
         return Verified.NOT_DONE

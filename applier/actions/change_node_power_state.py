@@ -22,7 +22,7 @@ class ChangeNodePowerState(ActionPlugin):
     """
 
     TYPE = "change_node_power_state"
-    #: It sets a state: twice is once.
+    #: Setting the same state twice changes nothing more.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
@@ -38,19 +38,19 @@ class ChangeNodePowerState(ActionPlugin):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """The host, which it takes down or brings up."""
+        """Return the host, which is taken down or brought up."""
         effect = _EFFECTS.get(text(parameters, "state") or "")
         return touch("node", resource(parameters, ""), effect)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``power off compute-1``."""
+        """Return a line such as ``power off compute-1``."""
         state = text(parameters, "state")
         verb = state if state in _EFFECTS else "on or off"
         return one_line(f"power {verb} {resource(parameters, 'a host')}")
 
     def precheck(self) -> None:
-        """Done if it is so already; refused if there is no such host."""
+        """Raise AlreadyDone if the host is in that state, ActionFailed if there is no such host."""
         host, power = resource(self.parameters, ""), self.parameters["state"]
         known = self.context.cloud().host(host)
         if known is None:
@@ -59,13 +59,13 @@ class ChangeNodePowerState(ActionPlugin):
             raise AlreadyDone(f"{host} is {power} already")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Switch it."""
+        """Switch the host on or off."""
         host, power = resource(self.parameters, ""), self.parameters["state"]
         self.context.cloud().set_host_power(host, power, stop)
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Look how the host is."""
+        """Compare the power state of the host with the requested one."""
         known = self.context.cloud().host(resource(self.parameters, ""))
         if known is None:
             return Verified.IN_DOUBT
@@ -73,7 +73,7 @@ class ChangeNodePowerState(ActionPlugin):
         return Verified.DONE if done else Verified.NOT_DONE
 
     def revert(self, stop: StopSignal) -> Outcome:
-        """Switch it back."""
+        """Switch the host to the opposite state."""
         host = resource(self.parameters, "")
         power = "off" if self.parameters["state"] == "on" else "on"
         known = self.context.cloud().host(host)

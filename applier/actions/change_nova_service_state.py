@@ -12,7 +12,7 @@ from applier.errors import AlreadyDone
 from planner.model import Effect, Touch
 from planner.states import Outcome
 
-#: State that is asked for -> status of the service, verb, effect on the host.
+#: Requested state -> status of the service, verb, effect on the host.
 _STATES = {
     "enabled": ("enabled", "enable", Effect.ENABLES),
     "up": ("enabled", "enable", Effect.ENABLES),
@@ -28,7 +28,7 @@ class ChangeNovaServiceState(ActionPlugin):
     """
 
     TYPE = "change_nova_service_state"
-    #: It sets a state: twice is once.
+    #: Setting the same state twice changes nothing more.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
@@ -45,18 +45,18 @@ class ChangeNovaServiceState(ActionPlugin):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """The host, which it enables or disables."""
+        """Return the host, which is enabled or disabled."""
         _, _, effect = _STATES.get(text(parameters, "state") or "", (None, None, None))
         return touch("node", resource(parameters, ""), effect)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``disable compute-1``."""
+        """Return a line such as ``disable compute-1``."""
         _, verb, _ = _STATES.get(text(parameters, "state") or "", (None, "enable or disable", None))
         return one_line(f"{verb} {resource(parameters, 'a host')}")
 
     def precheck(self) -> None:
-        """Done if there is no such service, or it is so already."""
+        """Raise AlreadyDone if there is no such service, or it has that status."""
         host, status = self._wanted()
         service = self.context.cloud().service(host)
         if service is None:
@@ -65,14 +65,14 @@ class ChangeNovaServiceState(ActionPlugin):
             raise AlreadyDone(f"{host} is {status} already")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Set the status; the reason is for the disabled only."""
+        """Set the status; a reason is recorded only when the service is disabled."""
         host, status = self._wanted()
         reason = self.parameters.get("disabled_reason") if status == "disabled" else None
         self.context.cloud().set_service_status(host, status, reason, stop)
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Look how the service is."""
+        """Compare the status of the service with the requested one."""
         host, status = self._wanted()
         service = self.context.cloud().service(host)
         if service is None:
@@ -80,7 +80,7 @@ class ChangeNovaServiceState(ActionPlugin):
         return Verified.DONE if service["status"] == status else Verified.NOT_DONE
 
     def revert(self, stop: StopSignal) -> Outcome:
-        """Set the other status, without a reason."""
+        """Set the opposite status, without a reason."""
         host, status = self._wanted()
         before = "disabled" if status == "enabled" else "enabled"
         service = self.context.cloud().service(host)

@@ -1,4 +1,4 @@
-"""One command on a machine: run, and how its end is told."""
+"""Run one command on a machine, and describe how it ended."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from applier.actions.parameters import one_line
 from applier.contracts import Ended, Machine, Verified
 from applier.errors import ActionFailed
 
-#: Longest part of a command that is shown.
+#: Characters of a command that are shown.
 SHOWN = 60
-#: Longest part of the last line of output that a status message repeats.
+#: Characters of the last line of output that a status message repeats.
 _LAST_LINE = 200
-#: Longest line of output that is compared with an expression.
+#: Characters of the longest line of output that is compared with an expression.
 _LINE = 10_000
 
 
@@ -30,7 +30,7 @@ def run(
     cwd: str | None = None,
     timeout_s: float | None = None,
 ) -> Ended:
-    """Run a program; raises ActionFailed if it cannot be started."""
+    """Run a program. Raises ActionFailed if it cannot be started."""
     try:
         return machine.run(program, output=output, env=env, cwd=cwd, timeout_s=timeout_s)
     except ConnectionError:
@@ -43,7 +43,7 @@ def run(
 
 
 def failure(name: str, ended: Ended, timeout_s: float | None = None) -> ActionFailed:
-    """Say how a program ended that did not end well."""
+    """Return the error that describes how a program failed."""
     if ended.why == "timeout":
         text = f"had not ended after {timeout_s or 0:g} s, and was stopped"
     elif ended.why == "stop":
@@ -59,19 +59,19 @@ def failure(name: str, ended: Ended, timeout_s: float | None = None) -> ActionFa
 
 
 def verified(parameters: Mapping[str, Any], ended: Ended | None) -> Verified:
-    """Say whether a command is done: one that this attempt ran and that was ended is not.
+    """Return NOT_DONE for a command that this attempt ran to its end, or that is simulated.
 
-    Of one that an earlier attempt ran, or that could not be ended, nobody knows. Nothing is lost by
-    simulating again.
+    The effect of a command that an earlier attempt ran, or that could not be ended, is unknown:
+    IN_DOUBT.
     """
     known = ended is not None and ended.code is not None
     return Verified.NOT_DONE if known or nodes.is_simulated(parameters) else Verified.IN_DOUBT
 
 
-class OutputLines:
-    r"""Passes output on, and notes which expressions match a whole line of it.
+class LineMatcher:
+    r"""Passes output on, and records which expressions match a whole line of it.
 
-    >>> lines = OutputLines({"ok": re.compile("no changes?")}, lambda text: None)
+    >>> lines = LineMatcher({"ok": re.compile("no changes?")}, lambda text: None)
     >>> for piece in ("one\nno ch", "ange\ntwo"): lines(piece)
     >>> lines.close(), lines.found
     (None, {'ok'})
@@ -86,7 +86,7 @@ class OutputLines:
         self.found: set[str] = set()
 
     def __call__(self, text: str) -> None:
-        """Take in a piece of output."""
+        """Process a piece of output; a line may come in several pieces."""
         self._output(text)
         *whole, last = text.split("\n")
         for part in whole:
@@ -95,7 +95,7 @@ class OutputLines:
         self._line = (self._line + last[: _LINE + 1])[: _LINE + 1]
 
     def close(self) -> None:
-        """Compare the last line, if nothing ended it."""
+        """Compare the last line, if it has no line feed."""
         if self._line:
             self._compare(self._line)
 

@@ -17,7 +17,7 @@ class CreateInstance(ActionPlugin):
     """Create an instance with a name that no other has, from a group's definition."""
 
     TYPE = "create_instance"
-    #: What is there is found by its name.
+    #: The precheck finds an instance of that name.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
@@ -42,19 +42,19 @@ class CreateInstance(ActionPlugin):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """The new instance, by its name."""
+        """Return the new instance, by its name."""
         return touch("instance", text(parameters, "name"))
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``create JobServerGroup-2f1c04-1 (jobs-2, m1.small)``."""
+        """Return a line such as ``create JobServerGroup-2f1c04-1 (jobs-2, m1.small)``."""
         wanted = server.wanted(parameters)
         what = [str(wanted[key]) for key in ("image", "flavor") if wanted.get(key)]
         name = text(parameters, "name") or "an instance"
         return one_line(f"create {name}" + (f" ({', '.join(what)})" if what else ""))
 
     def precheck(self) -> None:
-        """Done if there is an instance of this name; refused if there is no such flavor."""
+        """Raise AlreadyDone if the name exists, ActionFailed if there is no such flavor."""
         cloud, name = self.context.cloud(), self.parameters["name"]
         if cloud.instance_named(name) is not None:
             raise AlreadyDone(f"there is an instance {name} already")
@@ -63,7 +63,7 @@ class CreateInstance(ActionPlugin):
             raise ActionFailed(f"{name} cannot be created: there is no flavor {flavor}")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Create it, and print its id."""
+        """Create the instance, and print its id."""
         name = self.parameters["name"]
         wanted = server.wanted(self.parameters)
         instance_id = self.context.cloud().create_instance(name, wanted, stop)
@@ -71,12 +71,12 @@ class CreateInstance(ActionPlugin):
         return Outcome.CREATED
 
     def verify(self) -> Verified:
-        """Look whether there is an instance of this name."""
+        """Check whether an instance of this name exists."""
         found = self.context.cloud().instance_named(self.parameters["name"])
         return Verified.NOT_DONE if found is None else Verified.DONE
 
     def revert(self, stop: StopSignal) -> Outcome:
-        """Remove it again."""
+        """Delete the instance."""
         found = self.context.cloud().instance_named(self.parameters["name"])
         if found is None:
             return Outcome.OK

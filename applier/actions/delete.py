@@ -1,4 +1,4 @@
-"""Remove an instance."""
+"""Delete an instance."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier.actions import instances
-from applier.actions.parameters import one_line, resource
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from planner.states import Outcome
 
@@ -15,7 +14,7 @@ class Delete(ActionPlugin):
     """Remove an instance for good."""
 
     TYPE = "delete"
-    #: What is gone is found by the precheck, and uuids are not used twice.
+    #: The precheck finds that the instance is gone; a UUID is never used twice.
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS
 
@@ -23,19 +22,19 @@ class Delete(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``delete web-1``."""
-        return one_line(f"delete {resource(parameters, 'an instance')}")
+        """Return a line such as ``delete web-1``."""
+        return instances.described("delete", parameters)
 
     def precheck(self) -> None:
-        """Done if it is gone."""
+        """Raise AlreadyDone if the instance is gone."""
         instances.found(self)
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Remove it."""
+        """Delete the instance."""
         self.context.cloud().delete_instance(self.parameters["resource_id"], stop)
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Look whether it is there."""
+        """Check whether the instance still exists."""
         there = self.context.cloud().instance(self.parameters["resource_id"])
         return Verified.DONE if there is None else Verified.NOT_DONE

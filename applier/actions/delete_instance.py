@@ -1,4 +1,4 @@
-"""Remove a member of a group, knowing what it was made of."""
+"""Delete a member of a group, of which the definition is kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier.actions import instances, schemas, server
-from applier.actions.parameters import one_line, resource
+from applier.actions.parameters import resource
 from applier.contracts import ActionPlugin, Cloud, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
@@ -16,7 +16,7 @@ class DeleteInstance(ActionPlugin):
     """Remove an instance, by UUID or unique name; it can be created again from its definition."""
 
     TYPE = "delete_instance"
-    #: What is gone is found by the precheck.
+    #: The precheck finds that the instance is gone.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
@@ -42,16 +42,16 @@ class DeleteInstance(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``terminate web-1``."""
-        return one_line(f"terminate {resource(parameters, 'an instance')}")
+        """Return a line such as ``terminate web-1``."""
+        return instances.described("terminate", parameters)
 
     def precheck(self) -> None:
-        """Done if it is gone."""
+        """Raise AlreadyDone if the instance is gone."""
         if self._found(self.context.cloud()) is None:
             raise instances.gone(self)
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Remove it."""
+        """Delete the instance."""
         cloud = self.context.cloud()
         found = self._found(cloud)
         if found is None:
@@ -60,12 +60,12 @@ class DeleteInstance(ActionPlugin):
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Look whether it is there."""
+        """Check whether the instance still exists."""
         gone = self._found(self.context.cloud()) is None
         return Verified.DONE if gone else Verified.NOT_DONE
 
     def revert(self, stop: StopSignal) -> Outcome:
-        """Create it again, with its name and definition; it gets another UUID."""
+        """Create an instance of the same name and definition; it gets a new UUID."""
         name = resource(self.parameters, "instance")
         if not self.parameters.get("configuration"):
             raise ActionFailed(f"{name} cannot be created again: its definition is not on record")
@@ -77,7 +77,7 @@ class DeleteInstance(ActionPlugin):
         return Outcome.CREATED
 
     def _found(self, cloud: Cloud) -> str | None:
-        """Give the UUID of the instance; one that was created again is found by its name."""
+        """Return the UUID of the instance; one that was created again is found by its name."""
         instance_id: str = self.parameters["resource_id"]
         if cloud.instance(instance_id) is not None:
             return instance_id

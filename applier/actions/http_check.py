@@ -1,4 +1,4 @@
-"""Ask a URL whether it answers as it should."""
+"""Check that a URL answers with the expected status."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from applier.errors import ActionFailed
 from planner.states import Outcome
 
 _STATUS = {"type": "integer", "minimum": 100, "maximum": 599}
-#: Seconds that one request may take where nothing is said.
+#: Seconds that one request may take by default.
 PATIENCE_S = 10.0
 
 
 class HttpCheck(ActionPlugin):
     """Succeed if a GET of ``url`` is answered with ``status`` (200) in ``seconds`` (10).
 
-    Redirects are followed. How often it is tried again is the action's ``retries``.
+    Redirects are followed. The action's ``retries`` say how often a failed check is repeated.
     """
 
     TYPE = "http_check"
@@ -37,7 +37,7 @@ class HttpCheck(ActionPlugin):
         optional={
             "status": {
                 "anyOf": [_STATUS, {"type": "array", "items": _STATUS, "minItems": 1}],
-                "description": "the status that is right, or several; 200 where left out",
+                "description": "the expected status, or a list of them; 200 by default",
             },
             "seconds": {
                 "type": "number",
@@ -55,18 +55,18 @@ class HttpCheck(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``check http://192.0.2.10:8080/health``."""
+        """Return a line such as ``check http://192.0.2.10:8080/health``."""
         return one_line(f"check {text(parameters, 'url') or 'a URL'}")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Ask once; changes nothing."""
+        """Send one request; it changes nothing."""
         url = self.parameters["url"]
         if stop.is_set():
-            raise ActionFailed("stopped before it asked")
+            raise ActionFailed("stopped before the request was sent")
         status = self._status(url)
         right = self.parameters.get("status", 200)
         if status not in (right if isinstance(right, list) else [right]):
-            raise ActionFailed(f"{url} answered {status}, and {right} is right")
+            raise ActionFailed(f"{url} answered {status}; expected {right}")
         self.context.output(f"{url} answered {status}\n")
         return Outcome.OK
 
@@ -84,5 +84,5 @@ class HttpCheck(ActionPlugin):
             raise ActionFailed(f"{url} does not answer: {reason}") from reason
 
     def verify(self) -> Verified:
-        """Nothing is lost by asking again."""
+        """Return NOT_DONE: checking again does no harm."""
         return Verified.NOT_DONE

@@ -1,4 +1,4 @@
-"""What the action types that work on one instance of a cloud have in common."""
+"""What the action types that work on one instance of a cloud share."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from applier.actions import schemas
-from applier.actions.parameters import resource, text, touch
-from applier.contracts import ActionPlugin
+from applier.actions.parameters import one_line, resource, text, touch
+from applier.contracts import ActionPlugin, Verified
 from applier.errors import AlreadyDone
 from planner.model import Touch
 
-#: The parameters of a type that needs to know no more than which instance.
+#: Schema of the parameters of a type that needs only the instance.
 PARAMETERS: schemas.Schema = schemas.parameters(
     {"resource_id": schemas.INSTANCE_ID},
     optional={"resource_name": schemas.RESOURCE_NAME},
@@ -22,12 +22,35 @@ PARAMETERS: schemas.Schema = schemas.parameters(
 
 
 def touches(parameters: Mapping[str, Any]) -> Sequence[Touch]:
-    """Give the instance."""
+    """Return the instance that is worked on."""
     return touch("instance", text(parameters, "resource_id"))
 
 
+def described(verb: str, parameters: Mapping[str, Any]) -> str:
+    """Return a line with the name of the instance.
+
+    >>> described("stop", {"resource_id": "6a1f", "resource_name": "web-1"})
+    'stop web-1'
+    """
+    return one_line(f"{verb} {resource(parameters, 'an instance')}")
+
+
+def must_differ(action: ActionPlugin, status: str) -> None:
+    """Raise AlreadyDone if the instance is gone or has the status already."""
+    if found(action)["status"] == status:
+        raise AlreadyDone(f"{resource(action.parameters, 'instance')} is {status} already")
+
+
+def has_status(action: ActionPlugin, status: str) -> Verified:
+    """Check whether the instance has the status; IN_DOUBT if it is gone."""
+    instance = action.context.cloud().instance(action.parameters["resource_id"])
+    if instance is None:
+        return Verified.IN_DOUBT
+    return Verified.DONE if instance["status"] == status else Verified.NOT_DONE
+
+
 def found(action: ActionPlugin) -> Mapping[str, Any]:
-    """Give the instance that an action is for; raises AlreadyDone if it is gone."""
+    """Return the instance that an action is for. Raises AlreadyDone if it is gone."""
     instance = action.context.cloud().instance(action.parameters["resource_id"])
     if instance is None:
         raise gone(action)
@@ -35,7 +58,7 @@ def found(action: ActionPlugin) -> Mapping[str, Any]:
 
 
 def gone(action: ActionPlugin) -> AlreadyDone:
-    """Say that the instance that an action is for is gone."""
+    """Return the error for an instance that does not exist any more."""
     return AlreadyDone(
         f"instance {resource(action.parameters, 'instance')} does not exist any more"
     )

@@ -17,7 +17,7 @@ class Migrate(ActionPlugin):
     """Move an instance, live or cold; without ``destination_node`` the cloud chooses the host."""
 
     TYPE = "migrate"
-    #: What was moved is found by the precheck, and the cloud refuses two moves of one at once.
+    #: The precheck finds a finished move; the cloud refuses a second move while one goes on.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
@@ -48,7 +48,7 @@ class Migrate(ActionPlugin):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """The instance, the host that it leaves, and the one that it enters if that is known."""
+        """Return the instance, the host it leaves, and the host it enters if that is known."""
         return (
             *touch("instance", text(parameters, "resource_id")),
             *touch("node", text(parameters, "source_node"), Effect.LEAVES),
@@ -57,7 +57,7 @@ class Migrate(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``move web-1 from compute-1 to compute-2``."""
+        """Return a line such as ``move web-1 from compute-1 to compute-2``."""
         source, destination = (text(parameters, f"{x}_node") for x in ("source", "destination"))
         words = f"move {resource(parameters, 'an instance')}"
         words += f" from {source}" if source else ""
@@ -66,7 +66,11 @@ class Migrate(ActionPlugin):
         return one_line(words)
 
     def precheck(self) -> None:
-        """Done if it is gone or not on the source; refused if the destination cannot take it."""
+        """Check the instance and the destination.
+
+        Raises AlreadyDone if the instance is gone or not on the source, ActionFailed if the
+        destination is missing or disabled, or a live move is impossible.
+        """
         cloud, wanted = self.context.cloud(), self.parameters
         name, source = resource(wanted, "instance"), wanted["source_node"]
         destination = wanted.get("destination_node")
@@ -91,7 +95,7 @@ class Migrate(ActionPlugin):
             raise ActionFailed(f"{name} is {instance['status']}: only an ACTIVE one moves live")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Move it, and print where it went."""
+        """Move the instance, and print its new host."""
         host = self.context.cloud().migrate(
             self.parameters["resource_id"],
             self.parameters.get("destination_node"),
@@ -102,7 +106,10 @@ class Migrate(ActionPlugin):
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Look where it is: on the destination, or, without one, anywhere but on the source."""
+        """Check where the instance is.
+
+        It is DONE on the destination, or without one on any host but the source.
+        """
         instance = self.context.cloud().instance(self.parameters["resource_id"])
         if instance is None or instance["host"] is None:
             return Verified.IN_DOUBT
@@ -115,7 +122,7 @@ class Migrate(ActionPlugin):
         return Verified.IN_DOUBT if destination else Verified.DONE
 
     def revert(self, stop: StopSignal) -> Outcome:
-        """Move it back to the source, from wherever it is: live if it can be."""
+        """Move the instance back to the source; live if it was moved live and is ACTIVE."""
         source, instance_id = self.parameters["source_node"], self.parameters["resource_id"]
         instance = self.context.cloud().instance(instance_id)
         if instance is None:

@@ -1,7 +1,7 @@
-"""What the action types that work on a node have in common: where such an action runs.
+"""What the action types that work on a node share: where an action runs.
 
-Without ``node`` and ``address`` it works on this machine, with an ``address`` over SSH. A ``node``
-without ``address`` is simulated: nothing is done, and it takes ``duration_s``.
+Without ``node`` and ``address`` it runs on this machine; with an ``address`` over SSH. A ``node``
+without ``address`` is simulated: nothing is done, for ``duration_s`` seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from applier.machines.address import PATTERN, host_of
 from planner.model import Touch
 from planner.states import Outcome
 
-#: The parameters that say where.
+#: The parameters that say where an action runs.
 WHERE: Mapping[str, schemas.Schema] = {
     "node": {**schemas.TEXT, "description": "uid of the node it is for"},
     "address": {
@@ -38,25 +38,32 @@ WHERE: Mapping[str, schemas.Schema] = {
     },
     **schemas.ANY_RESOURCE,
 }
-#: The machines of an action that was given none.
+#: The machines of an action whose context has none.
 OWN: Machines = OpenMachines()
 
 
 def parameters(
-    required: Mapping[str, schemas.Schema], optional: Mapping[str, schemas.Schema], **more: Any
+    required: Mapping[str, schemas.Schema],
+    optional: Mapping[str, schemas.Schema],
+    *examples: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Give the schema of a type whose ``required`` parameters a node's task may lack.
+    """Return the schema of ``input_parameters`` of a type that works on a node.
 
-    Real sets of tasks do lack them; what is missing is refused where the task would really run.
+    A task that names a ``node`` may lack the ``required`` parameters, because published task
+    sets do; :func:`check` refuses such a task unless it is simulated.
     """
-    made = schemas.parameters({}, optional={**required, **optional, **WHERE}, **more)
+    made = schemas.parameters(
+        {},
+        optional={**required, **optional, **WHERE},
+        examples=[*examples, {"node": "3", "duration_s": 0.5}],
+    )
     if required:
         made["anyOf"] = [{"required": list(required)}, {"required": ["node"]}]
     return made
 
 
 def node_of(given: Mapping[str, Any]) -> str | None:
-    """Name the node that parameters mean, or None for this machine.
+    """Return the name of the node, or None for this machine.
 
     >>> node_of({"node": "3"}), node_of({"address": "root@10.0.0.3:22"}), node_of({})
     ('3', '10.0.0.3', None)
@@ -65,17 +72,17 @@ def node_of(given: Mapping[str, Any]) -> str | None:
 
 
 def is_simulated(given: Mapping[str, Any]) -> bool:
-    """Say whether parameters name a node that is not to be reached."""
+    """Return True if the parameters name a node and no address."""
     return text(given, "node") is not None and text(given, "address") is None
 
 
 def touches(parameters: Mapping[str, Any]) -> tuple[Touch, ...]:
-    """Give the touch of the node, so that no two plans work on it at once."""
+    """Return the node, so that no two plans work on it at once."""
     return touch("node", node_of(parameters))
 
 
 def estimate(parameters: Mapping[str, Any]) -> float | None:
-    """Give the seconds that it takes on a simulated node; of others nothing is known."""
+    """Return the seconds that it takes on a simulated node; None for any other."""
     seconds = parameters.get("duration_s", 0) if is_simulated(parameters) else None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return None
@@ -83,7 +90,7 @@ def estimate(parameters: Mapping[str, Any]) -> float | None:
 
 
 def described(what: str, given: Mapping[str, Any]) -> str:
-    """Add to a few words on which node it is.
+    """Return a description with the node added.
 
     >>> described("reboot", {"node": "3"})
     'reboot on node 3'
@@ -93,7 +100,7 @@ def described(what: str, given: Mapping[str, Any]) -> str:
 
 
 def check(action: ActionPlugin, *required: str) -> None:
-    """Refuse what would really run and lacks one of these parameters."""
+    """Raise ActionFailed if a parameter is missing, unless the node is simulated."""
     lacking = [name for name in required if action.parameters.get(name) is None]
     if lacking and not is_simulated(action.parameters):
         names = " and ".join(map(repr, lacking))
@@ -101,7 +108,7 @@ def check(action: ActionPlugin, *required: str) -> None:
 
 
 def perform(action: ActionPlugin, work: Callable[[Machine], Outcome], stop: StopSignal) -> Outcome:
-    """Do the work on the machine that it is for, or wait for as long as it would take."""
+    """Do the work on the machine of the action, or simulate it."""
     given = action.parameters
     if stop.is_set():
         raise ActionFailed("stopped before it began")
@@ -114,7 +121,10 @@ def perform(action: ActionPlugin, work: Callable[[Machine], Outcome], stop: Stop
 
 
 def verified(action: ActionPlugin, look: Callable[[Machine], Verified]) -> Verified:
-    """Look at the machine; nothing is lost by simulating again."""
+    """Return what ``look`` finds on the machine; IN_DOUBT if it cannot be reached.
+
+    A simulated task is NOT_DONE: simulating it again does no harm.
+    """
     if is_simulated(action.parameters):
         return Verified.NOT_DONE
     machines = action.context.machines or OWN

@@ -1,4 +1,4 @@
-"""Do nothing, or fail when asked to: for examples, drills and tests."""
+"""Do nothing, or fail on request: for examples, drills and tests."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class Nop(ActionPlugin):
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
-        """Give no time at all."""
+        """Return 0: it takes no time."""
         return 0.0
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``nop: MESSAGE``."""
+        """Return a line such as ``nop: MESSAGE``."""
         message = text(parameters, "message") or resource(parameters, "")
         return f"nop: {one_line(message)}" if message else "nop"
 
     def precheck(self) -> None:
-        """Fail, or find it done, if asked to."""
+        """Raise ActionFailed or AlreadyDone if the parameters request it."""
         if self.parameters.get("fail_pre_condition"):
             raise ActionFailed("this nop was asked to fail its precheck (fail_pre_condition)")
         if self.parameters.get("skip_pre_condition"):
@@ -65,5 +65,5 @@ class Nop(ActionPlugin):
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Nothing is lost by doing nothing again."""
+        """Return NOT_DONE: running it again does no harm."""
         return Verified.NOT_DONE

@@ -1,4 +1,4 @@
-"""Reading parameters that no schema may have checked: nothing here raises."""
+"""Read parameters that may not have been checked against a schema: nothing here raises."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from planner.model import Effect, Touch
 
 
 def text(parameters: Mapping[str, Any], key: str) -> str | None:
-    """Give a text that is not blank, or None.
+    """Return the value if it is a text that is not blank, else None.
 
     >>> text({"state": "on"}, "state"), text({"state": ""}, "state"), text({"state": 1}, "state")
     ('on', None, None)
@@ -19,7 +19,7 @@ def text(parameters: Mapping[str, Any], key: str) -> str | None:
 
 
 def resource(parameters: Mapping[str, Any], otherwise: str) -> str:
-    """Give what a sentence calls the resource: its name, its id, or ``otherwise``.
+    """Return what a message calls the resource: its name, else its id, else ``otherwise``.
 
     >>> resource({"resource_id": "6a1f", "resource_name": "web-1"}, "an instance")
     'web-1'
@@ -30,7 +30,7 @@ def resource(parameters: Mapping[str, Any], otherwise: str) -> str:
 
 
 def touch(kind: str, name: str | None, effect: Effect | None = Effect.USES) -> tuple[Touch, ...]:
-    """Give the touch of a resource, or none where its name or the effect is not known.
+    """Return the touch of a resource; nothing if its name or the effect is unknown.
 
     >>> touch("node", "compute-1", Effect.LEAVES)
     (Touch(resource='node:compute-1', effect=<Effect.LEAVES: 'leaves'>),)
@@ -41,7 +41,7 @@ def touch(kind: str, name: str | None, effect: Effect | None = Effect.USES) -> t
 
 
 def one_line(value: str, limit: int = 100) -> str:
-    """Give a text in one line of at most ``limit`` characters, without any that steer a terminal.
+    """Return a text as one line of at most ``limit`` characters, without control characters.
 
     >>> one_line("systemctl restart\\n  haproxy", 20)
     'systemctl restart h…'

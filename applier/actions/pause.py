@@ -1,4 +1,4 @@
-"""Wait between two steps of a plan, without taking the place of an action that works."""
+"""Wait between two steps of a plan, without taking a worker."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Pause(ActionPlugin):
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Give the seconds."""
+        """Return the seconds, or None if they are not valid."""
         seconds = parameters.get("seconds")
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             return None
@@ -35,22 +35,22 @@ class Pause(ActionPlugin):
 
     @classmethod
     def waits_s(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Give the seconds: it does nothing else."""
+        """Return the seconds: it does nothing but wait."""
         return cls.estimate(parameters)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``pause for 300 s``."""
+        """Return a line such as ``pause for 300 s``."""
         seconds = cls.estimate(parameters)
         return "pause" if seconds is None else f"pause for {seconds:g} s"
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Wait, for whoever calls it instead of setting a timer."""
+        """Wait, for a caller that executes it instead of setting a timer."""
         seconds = self.parameters["seconds"]
         if stop.wait(min(seconds, threading.TIMEOUT_MAX)):
             raise ActionFailed(f"stopped before {seconds:g} s were over")
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Nothing is lost by waiting again."""
+        """Return NOT_DONE: waiting again does no harm."""
         return Verified.NOT_DONE

@@ -10,19 +10,19 @@ from applier.actions.parameters import one_line, text
 from applier.contracts import ActionPlugin, Ended, Machine, StopSignal, Verified
 from planner.states import Outcome
 
-#: What ``puppet apply --detailed-exitcodes`` ends with.
+#: Outcome by exit code of ``puppet apply --detailed-exitcodes``.
 _OUTCOMES = {0: Outcome.OK, 2: Outcome.CHANGED}
 
 
 class Puppet(ActionPlugin):
     """Run ``puppet apply`` with a manifest, and with the paths in ``modules``.
 
-    Puppet tells by its exit code what it did: 0 is ok (nothing had to change), 2 changed, any other
-    a failure. Manifest and modules lie on the node.
+    Exit code 0 is ok (nothing had to change), 2 is changed, any other is a failure. Manifest and
+    modules must be on the node.
     """
 
     TYPE = "puppet"
-    #: A manifest says how things are to be, not what is to be done.
+    #: A manifest describes a state, and applying it twice changes nothing more.
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
         {"manifest": {**schemas.TEXT, "description": "path of the manifest on the node"}},
@@ -30,17 +30,11 @@ class Puppet(ActionPlugin):
             "modules": {
                 "type": "array",
                 "items": schemas.TEXT,
-                "description": "where modules are looked for, in this order",
+                "description": "folders that are searched for modules, in this order",
             },
             "cwd": schemas.TEXT,
         },
-        examples=[
-            {
-                "manifest": "/etc/puppet/manifests/ntp.pp",
-                "modules": ["/etc/puppet/modules"],
-            },
-            {"node": "3", "duration_s": 0.5},
-        ],
+        {"manifest": "/etc/puppet/manifests/ntp.pp", "modules": ["/etc/puppet/modules"]},
     )
 
     _ended: Ended | None = None
@@ -50,17 +44,17 @@ class Puppet(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``puppet apply ntp.pp on node 3``."""
+        """Return a line such as ``puppet apply ntp.pp on node 3``."""
         name = one_line((text(parameters, "manifest") or "").rpartition("/")[2], 40)
         what = f"puppet apply {name}" if name else "puppet apply"
         return nodes.described(what, parameters)
 
     def precheck(self) -> None:
-        """Refuse what would run without a manifest."""
+        """Raise ActionFailed if ``manifest`` is missing."""
         nodes.check(self, "manifest")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Run it to its end."""
+        """Run puppet until it ends."""
         return nodes.perform(self, self._apply, stop)
 
     def _apply(self, machine: Machine) -> Outcome:
@@ -80,5 +74,5 @@ class Puppet(ActionPlugin):
         return _OUTCOMES[ended.code]
 
     def verify(self) -> Verified:
-        """Nobody can say what puppet did that was cut off; one that was ended is not done."""
+        """Return IN_DOUBT for a run that was interrupted by a crash."""
         return commands.verified(self.parameters, self._ended)

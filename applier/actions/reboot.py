@@ -11,27 +11,23 @@ from applier.contracts import ActionPlugin, Machine, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
-#: Seconds that a node may take to come back, unless the action has a time-out.
+#: Seconds that a node may take to restart.
 BACK_S = 600.0
-#: Seconds between two looks whether it is back.
+#: Seconds between two checks whether it has restarted.
 LOOK_S = 3.0
-#: Changes each time that a machine starts.
+#: The kernel writes a new value at each start.
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class Reboot(ActionPlugin):
-    """Restart a node, and wait until it has started anew.
+    """Restart a node, and wait until its kernel has a new boot id.
 
-    It has when the kernel's boot id is another than before; waited for is that, at most ten
-    minutes, or the action's own time-out. The machine that the applier runs on is not restarted.
+    The wait ends after ten minutes, or at the action's own time-out. The machine that the applier
+    runs on is not restarted.
     """
 
     TYPE = "reboot"
-    SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
-        {},
-        {},
-        examples=[{"node": "3"}, {"node": "3", "duration_s": 0.5}],
-    )
+    SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters({}, {}, {"node": "3"})
 
     _before: str | None = None
 
@@ -40,25 +36,25 @@ class Reboot(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``reboot on node 3``."""
+        """Return a line such as ``reboot on node 3``."""
         return nodes.described("reboot", parameters)
 
     def precheck(self) -> None:
-        """Refuse to end the applier itself."""
+        """Raise ActionFailed without ``address``: this machine is not restarted."""
         nodes.check(self, "address")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Restart it and wait."""
+        """Restart the node and wait until it is back."""
         return nodes.perform(self, lambda machine: self._restart(machine, stop), stop)
 
     def verify(self) -> Verified:
-        """Compare the boot id with the one before; after a crash nobody knows that one."""
+        """Compare the boot id with the earlier one; after a crash that one is unknown."""
         return nodes.verified(self, self._look)
 
     def _restart(self, machine: Machine, stop: StopSignal) -> Outcome:
         self._before = _boot_id(machine)
         try:
-            # It may be gone before it answers, and where sbin is searched differs.
+            # The connection may break before the command ends. Not every PATH includes sbin.
             program = ["/bin/sh", "-c", 'PATH="$PATH:/usr/sbin:/sbin" exec reboot']
             ended = commands.run(machine, program, "reboot", output=self.context.output)
             if ended.code:
@@ -74,7 +70,7 @@ class Reboot(ActionPlugin):
                     return Outcome.CHANGED
                 seen = "it is up as before"
             except (ActionFailed, OSError) as reason:
-                # One that goes down or comes up refuses in many ways.
+                # A node that shuts down or starts refuses connections in many ways.
                 seen = str(reason)
         raise ActionFailed(f"the node has not started anew within {BACK_S:g} s: {seen}")
 

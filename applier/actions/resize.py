@@ -1,4 +1,4 @@
-"""Give an instance another flavor."""
+"""Change the flavor of an instance."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from planner.states import Outcome
 
 
 class Resize(ActionPlugin):
-    """Give an instance another flavor."""
+    """Change the flavor of an instance."""
 
     TYPE = "resize"
-    #: What has the flavor is found by the precheck.
+    #: The precheck finds that the instance has the flavor.
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.INSTANCE_ID, "flavor": schemas.TEXT},
@@ -34,13 +34,17 @@ class Resize(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``resize web-1 to m1.large``."""
+        """Return a line such as ``resize web-1 to m1.large``."""
         flavor = text(parameters, "flavor")
-        words = f"resize {resource(parameters, 'an instance')}"
+        words = instances.described("resize", parameters)
         return one_line(f"{words} to {flavor}" if flavor else words)
 
     def precheck(self) -> None:
-        """Done if it is gone or has the flavor; refused if there is no such flavor."""
+        """Check the instance and the flavor.
+
+        Raises AlreadyDone if the instance is gone or has the flavor, ActionFailed if there is no
+        such flavor.
+        """
         cloud, flavor = self.context.cloud(), self.parameters["flavor"]
         name = resource(self.parameters, "instance")
         instance = instances.found(self)
@@ -50,12 +54,12 @@ class Resize(ActionPlugin):
             raise ActionFailed(f"{name} cannot become {flavor}: there is no such flavor")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Resize it."""
+        """Resize the instance."""
         self.context.cloud().resize(self.parameters["resource_id"], self.parameters["flavor"], stop)
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Look which flavor it has."""
+        """Compare the flavor of the instance with the requested one."""
         instance = self.context.cloud().instance(self.parameters["resource_id"])
         if instance is None:
             return Verified.IN_DOUBT

@@ -1,4 +1,4 @@
-"""Undo what an action of another type did: what rollback plans are made of."""
+"""Undo an action of another type; rollback plans consist of such actions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.model import Effect, Touch
 from planner.registry import ActionTypes
 from planner.states import Outcome
 
-#: What undoing does to a resource, by what was done to it.
+#: Effect of the original action on a resource -> effect of undoing it.
 _REVERSED = {
     Effect.USES: Effect.USES,
     Effect.LEAVES: Effect.ENTERS,
@@ -35,19 +35,19 @@ _TYPES = ActionTypes()
 class Revert(ActionPlugin):
     """Undo what an action did, given its type and its parameters.
 
-    ``actionplan rollback`` makes plans of these. The other type has to be able to undo.
+    ``actionplan rollback`` makes plans of these. The other type must be REVERTIBLE.
     """
 
     TYPE = "revert"
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {
             "action_type": {**schemas.TEXT, "description": "type of the action to undo"},
-            "parameters": {"type": "object", "description": "what it was given"},
+            "parameters": {"type": "object", "description": "parameters of that action"},
         },
         optional={
             "undoes": {
                 "type": "object",
-                "description": "the action to undo, by uuid: its record says REVERTED then",
+                "description": "the action to undo, by uuid; it becomes REVERTED",
                 "required": ["plan", "action"],
                 "properties": {"plan": schemas.TEXT, "action": schemas.TEXT},
                 "additionalProperties": False,
@@ -63,7 +63,7 @@ class Revert(ActionPlugin):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """What the other touches, the other way round."""
+        """Return what the original action touches, with the opposite effects."""
         undone, given = _undone(parameters)
         if undone is None:
             return ()
@@ -71,7 +71,7 @@ class Revert(ActionPlugin):
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """As long as it took to do."""
+        """Return the estimate of the original action."""
         undone, given = _undone(parameters)
         return None if undone is None else undone.estimate(given)
 
@@ -82,31 +82,31 @@ class Revert(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``undo: disable compute-1``."""
+        """Return a line such as ``undo: disable compute-1``."""
         undone, given = _undone(parameters)
         if undone is None:
             return one_line(f"undo {text(parameters, 'action_type') or 'an action'}")
         return one_line(f"undo: {undone.describe(given)}")
 
     def precheck(self) -> None:
-        """The other type has to be there, and able to undo."""
+        """Raise ActionFailed if the other type is not installed or not REVERTIBLE."""
         self._work()
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Let the other type undo it."""
+        """Call ``revert`` of the original action."""
         self._running = self._work()
         return self._running.revert(stop)
 
     def abort(self) -> None:
-        """Let the other type hear of it."""
+        """Forward the abort to the original action."""
         if self._running is not None:
             self._running.abort()
 
     def verify(self) -> Verified:
-        """What is done is not undone, and the other way round."""
+        """Return DONE if the original action is NOT_DONE, and the reverse."""
         return _VERIFIED[self._work().verify()]
 
-    #: The action of the other type while it is undone.
+    #: The original action while it is being undone.
     _running: ActionPlugin | None = None
 
     def _work(self) -> ActionPlugin:
@@ -120,7 +120,7 @@ class Revert(ActionPlugin):
 
 
 def _undone(parameters: Mapping[str, Any]) -> tuple[type[ActionPlugin] | None, Mapping[str, Any]]:
-    """Give the type that is to be undone, None if nobody offers it, and its parameters."""
+    """Return the type of the original action, None if it is not installed, and its parameters."""
     name, given = text(parameters, "action_type"), parameters.get("parameters")
     if name is None or name == Revert.TYPE:
         return None, {}

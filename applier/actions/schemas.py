@@ -1,4 +1,4 @@
-"""Pieces of JSON Schema that several action types share."""
+"""Parts of JSON Schema that several action types share."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FILE_MODE: Schema = {
 }
 
 INSTANCE_ID: Schema = {**UUID, "description": "UUID of the instance"}
-RESOURCE_NAME: Schema = {**TEXT, "description": "what people call the resource"}
+RESOURCE_NAME: Schema = {**TEXT, "description": "name of the resource in messages"}
 HOST_NAME: Schema = {**TEXT, "description": "host, if resource_id is not its name"}
-#: For action types that are about no resource of their own, and may still name one.
+#: For action types that work on no resource, but may name one.
 ANY_RESOURCE: Mapping[str, Schema] = {"resource_id": TEXT, "resource_name": RESOURCE_NAME}
 
 
@@ -37,10 +37,9 @@ def parameters(
     optional: Mapping[str, Schema] | None = None,
     **rules: Any,
 ) -> dict[str, Any]:
-    """Give the schema of ``input_parameters``: these fields and no others.
+    """Return the schema of ``input_parameters``: these fields and no others.
 
-    ``examples`` are shown to people, and the contract suite works on them. ``rules`` are further
-    keywords.
+    ``examples`` are shown to users and used by the contract suite. ``rules`` are further keywords.
     """
     return {
         "type": "object",

@@ -1,4 +1,4 @@
-"""What a template says of the members of a group, in the words of a cloud."""
+"""Translate the definition of a group's members into the field names of a cloud."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ CONFIGURATION: Schema = {
 }
 PLACES: Schema = {"type": "object", "description": "AvailabilityZones, VPCZoneIdentifier"}
 
-_WORDS = {
+#: Property of a launch configuration -> field of the cloud.
+_FIELDS = {
     "ImageId": "image",
     "InstanceType": "flavor",
     "KeyName": "key_name",
@@ -29,7 +30,7 @@ _WORDS = {
 
 
 def wanted(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Give ``flavor, image, key_name, user_data, ...`` of an instance, as far as they are said.
+    """Return ``flavor, image, key_name, user_data, ...`` as far as the parameters define them.
 
     >>> wanted({"configuration": {"ImageId": "jobs-2", "InstanceType": "m1.small"}})
     {'image': 'jobs-2', 'flavor': 'm1.small'}
@@ -41,4 +42,4 @@ def wanted(parameters: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(part, Mapping):
             inside = part.get("properties", part.get("Properties"))
             found |= inside if isinstance(inside, Mapping) else part
-    return {_WORDS.get(key, key): value for key, value in found.items()}
+    return {_FIELDS.get(key, key): value for key, value in found.items()}

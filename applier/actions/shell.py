@@ -18,18 +18,18 @@ _CODES = {
     "items": {"type": "integer", "minimum": 0, "maximum": 255},
     "uniqueItems": True,
 }
-#: Outcomes that a line of output may tell, in the order in which they are looked for.
+#: Outcomes that a line of output may report, in order of precedence.
 _TOLD = (Outcome.CREATED, Outcome.CHANGED, Outcome.OK)
 
 
 class Shell(ActionPlugin):
-    """Run a program (``argv``) or a line for /bin/sh (``command``), and judge by the exit code.
+    """Run a program (``argv``) or a line for /bin/sh (``command``); the exit code is the outcome.
 
-    A code in ``changed_exit_codes`` (0 where nothing is said) is changed, one in ``ok_exit_codes``
-    is ok, any other fails with the last line of the output. After such a code a whole line of the
-    output that matches one of ``outcome_lines`` decides instead, looked for in the order created,
-    changed, ok. ``env`` is added to the environment. A stop, or ``timeout_s``, ends the whole
-    process group. What it leaves running goes on.
+    A code in ``changed_exit_codes`` (0 by default) is changed, a code in ``ok_exit_codes`` is ok,
+    any other fails with the last line of the output. If the code is one of these and a whole line
+    of the output matches an expression of ``outcome_lines``, that line decides instead; created
+    takes precedence over changed, and changed over ok. ``env`` is added to the environment. A stop
+    or ``timeout_s`` ends the whole process group. Background processes go on.
     """
 
     TYPE = "shell"
@@ -76,20 +76,20 @@ class Shell(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``run: systemctl restart haproxy``; values of ``env`` are not shown."""
+        """Return a line such as ``run: systemctl restart haproxy``, without values of ``env``."""
         line = _line(parameters)
         what = f"run: {one_line(line, commands.SHOWN)}" if line else "run a command"
         return nodes.described(what, parameters)
 
     def precheck(self) -> None:
-        """Refuse what lacks a command, an exit code that would mean two things, a bad line."""
+        """Raise ActionFailed for a missing command, an ambiguous exit code, a bad expression."""
         if "argv" not in self.parameters:
             nodes.check(self, "command")
         self._codes()
         self._lines()
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Run it to its end."""
+        """Run the command until it ends."""
         self._codes()
         return nodes.perform(self, self._run, stop)
 
@@ -97,7 +97,7 @@ class Shell(ActionPlugin):
         ok, changed = self._codes()
         name = one_line(_line(self.parameters), commands.SHOWN)
         timeout_s = self.parameters.get("timeout_s")
-        lines = commands.OutputLines(self._lines(), self.context.output)
+        lines = commands.LineMatcher(self._lines(), self.context.output)
         self._ended = ended = commands.run(
             machine,
             self.parameters.get("argv") or ["/bin/sh", "-c", self.parameters["command"]],
@@ -114,7 +114,7 @@ class Shell(ActionPlugin):
         return told[0] if told else Outcome.CHANGED if ended.code in changed else Outcome.OK
 
     def verify(self) -> Verified:
-        """Nobody can say what a command did that was cut off; one that was ended is not done."""
+        """Return IN_DOUBT for a command that was interrupted by a crash."""
         return commands.verified(self.parameters, self._ended)
 
     def _codes(self) -> tuple[list[int], list[int]]:

@@ -1,4 +1,4 @@
-"""Take an instance off its host and keep it."""
+"""Take an instance off its host without deleting it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from applier.actions import instances
-from applier.actions.parameters import one_line, resource
 from applier.contracts import ActionPlugin, StopSignal, Verified
-from applier.errors import AlreadyDone
 from planner.states import Outcome
 
 
@@ -16,7 +14,7 @@ class Shelve(ActionPlugin):
     """Take an instance off its host, and keep it for later."""
 
     TYPE = "shelve"
-    #: What is SHELVED is found by the precheck.
+    #: The precheck finds that the instance is SHELVED.
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS
 
@@ -24,22 +22,18 @@ class Shelve(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``shelve web-1``."""
-        return one_line(f"shelve {resource(parameters, 'an instance')}")
+        """Return a line such as ``shelve web-1``."""
+        return instances.described("shelve", parameters)
 
     def precheck(self) -> None:
-        """Done if it is gone or SHELVED."""
-        if instances.found(self)["status"] == "SHELVED":
-            raise AlreadyDone(f"{resource(self.parameters, 'instance')} is SHELVED already")
+        """Raise AlreadyDone if the instance is gone or SHELVED."""
+        instances.must_differ(self, "SHELVED")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Shelve it."""
+        """Shelve the instance."""
         self.context.cloud().set_instance_status(self.parameters["resource_id"], "SHELVED", stop)
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Look whether it is SHELVED."""
-        instance = self.context.cloud().instance(self.parameters["resource_id"])
-        if instance is None:
-            return Verified.IN_DOUBT
-        return Verified.DONE if instance["status"] == "SHELVED" else Verified.NOT_DONE
+        """Check whether the instance is SHELVED."""
+        return instances.has_status(self, "SHELVED")

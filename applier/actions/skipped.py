@@ -1,4 +1,4 @@
-"""Stand for a task that is not to be done."""
+"""Represent a task that is not done."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.states import Outcome
 
 
 class Skipped(ActionPlugin):
-    """Be SKIPPED, with a ``reason``: the place of a task that others stand before and behind."""
+    """End as SKIPPED, with a ``reason``; keeps the order between tasks before and after it."""
 
     TYPE = "skipped"
     RERUN_SAFE = True
@@ -26,17 +26,17 @@ class Skipped(ActionPlugin):
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
-        """Give no time at all."""
+        """Return 0: it takes no time."""
         return 0.0
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``skipped: REASON``."""
+        """Return a line such as ``skipped: REASON``."""
         reason = text(parameters, "reason")
         return f"skipped: {one_line(reason)}" if reason else "skipped"
 
     def precheck(self) -> None:
-        """Find that there is nothing to do."""
+        """Raise AlreadyDone with the reason."""
         raise AlreadyDone(self.parameters.get("reason") or "it is not to be done")
 
     def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
@@ -44,5 +44,5 @@ class Skipped(ActionPlugin):
         return Outcome.OK
 
     def verify(self) -> Verified:
-        """Nothing is lost by skipping it again."""
+        """Return NOT_DONE: skipping it again does no harm."""
         return Verified.NOT_DONE

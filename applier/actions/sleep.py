@@ -1,4 +1,4 @@
-"""Wait."""
+"""Wait for a number of seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.states import Outcome
 
 
 class Sleep(ActionPlugin):
-    """Wait ``duration`` seconds; fractions count, and a stop ends it early."""
+    """Wait ``duration`` seconds; fractions are allowed, and a stop ends the wait."""
 
     TYPE = "sleep"
     RERUN_SAFE = True
@@ -27,7 +27,7 @@ class Sleep(ActionPlugin):
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Give the duration."""
+        """Return the duration, or None if it is not valid."""
         duration = parameters.get("duration")
         if isinstance(duration, bool) or not isinstance(duration, int | float):
             return None
@@ -35,17 +35,17 @@ class Sleep(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``sleep 5 s``."""
+        """Return a line such as ``sleep 5 s``."""
         duration = cls.estimate(parameters)
         return "sleep" if duration is None else f"sleep {duration:g} s"
 
     @classmethod
     def waits_s(cls, parameters: Mapping[str, Any]) -> float | None:
-        """Give the duration: it does nothing else."""
+        """Return the duration: it does nothing but wait."""
         return cls.estimate(parameters)
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Wait, without looking at the clock until the end."""
+        """Wait until the time is over or ``stop`` is set."""
         duration = self.parameters["duration"]
         began = time.monotonic()
         if stop.wait(min(duration, threading.TIMEOUT_MAX)):
@@ -54,5 +54,5 @@ class Sleep(ActionPlugin):
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Nothing is lost by waiting again."""
+        """Return NOT_DONE: waiting again does no harm."""
         return Verified.NOT_DONE

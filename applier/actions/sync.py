@@ -1,4 +1,4 @@
-"""Make a folder of the node equal to one of this machine."""
+"""Copy a folder to a node, and remove there what the source does not have."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from applier.actions import commands, files, nodes, schemas
+from applier.actions import commands, machine_files, nodes, schemas
 from applier.actions.parameters import one_line, text
 from applier.contracts import ActionPlugin, Ended, Machine, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
-#: Content and permissions count, times do not; a line of output for each change.
+#: Content and permissions are compared, times are not. Each change is a line of output.
 _RSYNC = ["rsync", "-rlpc", "--delete", "--itemize-changes", "--protect-args"]
 _ITEM = re.compile(r"(\*deleting|[<>ch.][fdLDS]\S+) .+")
 _CHANGED = str(Outcome.CHANGED)
@@ -26,8 +26,8 @@ class Sync(ActionPlugin):
     """Make ``dst`` on the node equal to ``src``; ok if it is already.
 
     ``src`` is a folder or file of this machine, or ``rsync://HOST/...``, which the node fetches
-    itself. What lies below the folder ``dst`` and not below ``src`` is removed. Done by rsync where
-    both sides have it, else file by file over SFTP.
+    itself. Files below the folder ``dst`` that are not below ``src`` are removed. The copy is made
+    by rsync if both sides have it, else file by file over SFTP.
     """
 
     TYPE = "sync"
@@ -38,13 +38,7 @@ class Sync(ActionPlugin):
             "dst": {**schemas.TEXT, "description": "path on the node"},
         },
         {},
-        examples=[
-            {
-                "src": "/var/lib/puppet/modules",
-                "dst": "/etc/puppet/modules",
-            },
-            {"node": "3", "duration_s": 0.5},
-        ],
+        {"src": "/var/lib/puppet/modules", "dst": "/etc/puppet/modules"},
     )
 
     _ended: Ended | None = None
@@ -54,12 +48,12 @@ class Sync(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``sync /etc/puppet/modules on node 3``."""
+        """Return a line such as ``sync /etc/puppet/modules on node 3``."""
         path = one_line(text(parameters, "dst") or "", 40)
         return nodes.described(f"sync {path}".rstrip(), parameters)
 
     def precheck(self) -> None:
-        """Refuse what would run without a source that is there."""
+        """Raise ActionFailed if a parameter or the source is missing."""
         nodes.check(self, "src", "dst")
         if nodes.is_simulated(self.parameters) or self._is_fetched():
             return
@@ -67,11 +61,11 @@ class Sync(ActionPlugin):
             raise ActionFailed(f"there is no {self.parameters['src']} on this machine")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Copy and remove what differs."""
+        """Copy and remove the files that differ."""
         return nodes.perform(self, lambda machine: self._sync(machine, stop), stop)
 
     def verify(self) -> Verified:
-        """Nobody can say how far one came that was cut off; one that was ended is not done."""
+        """Return IN_DOUBT for a copy that was interrupted by a crash."""
         return commands.verified(self.parameters, self._ended)
 
     def _is_fetched(self) -> bool:
@@ -105,7 +99,7 @@ class Sync(ActionPlugin):
             raise commands.failure(name, ended)
 
     def _rsync(self, machine: Machine, options: Sequence[str], src: str, dst: str) -> Outcome:
-        lines = commands.OutputLines({_CHANGED: _ITEM}, self.context.output)
+        lines = commands.LineMatcher({_CHANGED: _ITEM}, self.context.output)
         program = [*_RSYNC, *options, "--", src, dst]
         name = one_line(shlex.join(["rsync", src, dst]), commands.SHOWN)
         self._ended = ended = commands.run(machine, program, name, output=lines)
@@ -116,18 +110,18 @@ class Sync(ActionPlugin):
 
 
 def _copy(here: Machine, there: Machine, src: str, dst: str) -> Outcome:
-    """Do file by file what rsync would do; folders that hold nothing are left alone."""
+    """Copy file by file, as rsync would; empty folders are neither made nor removed."""
     if not src.endswith("/"):
         found = here.read(src)
         if found is None:
             raise ActionFailed(f"there is no {src} on this machine")
-        return files.put(there, dst, *found)
+        return machine_files.put(there, dst, *found)
     wanted, done = here.files(src), Outcome.OK
     for path in wanted:
         if os.path.islink(src + path):
             raise ActionFailed(f"{src}{path} is a link: without rsync only files are copied")
         found = here.read(src + path)
-        if found is not None and files.put(there, dst + path, *found) is Outcome.CHANGED:
+        if found is not None and machine_files.put(there, dst + path, *found) is Outcome.CHANGED:
             done = Outcome.CHANGED
     for path in sorted(set(there.files(dst)) - set(wanted)):
         there.remove(dst + path)

@@ -20,7 +20,7 @@ class TurnHostToAcpiS3State(ActionPlugin):
     """
 
     TYPE = "turn_host_to_acpi_s3_state"
-    #: It sets a state: twice is once.
+    #: Setting the same state twice changes nothing more.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
@@ -33,16 +33,16 @@ class TurnHostToAcpiS3State(ActionPlugin):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """The host, which it takes down."""
+        """Return the host, which is taken down."""
         return touch("node", resource(parameters, ""), Effect.TAKES_DOWN)
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``suspend compute-1``."""
+        """Return a line such as ``suspend compute-1``."""
         return one_line(f"suspend {resource(parameters, 'a host')}")
 
     def precheck(self) -> None:
-        """Done if it is suspended; refused if there is no such host, or it is off."""
+        """Raise AlreadyDone if the host is suspended, ActionFailed if it is missing or off."""
         host = resource(self.parameters, "")
         known = self.context.cloud().host(host)
         if known is None:
@@ -53,19 +53,19 @@ class TurnHostToAcpiS3State(ActionPlugin):
             raise ActionFailed(f"{host} cannot be suspended: it is off")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Suspend it."""
+        """Suspend the host."""
         self.context.cloud().set_host_power(resource(self.parameters, ""), "suspended", stop)
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Look whether the host is suspended."""
+        """Check whether the host is suspended."""
         known = self.context.cloud().host(resource(self.parameters, ""))
         if known is None:
             return Verified.IN_DOUBT
         return Verified.DONE if known["power"] == "suspended" else Verified.NOT_DONE
 
     def revert(self, stop: StopSignal) -> Outcome:
-        """Switch it on again."""
+        """Switch the host on."""
         host = resource(self.parameters, "")
         known = self.context.cloud().host(host)
         if known is not None and known["power"] == "on":

@@ -1,21 +1,21 @@
-"""Put a text into a file."""
+"""Write a text to a file on a node."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from applier.actions import files, nodes, schemas
+from applier.actions import machine_files, nodes, schemas
 from applier.actions.parameters import one_line, text
 from applier.contracts import ActionPlugin, Machine, StopSignal, Verified
 from planner.states import Outcome
 
 
 class UploadFile(ActionPlugin):
-    """Make a file hold ``data`` and have ``mode``; ok if it does already.
+    """Write ``data`` to a file and set its ``mode``; ok if both are right already.
 
-    The file is replaced as a whole, and folders above it are made. Without ``mode`` it keeps its
-    own, and a new one gets 0644.
+    The file is replaced as a whole, and missing folders above it are made. Without ``mode`` it
+    keeps its own, and a new file gets 0644.
     """
 
     TYPE = "upload_file"
@@ -23,14 +23,7 @@ class UploadFile(ActionPlugin):
     SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
         {"path": schemas.TEXT, "data": {"type": "string"}},
         {"mode": schemas.FILE_MODE},
-        examples=[
-            {
-                "path": "/etc/motd",
-                "data": "node 3",
-                "mode": "0644",
-            },
-            {"node": "3", "duration_s": 0.5},
-        ],
+        {"path": "/etc/motd", "data": "node 3", "mode": "0644"},
     )
 
     touches = staticmethod(nodes.touches)
@@ -38,27 +31,29 @@ class UploadFile(ActionPlugin):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``write /etc/motd on node 3``; what is written is not shown."""
+        """Return a line such as ``write /etc/motd on node 3``, without the text."""
         path = one_line(text(parameters, "path") or "a file", 40)
         return nodes.described(f"write {path}", parameters)
 
     def precheck(self) -> None:
-        """Refuse what would run without a path or a text."""
+        """Raise ActionFailed if ``path`` or ``data`` is missing."""
         nodes.check(self, "path", "data")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Write it, unless it is there."""
+        """Write the file, unless it is right already."""
         return nodes.perform(self, self._write, stop)
 
     def verify(self) -> Verified:
-        """Look whether the file is as it should be."""
+        """Compare the file with the wanted content and mode."""
         return nodes.verified(self, self._look)
 
     def _write(self, machine: Machine) -> Outcome:
         path, data = self.parameters["path"], self.parameters["data"].encode()
-        return files.put(machine, path, data, files.mode_of(self.parameters))
+        return machine_files.put(machine, path, data, machine_files.mode_of(self.parameters))
 
     def _look(self, machine: Machine) -> Verified:
         path, data = self.parameters["path"], self.parameters["data"].encode()
-        same = files.is_same(machine.read(path), data, files.mode_of(self.parameters))
+        same = machine_files.is_same(
+            machine.read(path), data, machine_files.mode_of(self.parameters)
+        )
         return Verified.DONE if same else Verified.NOT_DONE

@@ -1,4 +1,4 @@
-"""Move a volume to another pool, or give it another type."""
+"""Move a volume to another pool, or change its type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Touch
 from planner.states import Outcome
 
-#: What each way of migrating changes: the parameter that names it, its field in a volume, the verb.
+#: ``migration_type`` -> parameter with the new value, field of the volume that changes, verb.
 _WAYS = {
     "migrate": ("destination_node", "pool", "move"),
     "retype": ("destination_type", "type", "retype"),
@@ -21,14 +21,14 @@ _WAYS = {
 
 
 class VolumeMigrate(ActionPlugin):
-    """Move a volume to the pool ``destination_node`` (migrate), or make it ``destination_type``.
+    """Move a volume to the pool ``destination_node``, or change its type to ``destination_type``.
 
-    ``retype`` changes the volume, ``swap`` puts a new one of that type in its place. It can be
-    undone where ``source_node`` or ``source_type`` says how it was.
+    ``migrate`` moves it, ``retype`` changes the type of the volume, ``swap`` replaces it by a new
+    one of that type. To be undone it needs ``source_node`` or ``source_type``.
     """
 
     TYPE = "volume_migrate"
-    #: What is there already is found by the precheck.
+    #: The precheck finds that the volume is there already.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
@@ -71,12 +71,12 @@ class VolumeMigrate(ActionPlugin):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """The volume."""
+        """Return the volume."""
         return touch("volume", text(parameters, "resource_id"))
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say ``move volume db-1-data to fast``."""
+        """Return a line such as ``move volume db-1-data to fast``."""
         way = text(parameters, "migration_type") or ""
         key, _, verb = _WAYS.get(way, _WAYS["migrate"])
         name, destination = resource(parameters, ""), text(parameters, key)
@@ -84,7 +84,7 @@ class VolumeMigrate(ActionPlugin):
         return one_line(f"{words} to {destination}" if destination else words)
 
     def precheck(self) -> None:
-        """Done if it is gone or there already."""
+        """Raise AlreadyDone if the volume is gone, or has that pool or type."""
         key, field, _ = _WAYS[self.parameters["migration_type"]]
         name, destination = resource(self.parameters, "volume"), self.parameters[key]
         volume = self.context.cloud().volume(self.parameters["resource_id"])
@@ -94,7 +94,7 @@ class VolumeMigrate(ActionPlugin):
             raise AlreadyDone(f"the {field} of {name} is {destination} already")
 
     def execute(self, stop: StopSignal) -> Outcome:
-        """Move or retype it; the cloud refuses a pool or type that it has not."""
+        """Move or retype the volume; the cloud refuses an unknown pool or type."""
         key, field, _ = _WAYS[self.parameters["migration_type"]]
         destination = self.parameters[key]
         pool, volume_type = (destination, None) if field == "pool" else (None, destination)
@@ -102,7 +102,7 @@ class VolumeMigrate(ActionPlugin):
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Look where it is, or of which type."""
+        """Compare the pool or type of the volume with the requested one."""
         key, field, _ = _WAYS[self.parameters["migration_type"]]
         volume = self.context.cloud().volume(self.parameters["resource_id"])
         if volume is None:
@@ -110,12 +110,12 @@ class VolumeMigrate(ActionPlugin):
         return Verified.DONE if volume[field] == self.parameters[key] else Verified.NOT_DONE
 
     def revert(self, stop: StopSignal) -> Outcome:
-        """Move or retype it back to where it is said to have been."""
+        """Move or retype the volume back to ``source_node`` or ``source_type``."""
         key, field, _ = _WAYS[self.parameters["migration_type"]]
         before = self.parameters.get(key.replace("destination", "source"))
         name = resource(self.parameters, "volume")
         if before is None:
-            raise ActionFailed(f"nobody said which {field} {name} had before")
+            raise ActionFailed(f"the earlier {field} of {name} is not on record")
         volume = self.context.cloud().volume(self.parameters["resource_id"])
         if volume is not None and volume[field] == before:
             return Outcome.OK

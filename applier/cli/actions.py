@@ -10,7 +10,6 @@ from applier.cli.arguments import add_format, with_action, with_plan
 from applier.cli.files import rendered
 from applier.cli.reporters import action_text
 from applier.cli.reporters.formatting import duration
-from applier.cli.reporters.plan_table import console
 from applier.cli.session import find_action
 from applier.cli.verb import ListVerb, Verb
 from planner.model import Action
@@ -107,6 +106,8 @@ class ActionShow(Verb):
             }
             self.app.stdout.write(rendered(value, parsed_args.format))
             return 0
+        from applier.cli.reporters.plan_table import console
+
         width = console(self.app.stdout).width
         for line in action_text.described(plan, action, width):
             self.say(line)

@@ -5,16 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 
-from rich.text import Text
-
 from applier.cli import claim, files, foreground, parts, set_options
 from applier.cli.arguments import PLAN_HELP, add_planning
-from applier.cli.reporters import plan_table
 from applier.cli.reporters.formatting import count, resources, some
 from applier.cli.reporters.lasting import lasting
 from applier.cli.verb import REFUSED, Verb
 from applier.errors import PlanNotFound, UnknownActionTypes
-from planner import saved
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, ActionPlan
 from planner.states import ENDED_PLAN, ActionState
@@ -44,6 +40,8 @@ class Apply(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Plan if need be, ask, run, recap."""
+        from applier.cli.reporters import plan_table
+
         settings = set_options.read(parsed_args.set)
         if not parsed_args.yes and not sys.stdin.isatty():
             self.note("Refused: there is no terminal to ask on; add --yes to run the plan unasked")
@@ -63,6 +61,8 @@ class Apply(Verb):
 
     def _plan(self, args: argparse.Namespace, settings: set_options.SetOptions) -> ActionPlan:
         """Give the plan that is to run, kept in the record."""
+        from planner import saved
+
         store = self.session.store
         if not files.is_file(args.file):
             plan = files.kept(self.session, args.file)
@@ -106,6 +106,10 @@ class Apply(Verb):
 
     def _agreed(self, plan: ActionPlan, workers: int) -> bool:
         """Ask on the terminal, naming what will be touched."""
+        from rich.text import Text
+
+        from applier.cli.reporters import plan_table
+
         text = Text(f"{question(plan, workers)} [y/N]")
         try:
             plan_table.console(self.app.stdout).print(text, end=" ")

@@ -8,16 +8,14 @@ from datetime import datetime
 from applier.cli.reporters.formatting import ago, one_line
 from applier.contracts import Claimant, Request
 from applier.errors import PlanConflict
-from applier.run import resume
 from applier.store import Store
 from planner.model import ActionPlan
 from planner.states import PlanState
 
 #: Somebody runs a plan in one of these.
 RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
-#: Why a plan cannot be started, resumed or removed as it stands.
+#: Why a plan that can be resumed cannot be started or removed as it stands.
 _STANDS = {
-    **resume.REFUSED,
     PlanState.RECOMMENDED: "it has not been started yet",
     PlanState.ONGOING: "it runs",
     PlanState.CANCELLING: "it is being cancelled",
@@ -53,6 +51,8 @@ def named(plan: ActionPlan) -> str:
 
 def is_gone(claimant: Claimant | None) -> bool:
     """True if the process ran on this host and is there no more: it crashed, or was killed."""
+    from applier.run import resume
+
     return claimant is not None and resume.is_gone(claimant)
 
 
@@ -112,7 +112,9 @@ def taken(store: Store, uuid: str) -> PlanConflict | None:
 
 def stands(plan: ActionPlan) -> PlanConflict:
     """Say why a plan is not one for what was asked, and what can be done with it."""
-    why = _STANDS[plan.state]
+    from applier.run import resume
+
+    why = {**resume.REFUSED, **_STANDS}[plan.state]
     instead = _INSTEAD.get(plan.state, "make a new one: actionplan create FILE")
     if plan.state is PlanState.SUCCEEDED and not resume.refused(plan):
         why, instead = "a rollback undid some of it", "do that again: actionplan resume {}"

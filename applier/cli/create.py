@@ -7,19 +7,17 @@ import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from applier.cli import files, parts, set_options
 from applier.cli.arguments import add_format, add_planning
-from applier.cli.predictions import makespan_s, past_durations
-from applier.cli.reporters import plan_table
 from applier.cli.reporters.formatting import duration
 from applier.cli.verb import Verb
-from applier.run.durations import NOTHING
-from planner import planning, saved
 from planner.errors import PlannerError
 from planner.model import ActionPlan
-from planner.planning import ReadProblem
+
+if TYPE_CHECKING:
+    from planner.planning import ReadProblem
 
 #: The orderings of the planner that has more than one.
 _ORDERINGS = {"weight": ("chunks", "slots")}
@@ -58,6 +56,9 @@ class Create(Verb):
             return self._create(parsed_args)
 
     def _create(self, parsed_args: argparse.Namespace) -> int:
+        from applier.cli.reporters import plan_table
+        from planner import planning, saved
+
         settings = set_options.read(parsed_args.set)
         conf = self.session.conf
         document = parts.chosen(files.opened(parsed_args.file), parsed_args, self.session)
@@ -79,7 +80,7 @@ class Create(Verb):
             self.session.store.save_plan(plan)
         if settings.max_workers:
             self.note(
-                f"Note: max_workers={workers} is not kept in the plan; give it to apply, or set it "
+                f"Note: max_workers={workers} is not kept in the plan; pass it to apply, or set it "
                 "in [watcher_workflow_engines.taskflow]."
             )
         if parsed_args.format != "table":
@@ -107,6 +108,9 @@ class Create(Verb):
         recorded: bool,
     ) -> str | None:
         """Say how long each ordering takes; None if a duration is unknown, or there is only one."""
+        from applier.cli.predictions import makespan_s, past_durations
+        from applier.run.durations import NOTHING
+
         orderings = _ORDERINGS.get(plan.planner)
         known = past_durations(self.session)
         # Asked first: without durations there is nothing to compare, and no plan is made for it.

@@ -10,18 +10,19 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from oslo_config import cfg
+from typing import TYPE_CHECKING, Any
 
 from applier.cli.session import Session
 from applier.cli.set_options import SetOptions
 from applier.errors import ApplierError, ConfigurationError, PlanNotFound
-from planner import documents, make_plan, saved
-from planner.documents import Document
 from planner.errors import InvalidInput, InvalidPlan, Mistake
 from planner.model import ActionPlan
 from planner.states import PlanState
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+    from planner.documents import Document
 
 STDIN, LAST = "-", "last"
 
@@ -57,6 +58,8 @@ def kept(session: Session, name: str) -> ActionPlan:
 
 def opened(name: str) -> Document:
     """Read a document from a file, or from standard input for ``-``; raises InvalidInput."""
+    from planner import documents
+
     if name != STDIN:
         return documents.read(name)
     source = "standard input"
@@ -80,6 +83,8 @@ def planned(
     ``on_failure`` is kept in a plan that is made. Raises OutOfDate for a saved plan that was
     changed, InvalidInput for settings that come too late for it.
     """
+    from planner import make_plan, saved
+
     if saved.is_plan(document):
         refuse_planning(settings, planner)
         return _saved(document)
@@ -93,6 +98,8 @@ def with_policy(plan: ActionPlan, settings: SetOptions) -> ActionPlan:
 
 
 def _saved(document: Document) -> ActionPlan:
+    from planner import saved
+
     try:
         return saved.read_plan(document)
     except InvalidInput as wrong:

@@ -9,21 +9,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from applier.cli import claim
-from applier.cli.reporters import recap
 from applier.cli.reporters.lines import Lines
 from applier.cli.session import now
 from applier.cli.set_options import SetOptions
 from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb
 from applier.contracts import Listener
 from applier.errors import PlanConflict, StoreError
-from applier.recording import store_retry
-from applier.run.runner import Runner
 from planner.errors import InvalidTransition
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState
+
+if TYPE_CHECKING:
+    from applier.run.runner import Runner
 
 EXIT_CODES = {
     PlanState.SUCCEEDED: 0,
@@ -56,6 +56,8 @@ def run(verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int) -> int
     Whoever comes second is refused with PlanConflict. The program's output must be one that
     outlives a terminal that goes away: the run is not to break for that.
     """
+    from applier.cli.reporters import recap
+
     session, store = verb.session, verb.session.store
     out = verb.app.stdout
     shown = watcher(verb, plan)
@@ -90,7 +92,6 @@ def exit_code(plan: ActionPlan) -> int:
 def watcher(verb: Verb, plan: ActionPlan) -> Watcher:
     """Give what shows how far a plan has come: a block on a terminal, else lines."""
     if verb.on_terminal and os.environ.get("TERM") != "dumb":
-        # It takes as long to load as the rest of the command line.
         from applier.cli.reporters.block import Block
 
         return Block(plan, verb.app.stdout)
@@ -124,6 +125,8 @@ class _Teller(logging.Handler):
 @contextmanager
 def lapses(tell: Callable[[str], None]) -> Iterator[None]:
     """Tell when the record is away, and when it is there again: nothing goes on meanwhile."""
+    from applier.recording import store_retry
+
     handler, before = _Teller(tell), store_retry.LOG.level
     store_retry.LOG.addHandler(handler)
     # Nothing below is logged unless it was asked for.

@@ -12,10 +12,9 @@ from applier.cli.set_options import SetOptions
 from applier.cli.verb import Verb
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, Action
-from planner.render import dot, lanes, mermaid, svg
 from planner.states import ActionState
 
-FORMATS = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
+FORMATS = ("dot", "mermaid", "svg")
 
 
 class Graph(Verb):
@@ -37,9 +36,7 @@ class Graph(Verb):
         """Take a plan, a format, what to draw of it, and where to put it."""
         parser = super().get_parser(prog_name)
         parser.add_argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}")
-        parser.add_argument(
-            "-f", "--format", choices=sorted(FORMATS), default="dot", help="default: dot"
-        )
+        parser.add_argument("-f", "--format", choices=FORMATS, default="dot", help="default: dot")
         states = [str(state) for state in ActionState]
         parser.add_argument(
             "--state",
@@ -56,6 +53,8 @@ class Graph(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Load, draw, write."""
+        from planner.render import dot, mermaid, svg
+
         wanted = _Wanted(parsed_args)
         name = parsed_args.plan
         if files.is_file(name):
@@ -67,7 +66,8 @@ class Graph(Verb):
         }
         if plan.actions and not kept:
             self.note("Note: no action fits; the picture is empty.")
-        text = FORMATS[parsed_args.format](plan, lambda action: action.uuid in kept)
+        render = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
+        text = render[parsed_args.format](plan, lambda action: action.uuid in kept)
         if parsed_args.out:
             files.write_text(Path(parsed_args.out), text)
         else:
@@ -88,11 +88,13 @@ class _Wanted:
 
     def has(self, planner: str, action: Action) -> bool:
         """True for an action that fits all that was asked for."""
+        from planner.render import swimlanes
+
         if self._states and action.state not in self._states:
             return False
-        if self._task and not self._task.search(lanes.task_of(planner, action)):
+        if self._task and not self._task.search(swimlanes.task_of(planner, action)):
             return False
-        return not self._node or any(map(self._node.search, lanes.places_of(planner, action)))
+        return not self._node or any(map(self._node.search, swimlanes.places_of(planner, action)))
 
 
 def _compiled(option: str, text: str | None, mistakes: list[Mistake]) -> re.Pattern[str] | None:

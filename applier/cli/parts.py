@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from applier.cli import files
 from applier.cli.arguments import PLAN_HELP
 from applier.cli.session import Session
-from planner import saved
-from planner.documents import Document
 from planner.errors import InvalidInput, Mistake, Path
+
+if TYPE_CHECKING:
+    from planner.documents import Document
 
 #: Where in a document stands what each option says.
 _PLACES: dict[str, Path] = {
@@ -52,6 +53,9 @@ def chosen(document: Document, args: argparse.Namespace, session: Session) -> Do
 
     Raises InvalidInput for a saved plan, and for a document that is no deployment.
     """
+    from planner import saved
+    from planner.documents import Document
+
     given = dict(_given(args))
     if not given:
         return document
@@ -96,6 +100,8 @@ def _given(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
 
 
 def _earlier(name: str, session: Session) -> Any:
+    from planner import saved
+
     if files.is_file(name):
         return saved.read_plan(files.opened(name))
     return session.plan(name)

@@ -10,22 +10,24 @@ from applier.assembly import user
 from applier.cli import claim
 from applier.cli.arguments import add_format, positive, with_plan
 from applier.cli.files import rendered
-from applier.cli.reporters import deployment_table, plan_table
+from applier.cli.reporters.formatting import count
 from applier.cli.session import now
 from applier.cli.verb import ListVerb, Verb
 from applier.errors import PlanConflict
 from applier.store import PlanSummary
-from planner.planners.deployment import message
 from planner.states import ActionState, PlanState
+
+#: How many plans are listed unless another number is asked for.
+_NEWEST = 25
 
 
 class List(ListVerb):
     """List the kept plans, newest first
 
-    Removed plans are listed with --state DELETED only.
+    The newest 25, unless more are asked for. Removed plans are listed with --state DELETED only.
     """
 
-    EXAMPLES = ("list", "list --state FAILED -f json", "list --limit 5")
+    EXAMPLES = ("list", "list --state FAILED -f json", "list --limit 5", "list --all")
     NOTHING = "No plans. To make one: actionplan create FILE"
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -39,15 +41,26 @@ class List(ListVerb):
             choices=states,
             help=f"only these: {', '.join(states)}",
         )
-        parser.add_argument("--limit", type=positive, metavar="N", help="at most so many")
+        many = parser.add_mutually_exclusive_group()
+        many.add_argument(
+            "--limit",
+            type=positive,
+            metavar="N",
+            default=_NEWEST,
+            help=f"at most so many (default: {_NEWEST})",
+        )
+        many.add_argument("--all", action="store_true", help="all of them")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Give a row for each plan."""
         state = PlanState(parsed_args.state) if parsed_args.state else None
-        plans = self.session.store.list_plans(state=state, limit=parsed_args.limit)
+        limit = None if parsed_args.all else parsed_args.limit
+        plans = self.session.store.list_plans(state=state, limit=limit)
         whole = parsed_args.formatter != "table"
         lost = set() if whole else self._lost(plans)
+        if len(plans) == limit:
+            self._say_how_many_more(state, limit, whole=whole)
         columns = ("uuid", "name", "planner", "state", "actions", "ended well", "created")
         return columns, (
             (
@@ -69,6 +82,18 @@ class List(ListVerb):
         lost = [uuid for uuid in running if claim.is_gone(store.claimant(uuid))]
         self.below = [f"Go on with it: actionplan resume {uuid[:8]}" for uuid in lost]
         return set(lost)
+
+    def _say_how_many_more(self, state: PlanState | None, shown: int, *, whole: bool) -> None:
+        """Say how many plans are left out: below the table, or beside what a program reads."""
+        more = self.session.store.count_plans(state=state) - shown
+        if more <= 0:
+            return
+        asked = f" --state {state}" if state else ""
+        line = f"{count(more, 'older plan')} not listed. To list all: actionplan list{asked} --all"
+        if whole:
+            self.note(line)
+        else:
+            self.below = [*self.below, line]
 
 
 class Show(Verb):
@@ -96,11 +121,15 @@ class Show(Verb):
         """Load and write."""
         plan = self.session.plan(parsed_args.plan)
         if parsed_args.format == "message":
+            from planner.planners.deployment import message
+
             self.app.stdout.write(rendered(message.write(plan), "json"))
             return 0
         if parsed_args.format != "table":
             self.app.stdout.write(rendered(plan, parsed_args.format))
             return 0
+        from applier.cli.reporters import deployment_table, plan_table
+
         run_by = claim.under_way(self.session.store, plan, self.session.record, now())
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, run_by=run_by)
         if deployment_table.is_shown(plan):

@@ -6,16 +6,16 @@ import argparse
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-from oslo_config import cfg
+from typing import TYPE_CHECKING, Any
 
 from applier.cli.files import rendered
 from applier.cli.verb import ListVerb, Verb
-from planner import options as planning_options
-from planner import registry, saved_schema
 from planner.errors import PlannerError, UnknownPlugin
-from planner.registry import ActionTypes
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+    from planner.registry import ActionTypes
 
 
 class PlannerList(ListVerb):
@@ -25,6 +25,8 @@ class PlannerList(ListVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:  # noqa: ARG002
         """Give a row for each planner."""
+        from planner import registry
+
         return ("name", "reads", "what it does"), map(
             _planner_row, registry.names(registry.PLANNERS)
         )
@@ -58,11 +60,14 @@ class PlannerShow(PluginVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Write the docstring and the options."""
+        from planner import options, registry
+
         planner = registry.planner(parsed_args.name)
+        section = options.group_of(parsed_args.name)
         self.say(f"{parsed_args.name}  reads documents of kind {planner.KIND}")
         self.say()
         self.say(inspect.getdoc(planner) or "")
-        self.say_options(planning_options.group_of(parsed_args.name), planner.OPTIONS)
+        self.say_options(section, planner.OPTIONS)
         return 0
 
 
@@ -124,6 +129,8 @@ class Schema(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Print one schema, or the names of all."""
+        from planner import registry, saved_schema
+
         planners = (registry.planner(n) for n in registry.names(registry.PLANNERS))
         documents = {"plan": saved_schema.SCHEMA, **{p.KIND: p.SCHEMA for p in planners}}
         types = self.session.action_types
@@ -141,6 +148,8 @@ class Schema(Verb):
 
 def _planner_row(name: str) -> tuple[str, str, str]:
     """Give a row; a plugin that is broken must not hide the others."""
+    from planner import registry
+
     try:
         planner = registry.planner(name)
     except PlannerError as reason:

@@ -7,17 +7,19 @@ import logging
 import re
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from typing import Any
 
 from cliff.app import App
 from cliff.commandmanager import CommandManager
-from stevedore import NamedExtensionManager
 
 from applier.cli import mistyped
+from applier.cli.files import OutOfDate
 from applier.cli.help import Complete, Help
 from applier.cli.session import Session
 from applier.cli.verb import OUT_OF_DATE, REFUSED, USAGE, VerbParser
+from applier.errors import ApplierError
+from planner.errors import PlannerError
 
 DESCRIPTION = "Turns what should change into a plan that can be read, and applies it."
 
@@ -32,13 +34,17 @@ class Verbs(CommandManager):
     """The verbs that are installed; one is loaded when somebody asks for it."""
 
     def load_commands(self, namespace: str) -> None:
-        """Note the names and where they are found. cliff itself would load all of them here."""
+        """Register the entry points by name. cliff itself would import every verb here."""
         self.group_list.append(namespace)
-        found: NamedExtensionManager[Any] = NamedExtensionManager(
-            namespace, names=[], on_missing_entrypoints_callback=None
-        )
-        for entry in found.list_entry_points():
+        for entry in entry_points(group=namespace):
             self.commands[entry.name.replace("_", " ")] = entry
+
+
+class _Version(argparse.Action):
+    """Print the installed version and exit. It is looked up only for those who ask."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        parser.exit(message=f"actionplan {version('actionplan')}\n")
 
 
 class Program(App):
@@ -49,7 +55,7 @@ class Program(App):
     def __init__(self, **streams: Any) -> None:
         super().__init__(
             description=DESCRIPTION,
-            version=version("actionplan"),
+            version=None,
             command_manager=Verbs("actionplan.cli"),
             **streams,
         )
@@ -57,12 +63,12 @@ class Program(App):
         self.command_manager.add_command("complete", Complete)
         self.session = Session()
 
-    def build_option_parser(self, description: Any, version: Any, _: Any = None) -> VerbParser:
+    def build_option_parser(self, description: Any, version: Any, _: Any = None) -> VerbParser:  # noqa: ARG002
         """Make the parser of the options that all verbs share; they may stand anywhere."""
         parser = VerbParser(
             prog="actionplan", description=description, add_help=False, allow_abbrev=False
         )
-        parser.add_argument("--version", action="version", version=f"actionplan {version}")
+        parser.add_argument("--version", action=_Version, nargs=0)
         parser.add_argument("--config-file", action="append", default=[])
         parser.add_argument("-v", "--verbose", action="count", default=0)
         parser.add_argument("--log-file", default=None)
@@ -112,20 +118,21 @@ class Program(App):
         return self._run_verb(command, arguments)
 
     def _run_verb(self, command: Any, arguments: argparse.Namespace) -> int:
-        from oslo_config import cfg
-
-        from applier.cli.files import OutOfDate
-        from applier.errors import ApplierError
-        from planner.errors import PlannerError
-
         try:
             return int(command.run(arguments))
-        except (PlannerError, ApplierError, cfg.Error) as reason:
+        except _refusals() as reason:
             if self.options.debug:
                 traceback.print_exc(file=self.stderr)
             self.stdout.flush()
             self.stderr.write(refusal(reason))
             return OUT_OF_DATE if isinstance(reason, OutOfDate) else REFUSED
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return the errors that are told in a sentence; Python asks when one is raised."""
+    from oslo_config import cfg
+
+    return PlannerError, ApplierError, cfg.Error
 
 
 def refusal(reason: Exception) -> str:

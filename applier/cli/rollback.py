@@ -7,10 +7,8 @@ from uuid import uuid4
 
 from applier.cli import claim
 from applier.cli.arguments import with_plan
-from applier.cli.reporters import plan_table
 from applier.cli.session import now
 from applier.cli.verb import Verb
-from applier.rollback.plan import REVERT, rollback
 from planner.model import JOIN
 
 
@@ -30,6 +28,9 @@ class Rollback(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make, keep, show."""
+        from applier.cli.reporters import plan_table
+        from applier.rollback.plan import REVERT, rollback
+
         session = self.session
         plan = session.plan(parsed_args.plan)
         taken = claim.taken(session.store, plan.uuid)

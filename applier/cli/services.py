@@ -10,7 +10,6 @@ from typing import Any
 from applier.cli.reporters.formatting import ago
 from applier.cli.session import now
 from applier.cli.verb import ListVerb
-from applier.run.resume import is_gone
 from applier.store import Service
 
 
@@ -44,4 +43,6 @@ class ServiceList(ListVerb):
 
 def heard_of(service: Service, at: datetime) -> str:
     """Say when a service was heard of last, and whether it is gone, as far as this host knows."""
+    from applier.run.resume import is_gone
+
     return ago((at - service.heartbeat_at).total_seconds()) + ", gone" * is_gone(service)

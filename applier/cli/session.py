@@ -49,9 +49,9 @@ class Session:
     def record(self) -> str:
         """Where the record is, without the password."""
         from applier import conf as configuration
-        from applier.storage import connection
+        from applier.storage import urls
 
-        return connection.shown(connection.parse(configuration.connection(self.conf)))
+        return urls.shown(urls.parse(configuration.connection(self.conf)))
 
     @property
     def action_types(self) -> ActionTypes:

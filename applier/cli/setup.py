@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from oslo_config import cfg
-
-from applier import conf as configuration
 from applier.cli.arguments import add_format
 from applier.cli.files import rendered
 from applier.cli.plugins import shown
@@ -16,6 +13,9 @@ from applier.cli.session import configuration_of
 from applier.cli.verb import ListVerb, Verb
 from applier.errors import StoreError
 from planner.errors import InvalidInput, Mistake, accepted
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
 
 
 class ConfigShow(ListVerb):
@@ -34,6 +34,8 @@ class ConfigShow(ListVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Give a row for each option."""
+        from applier import conf as configuration
+
         section = parsed_args.section
         options = [
             (group if isinstance(group, str) else group.name, opt)
@@ -55,6 +57,10 @@ class ConfigShow(ListVerb):
 
 def value_of(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
     """Write the value of an option; what is secret, or cannot be used, is said and not shown."""
+    from oslo_config import cfg
+
+    from applier import conf as configuration
+
     try:
         value = conf[group][opt.name]
     except cfg.ConfigFileValueError as reason:
@@ -67,10 +73,11 @@ def value_of(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
 
 
 def _connection(conf: cfg.ConfigOpts) -> str:
-    from applier.storage import connection
+    from applier import conf as configuration
+    from applier.storage import urls
 
     try:
-        return connection.shown(connection.parse(configuration.connection(conf)))
+        return urls.shown(urls.parse(configuration.connection(conf)))
     except StoreError:
         return "cannot be used: no URL of a database"
 
@@ -79,6 +86,8 @@ class _Origins:
     """Says which file, or what else, gives an option its value."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
+        from applier import conf as configuration
+
         self._conf = conf
         # oslo.config remembers one file for a whole section, the last that has it. Asked alone,
         # each file answers for its own options; a later file wins.
@@ -88,6 +97,8 @@ class _Origins:
             configuration.register_all(alone)
 
     def __call__(self, group: str, option: str) -> str:
+        from oslo_config import cfg
+
         where, detail = _location(self._conf, group, option)
         if where is not cfg.Locations.user:
             return detail or "default"
@@ -99,6 +110,8 @@ class _Origins:
 
 def _location(conf: cfg.ConfigOpts, group: str, option: str) -> tuple[cfg.Locations, str]:
     """Say where a value comes from; of a default no more is known."""
+    from oslo_config import cfg
+
     try:
         found = conf.get_location(option, group)
     except cfg.ConfigFileValueError:
@@ -153,6 +166,7 @@ class SimulatorReset(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Write a fresh cloud."""
+        from applier import conf as configuration
         from applier.clouds.simulated import SimulatedCloud
 
         path = configuration.simulator_path(self.session.conf)
@@ -171,9 +185,10 @@ class DbUpgrade(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
         """Upgrade to what this release knows."""
-        from applier.storage import connection, schema
+        from applier import conf as configuration
+        from applier.storage import schema_version, urls
 
         url = configuration.connection(self.session.conf)
-        schema.upgrade(url)
-        self.say(f"The record in {connection.shown(connection.parse(url))} is up to date.")
+        schema_version.upgrade(url)
+        self.say(f"The record in {urls.shown(urls.parse(url))} is up to date.")
         return 0

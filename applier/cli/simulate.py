@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from applier.cli import files, parts, ranges, set_options
 from applier.cli.arguments import PLAN_HELP, add_format, add_planning
-from applier.cli.predictions import Prediction, past_durations, predicted, sentence
-from applier.cli.reporters import timeline
 from applier.cli.reporters.formatting import duration
 from applier.cli.verb import Verb
-from applier.run.durations import RECORD, PastDurations
-from applier.scheduling.forecast import Forecast
-from planner.documents import Document
 from planner.model import ActionPlan
+
+if TYPE_CHECKING:
+    from applier.cli.predictions import Prediction
+    from applier.run.durations import PastDurations
+    from applier.scheduling.forecast import Forecast
+    from planner.documents import Document
 
 
 class Simulate(Verb):
@@ -43,6 +44,10 @@ class Simulate(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Simulate once, or once for each combination."""
+        from applier.cli.predictions import past_durations, sentence
+        from applier.cli.reporters import timeline
+        from applier.run.durations import RECORD
+
         keys, combinations = ranges.expand(parsed_args.set)
         document = None
         if files.is_file(parsed_args.file):
@@ -77,6 +82,8 @@ class Simulate(Verb):
         texts: tuple[str, ...],
         known: PastDurations,
     ) -> tuple[ActionPlan, Prediction]:
+        from applier.cli.predictions import predicted
+
         settings = set_options.read(texts)
         if document is None:
             files.refuse_planning(settings, args.planner)
@@ -93,6 +100,8 @@ class Simulate(Verb):
         return plan, predicted(self.session, plan, known.of(plan), workers)
 
     def _compare(self, keys: list[str], rows: list[tuple[list[str], Forecast]], form: str) -> None:
+        from applier.cli.reporters import timeline
+
         best = min(found.timeline.makespan_s for _, found in rows)
         knee = next(i for i, (_, f) in enumerate(rows) if f.timeline.makespan_s <= 1.05 * best)
         if form == "table":

@@ -13,7 +13,6 @@ from applier.cli.session import now
 from applier.cli.verb import Verb
 from applier.contracts import Request
 from applier.errors import PlanConflict
-from applier.run import resume
 from applier.scheduling.resumption import TO_VERIFY
 from applier.store import Service, Store
 from planner.model import JOIN, ActionPlan
@@ -51,6 +50,8 @@ class Start(Verb):
 
 def present(store: Store) -> list[Service]:
     """List the services that reported, last heard of first, but for those that are gone."""
+    from applier.run import resume
+
     return [service for service in store.services() if not resume.is_gone(service)]
 
 
@@ -110,6 +111,8 @@ class Resume(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Say what is done, to verify and to do; make it PENDING unless that is all."""
+        from applier.run import resume
+
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
         short = plan.uuid[:8]
         self._refuse(plan)
@@ -130,6 +133,8 @@ class Resume(Verb):
 
     def _refuse(self, plan: ActionPlan) -> None:
         """Raise what resuming would raise."""
+        from applier.run import resume
+
         if plan.state in claim.RUNNING:
             claimant = self.session.store.claimant(plan.uuid)
             if claimant is not None and resume.alive(claimant, now()):

@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Iterable, Sequence
+from importlib.metadata import EntryPoint
 from typing import Any, ClassVar, NoReturn
 
 from cliff.command import Command
 from cliff.lister import Lister
+from stevedore import NamedExtensionManager
+from stevedore.extension import Extension
 
 from applier.cli.session import Session
 
 #: Exit codes.
 REFUSED, USAGE, FAILED, OUT_OF_DATE, PAUSED = 1, 2, 3, 4, 5
+#: Format of rows for people.
+_TABLE = "table"
 
 
 class VerbParser(argparse.ArgumentParser):
@@ -98,11 +103,18 @@ class ListVerb(Lister, Verb):
     below: Sequence[str] = ()
 
     def _load_formatter_plugins(self) -> Any:
-        """Offer all formats there are; tables have the look of all others."""
+        """Load the installed formats, with our own table in place of cliff's."""
         from applier.cli.reporters.table import RowTable
+        from planner import registry
 
-        formats = super()._load_formatter_plugins()
-        formats["table"].obj = RowTable()
+        # What cliff's table is drawn with is not imported.
+        space = self.formatter_namespace
+        names = [name for name in registry.names(space) if name != _TABLE]
+        formats: NamedExtensionManager[Any] = NamedExtensionManager(
+            space, names, invoke_on_load=True, on_missing_entrypoints_callback=None
+        )
+        ours = EntryPoint(_TABLE, f"{RowTable.__module__}:{RowTable.__name__}", space)
+        formats.extensions.append(Extension(_TABLE, ours, RowTable, RowTable()))
         return formats
 
     def produce_output(
@@ -127,7 +139,7 @@ class ListVerb(Lister, Verb):
         if wrong:
             raise InvalidInput(wrong)
         rows = list(data)
-        if not rows and parsed_args.formatter == "table":
+        if not rows and parsed_args.formatter == _TABLE:
             self.say(self.NOTHING)
             return 0
         code = super().produce_output(parsed_args, column_names, rows)

@@ -10,13 +10,11 @@ from dataclasses import replace
 from applier.cli import claim, foreground
 from applier.cli.arguments import with_plan
 from applier.cli.main import INTERRUPTED
-from applier.cli.reporters import recap
 from applier.cli.session import now
 from applier.cli.steering import present
 from applier.cli.verb import PAUSED, Verb
 from applier.contracts import Report
 from applier.errors import PlanConflict
-from applier.run import resume
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -39,6 +37,8 @@ class Watch(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Show what the record says until the plan has stopped."""
+        from applier.cli.reporters import recap
+
         plan = self.session.plan(parsed_args.plan)
         if plan.state is PlanState.RECOMMENDED:
             short = plan.uuid[:8]
@@ -82,6 +82,8 @@ class Watch(Verb):
                 known, plan = plan, self.session.store.load_plan(plan.uuid)
 
     def _is_lost(self, plan: ActionPlan) -> bool:
+        from applier.run import resume
+
         if plan.state not in claim.RUNNING:
             return False
         claimant = self.session.store.claimant(plan.uuid)

@@ -6,11 +6,9 @@ import argparse
 
 from applier.cli import claim, set_options
 from applier.cli.arguments import with_action
-from applier.cli.predictions import past_durations, predicted, sentence
+from applier.cli.files import refuse_planning
 from applier.cli.reporters.action_text import wrapped
 from applier.cli.reporters.formatting import one_line
-from applier.cli.reporters.plan_table import console
-from applier.cli.reporters.reasons import foreseen, waiting
 from applier.cli.reporters.wave import sources
 from applier.cli.session import find_action
 from applier.cli.verb import Verb
@@ -40,7 +38,9 @@ class Why(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Look at the forecast or at the record."""
-        from applier.cli.files import refuse_planning
+        from applier.cli.predictions import past_durations, predicted, sentence
+        from applier.cli.reporters.plan_table import console
+        from applier.cli.reporters.reasons import foreseen, waiting
 
         settings = set_options.read(parsed_args.set)
         refuse_planning(settings, None)

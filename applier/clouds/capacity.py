@@ -1,17 +1,17 @@
-"""Room on hosts and in pools: what is free, what is needed, and where something fits."""
+"""Capacity of simulated hosts and pools: what is free, what is needed, what fits where."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from applier.clouds.schema import ROOM, World
+from applier.clouds.simulated_schema import ROOM, World
 from applier.errors import ActionFailed
 
 _UNITS = {"vcpus": "vcpus", "ram_mb": "MB of memory", "disk_gb": "GB of disk", "size_gb": "GB"}
 
 
 def free_on_hosts(world: World) -> dict[str, dict[str, int]]:
-    """Give what is free on each host; what is on its way there counts as used."""
+    """Return the free capacity by host; what an ongoing operation reserves counts as used."""
     free = {name: {room: host[room] for room in ROOM} for name, host in world["hosts"].items()}
     taken = [
         (instance["host"], world["flavors"][instance["flavor"]])
@@ -27,7 +27,7 @@ def free_on_hosts(world: World) -> dict[str, dict[str, int]]:
 
 
 def free_in_pool(world: World, pool: str) -> int:
-    """Give the GB that are free in a pool; what is on its way there counts as used."""
+    """Return the free GB of a pool; what an ongoing operation reserves counts as used."""
     used: int = sum(v["size_gb"] for v in world["volumes"].values() if v["pool"] == pool)
     held: int = sum(o["holds"].get(f"pool:{pool}", {}).get("size_gb", 0) for o in world["ongoing"])
     size: int = world["pools"][pool]["size_gb"]
@@ -35,12 +35,12 @@ def free_in_pool(world: World, pool: str) -> int:
 
 
 def room_needed(world: World, flavor: str) -> dict[str, int]:
-    """Give what an instance of a flavor takes on its host."""
+    """Return the capacity that an instance of a flavor uses on its host."""
     return {room: world["flavors"][flavor][room] for room in ROOM}
 
 
 def must_have_room(place: str, free: Mapping[str, int], need: Mapping[str, int], name: str) -> None:
-    """Raise ActionFailed, naming all that is short, if ``name`` does not fit."""
+    """Raise ActionFailed, listing every shortage, if ``name`` does not fit."""
     short = [
         f"{need[room]} {_UNITS[room]}, {free[room]} free"
         for room in need
@@ -51,9 +51,10 @@ def must_have_room(place: str, free: Mapping[str, int], need: Mapping[str, int],
 
 
 def choose_host(world: World, need: Mapping[str, int], name: str, source: str | None) -> str:
-    """Pick the host with most free vcpus among those that can take it; of equals the first by name.
+    """Return the host with the most free vcpus on which ``name`` fits.
 
-    ``source`` is never picked. Raises ActionFailed if nothing fits.
+    Of equal hosts the first by name is chosen, and ``source`` never. Only hosts that are on and
+    enabled count. Raises ActionFailed if no host fits.
     """
     free = {
         host: room

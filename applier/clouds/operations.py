@@ -1,6 +1,6 @@
-"""What can be done in a simulated cloud: each operation checks its preconditions and gives a Work.
+"""The operations of a simulated cloud: each checks its preconditions and returns a Work.
 
-Nothing here waits, reads a clock or a file: a cloud goes in, a decision comes out.
+The functions are pure: they do not wait and read neither a clock nor a file.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from applier.clouds.capacity import (
     must_have_room,
     room_needed,
 )
-from applier.clouds.schema import DURATIONS, ROOM, World
+from applier.clouds.simulated_schema import DURATIONS, ROOM, World
 from applier.errors import ActionFailed
 
-#: Status that is asked for -> operation, what it is called, statuses from which it is possible.
+#: Requested status -> operation, its name in messages, statuses from which it is possible.
 _STATUSES = {
     "SHUTOFF": ("stop", "the stop", ("ACTIVE",)),
     "ACTIVE": ("start", "the start", ("SHUTOFF", "SHELVED")),
@@ -30,11 +30,12 @@ _POWERS = {"on": "switching on", "off": "switching off", "suspended": "suspendin
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Work:
-    """An operation that may begin: what it needs while it goes on, what is so once it is over.
+    """An operation that may begin: what it locks and reserves meanwhile, and its result.
 
-    ``names`` are those by which a fault may mean it. While it goes on nobody else changes what it
-    ``changes`` or ``uses``, nor uses what it changes. ``holds`` is room that it takes at once, by
-    host or pool. ``result`` maps table -> key -> fields that change; None removes the entry.
+    ``names`` are those by which a fault may name it. While it is ongoing, no other operation may
+    change what it ``changes`` or ``uses``, or use what it changes. ``holds`` is the capacity that
+    it reserves, by host or pool. ``result`` maps table -> key -> changed fields; None removes the
+    entry.
     """
 
     operation: str
@@ -48,7 +49,7 @@ class Work:
 
 
 def migrate(world: World, uuid: str, destination: str | None, live: bool) -> Work:
-    """Move an instance, to the host with most free vcpus if no destination is named."""
+    """Move an instance; without a destination to the host with the most free vcpus."""
     instance = _instance(world, uuid)
     name, source = instance["name"], instance["host"]
     if instance["status"] != "ACTIVE" and (live or source is None):
@@ -74,7 +75,7 @@ def migrate(world: World, uuid: str, destination: str | None, live: bool) -> Wor
 
 
 def resize(world: World, uuid: str, flavor: str) -> Work:
-    """Give an instance another flavor, on the host where it is."""
+    """Change the flavor of an instance on its host."""
     instance = _instance(world, uuid)
     name, host = instance["name"], instance["host"]
     if flavor not in world["flavors"]:
@@ -98,7 +99,7 @@ def resize(world: World, uuid: str, flavor: str) -> Work:
 
 
 def set_instance_status(world: World, uuid: str, status: str) -> Work:
-    """Stop, start or shelve an instance; one that is shelved is on no host and takes no room."""
+    """Stop, start or shelve an instance; a shelved one is on no host and uses no capacity."""
     operation, what, possible = _STATUSES[status]
     instance = _instance(world, uuid)
     name, host = instance["name"], instance["host"]
@@ -124,9 +125,9 @@ def set_instance_status(world: World, uuid: str, status: str) -> Work:
 
 
 def create_instance(world: World, uuid: str, name: str, flavor: str | None) -> Work:
-    """Create an instance, on the host with most free vcpus."""
+    """Create an instance on the host with the most free vcpus."""
     if flavor is None:
-        raise ActionFailed(f"{name} cannot be created: nothing says which flavor it has")
+        raise ActionFailed(f"{name} cannot be created: its definition has no flavor")
     if flavor not in world["flavors"]:
         raise ActionFailed(f"there is no flavor {flavor}")
     if named(world, name) is not None:
@@ -136,7 +137,7 @@ def create_instance(world: World, uuid: str, name: str, flavor: str | None) -> W
     return Work(
         operation="create",
         what=f"the creation of {name}",
-        # A cloud that was kept from an earlier version has no such duration.
+        # A file that an earlier version wrote has no such duration.
         seconds=world["durations"].get("create", DURATIONS["create"]),
         names=(name, host),
         changes=(f"instance:{uuid}", f"name:{name}"),
@@ -149,7 +150,10 @@ def create_instance(world: World, uuid: str, name: str, flavor: str | None) -> W
 
 
 def named(world: World, name: str) -> str | None:
-    """Give the uuid of the one instance of that name; raises ActionFailed if there are several."""
+    """Return the uuid of the only instance of that name, or None.
+
+    Raises ActionFailed if there are several.
+    """
     found = [uuid for uuid, instance in world["instances"].items() if instance["name"] == name]
     if len(found) > 1:
         raise ActionFailed(f"{len(found)} instances are called {name}: name the uuid")
@@ -157,7 +161,7 @@ def named(world: World, name: str) -> str | None:
 
 
 def delete_instance(world: World, uuid: str) -> Work:
-    """Remove an instance; its volumes stay, attached to nothing."""
+    """Delete an instance; its volumes stay and are detached."""
     instance = _instance(world, uuid)
     attached = [key for key, volume in world["volumes"].items() if volume["instance"] == uuid]
     return Work(
@@ -174,7 +178,7 @@ def delete_instance(world: World, uuid: str) -> Work:
 
 
 def set_service_status(world: World, host: str, status: str, reason: str | None) -> Work:
-    """Enable or disable the compute service of a host; works on a host that is off, too."""
+    """Enable or disable the compute service of a host, even if the host is off."""
     if host not in world["services"]:
         raise ActionFailed(f"there is no compute service on {host}")
     return Work(
@@ -188,7 +192,10 @@ def set_service_status(world: World, host: str, status: str, reason: str | None)
 
 
 def set_host_power(world: World, host: str, power: str) -> Work:
-    """Switch a host on or off, or suspend it; down only without ACTIVE instances."""
+    """Switch a host on or off, or suspend it.
+
+    Raises ActionFailed for off and suspended while ACTIVE instances are on it.
+    """
     if host not in world["hosts"]:
         raise ActionFailed(f"there is no host {host}")
     running = [
@@ -210,7 +217,7 @@ def set_host_power(world: World, host: str, power: str) -> Work:
 
 
 def migrate_volume(world: World, uuid: str, pool: str | None, volume_type: str | None) -> Work:
-    """Move a volume to another pool, give it another type, or both."""
+    """Move a volume to another pool, change its type, or both."""
     volume = world["volumes"].get(uuid)
     if volume is None:
         raise ActionFailed(f"there is no volume {uuid}")
@@ -236,7 +243,7 @@ def migrate_volume(world: World, uuid: str, pool: str | None, volume_type: str |
 
 
 def refuse_conflicts(world: World, work: Work) -> None:
-    """Raise ActionFailed if something that goes on touches what ``work`` touches."""
+    """Raise ActionFailed if an ongoing operation conflicts with ``work``."""
     changes, uses = set(work.changes), set(work.uses)
     for other in world["ongoing"]:
         if changes & {*other["changes"], *other["uses"]} or uses & {*other["changes"]}:
@@ -244,7 +251,7 @@ def refuse_conflicts(world: World, work: Work) -> None:
 
 
 def take_fault(world: World, work: Work) -> dict[str, Any] | None:
-    """Give the first fault that strikes ``work``, and count it down."""
+    """Return the first fault that matches ``work``, or None; reduce its ``times`` by one."""
     for fault in world["faults"]:
         if fault["operation"] not in ("*", work.operation):
             continue
@@ -259,7 +266,7 @@ def take_fault(world: World, work: Work) -> dict[str, Any] | None:
 
 
 def commit(world: World, work: Work) -> None:
-    """Write the result of a work into the cloud."""
+    """Apply the result of a work to the cloud."""
     for table, entries in work.result.items():
         for key, fields in entries.items():
             if fields is None:
@@ -276,7 +283,7 @@ def _instance(world: World, uuid: str) -> dict[str, Any]:
 
 
 def _names(world: World, table: str, uuid: str) -> tuple[str, ...]:
-    """By what a fault may mean an entry: its uuid, and its name if no other has it."""
+    """Return the names by which a fault may name an entry: its uuid, and its name if unique."""
     name = world[table][uuid]["name"]
     entries = [*world["instances"].values(), *world["volumes"].values()]
     unique = sum(entry["name"] == name for entry in entries) == 1

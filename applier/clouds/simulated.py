@@ -1,7 +1,7 @@
-"""A cloud that lives in one file: hosts, instances and volumes to try plans on.
+"""A simulated cloud in one file: hosts, instances and volumes to try plans on.
 
-An operation takes room when it begins, takes its time without any lock, and changes the cloud when
-it is over. One that is stopped, fails, or whose process dies leaves the cloud as it was.
+An operation reserves capacity when it begins, waits without holding a lock, and changes the cloud
+when it ends. If it is stopped, fails, or its process dies, the cloud stays as it was.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from applier.clouds import capacity, document, operations
+from applier.clouds import capacity, operations, simulated_document
 from applier.clouds.operations import Work
-from applier.clouds.schema import ONGOING, ROOM, World
+from applier.clouds.simulated_schema import ONGOING, ROOM, World
 from applier.clouds.world_file import WorldFile, born
 from applier.contracts import StopSignal
 from applier.errors import ActionFailed, ConfigurationError
@@ -22,8 +22,9 @@ from applier.errors import ActionFailed, ConfigurationError
 class SimulatedCloud:
     """A cloud in the file ``path``, for any number of threads and processes at once.
 
-    Operations take the seconds in its ``durations``, divided by ``speed``. A file that does not
-    exist is made from the packaged small cloud; one that is damaged raises ConfigurationError.
+    Operations take the seconds in its ``durations``, divided by ``speed``. If the file
+    does not exist, it is made from the packaged small cloud. A damaged file raises
+    ConfigurationError.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, speed: float = 1.0) -> None:
@@ -40,13 +41,13 @@ class SimulatedCloud:
     ) -> None:
         """Write a fresh cloud from a mapping, a YAML or JSON file, or the packaged small cloud.
 
-        Raises ConfigurationError with all that is wrong with it, a line each, and changes nothing.
-        Operations that go on meanwhile fail when their time is over.
+        Raises ConfigurationError with every mistake, a line each, and changes nothing then.
+        Operations that are ongoing fail at their end.
         """
-        WorldFile(path).replace(document.read(source))
+        WorldFile(path).replace(simulated_document.read(source))
 
     def snapshot(self) -> dict[str, Any]:
-        """Give everything: the document, what is used and free on hosts and in pools, ongoing."""
+        """Return the whole cloud, with the used and free capacity of hosts and pools."""
         world = self._file.read()
         for name, free in capacity.free_on_hosts(world).items():
             host = world["hosts"][name]
@@ -58,66 +59,66 @@ class SimulatedCloud:
         return world
 
     def inject(self, fault: Mapping[str, Any]) -> None:
-        """Add something that is to go wrong: ``operation, target, times, kind, message, seconds``.
+        """Add a fault: ``operation, target, times, kind, message, seconds``.
 
         ``operation`` is migrate, resize, stop, start, shelve, create, delete, service, power,
         volume_migrate or ``*``; ``target`` an instance, volume or host by uuid or unique name, or
-        ``*`` (the default); ``times`` a number, or None for always (the default). Kinds: ``fail``
-        (the default: ActionFailed with the message, after ``seconds``), ``error``
-        (ConnectionError, likewise), ``slow`` (``seconds`` more), ``hang`` (until it is stopped).
+        ``*`` (the default); ``times`` a number, or None for always (the default). ``kind`` is
+        ``fail`` (the default: ActionFailed with the message, after ``seconds``), ``error``
+        (ConnectionError, likewise), ``slow`` (``seconds`` longer) or ``hang`` (until a stop).
         Raises ConfigurationError.
         """
         with self._file.changing() as world:
-            world["faults"].append(document.complete_fault(world, fault))
+            world["faults"].append(simulated_document.complete_fault(world, fault))
 
     def instance(self, instance_id: str) -> Mapping[str, Any] | None:
-        """``name, host, flavor, status``; the host is None while it is SHELVED."""
+        """Return ``name, host, flavor, status``; the host of a SHELVED instance is None."""
         return self._look("instances", instance_id)
 
     def instance_named(self, name: str) -> str | None:
-        """Give the uuid of the one instance of that name; ActionFailed if there are several."""
+        """Return the uuid of the only instance of that name; ActionFailed if there are several."""
         return operations.named(self._file.read(), name)
 
     def volume(self, volume_id: str) -> Mapping[str, Any] | None:
-        """``name, size_gb, pool, type, instance``."""
+        """Return ``name, size_gb, pool, type, instance``."""
         return self._look("volumes", volume_id)
 
     def service(self, host: str) -> Mapping[str, Any] | None:
-        """``status, reason`` of the compute service on a host."""
+        """Return ``status, reason`` of the compute service on a host."""
         return self._look("services", host)
 
     def host(self, host: str) -> Mapping[str, Any] | None:
-        """``power, vcpus, ram_mb, disk_gb, labels``."""
+        """Return ``power, vcpus, ram_mb, disk_gb, labels``."""
         return self._look("hosts", host)
 
     def flavor(self, flavor: str) -> Mapping[str, Any] | None:
-        """``vcpus, ram_mb, disk_gb``."""
+        """Return ``vcpus, ram_mb, disk_gb``."""
         return self._look("flavors", flavor)
 
     def migrate(
         self, instance_id: str, destination: str | None, live: bool, stop: StopSignal
     ) -> str:
-        """Move an instance; returns the host it is on now."""
+        """Move an instance; return its new host."""
         work = self._do(lambda w: operations.migrate(w, instance_id, destination, live), stop)
         moved = work.result["instances"][instance_id] or {}
         return str(moved["host"])
 
     def resize(self, instance_id: str, flavor: str, stop: StopSignal) -> None:
-        """Give an instance another flavor."""
+        """Change the flavor of an instance."""
         self._do(lambda w: operations.resize(w, instance_id, flavor), stop)
 
     def set_instance_status(self, instance_id: str, status: str, stop: StopSignal) -> None:
-        """Make an instance ACTIVE, SHUTOFF or SHELVED."""
+        """Start, stop or shelve an instance: ACTIVE, SHUTOFF or SHELVED."""
         self._do(lambda w: operations.set_instance_status(w, instance_id, status), stop)
 
     def create_instance(self, name: str, wanted: Mapping[str, Any], stop: StopSignal) -> str:
-        """Create an instance; of what is wanted, the flavor counts. Returns its uuid."""
+        """Create an instance; return its uuid. Of ``wanted`` only the flavor is used."""
         fresh, flavor = str(uuid.uuid4()), wanted.get("flavor")
         self._do(lambda w: operations.create_instance(w, fresh, name, flavor), stop)
         return fresh
 
     def delete_instance(self, instance_id: str, stop: StopSignal) -> None:
-        """Remove an instance."""
+        """Delete an instance."""
         self._do(lambda w: operations.delete_instance(w, instance_id), stop)
 
     def set_service_status(
@@ -133,7 +134,7 @@ class SimulatedCloud:
     def migrate_volume(
         self, volume_id: str, pool: str | None, volume_type: str | None, stop: StopSignal
     ) -> None:
-        """Move a volume to another pool, or give it another type."""
+        """Move a volume to another pool, or change its type."""
         self._do(lambda w: operations.migrate_volume(w, volume_id, pool, volume_type), stop)
 
     def _look(self, table: str, key: str) -> Mapping[str, Any] | None:
@@ -155,7 +156,7 @@ class SimulatedCloud:
             raise
         with self._file.changing() as world:
             if not _release(world, entry):
-                raise ActionFailed(f"{work.what} came to nothing: the cloud was reset meanwhile")
+                raise ActionFailed(f"{work.what} failed: the cloud was reset meanwhile")
             operations.commit(world, work)
         return work
 
@@ -174,14 +175,14 @@ class SimulatedCloud:
 
 
 def _entry(work: Work) -> dict[str, Any]:
-    """Give what stands in the file while ``work`` goes on: what it takes, and who does it."""
+    """Return the file's entry of an ongoing ``work``: what it locks, and its process."""
     pid = os.getpid()
     owner = {"id": uuid.uuid4().hex, "pid": pid, "born": born(pid)}
     return owner | {key: getattr(work, key) for key in ONGOING if key not in owner}
 
 
 def _release(world: World, entry: Mapping[str, Any]) -> bool:
-    """Take an entry out of what goes on; False if it is not there."""
+    """Remove an entry from the ongoing ones; return False if it is not among them."""
     before = len(world["ongoing"])
     world["ongoing"] = [other for other in world["ongoing"] if other["id"] != entry["id"]]
     return len(world["ongoing"]) < before

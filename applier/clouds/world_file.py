@@ -1,8 +1,8 @@
 """The file of a simulated cloud, which any number of threads and processes may use at once.
 
-Readers need no lock, because the file is only ever replaced as a whole. Writers hold a lock on a
-file beside it from reading to replacing. What goes on (``ongoing``) stands in the file together
-with the process that does it, and is not seen any more once that process is gone.
+Readers need no lock, because the file is always replaced as a whole. Writers hold a lock on a
+second file from reading to replacing. An ongoing operation is in the file together with its
+process, and is ignored once that process has ended.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from applier.clouds import document
-from applier.clouds.schema import SCHEMA, World
+from applier.clouds import simulated_document
+from applier.clouds.simulated_schema import SCHEMA, World
 from applier.errors import ConfigurationError
 
 
 class WorldFile:
-    """One cloud on disk; made from the packaged small cloud when it does not exist yet.
+    """One cloud on disk; a missing file is made from the packaged small cloud.
 
-    Every method raises ConfigurationError when the file is damaged or out of reach.
+    Every method raises ConfigurationError if the file is damaged or cannot be read or written.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -31,7 +31,7 @@ class WorldFile:
         self._checked = False
 
     def read(self) -> World:
-        """Give the cloud as it is now; the caller may keep and change what it gets."""
+        """Return a copy of the cloud as it is now."""
         text = self._text()
         if text is None:
             with self.changing() as world:
@@ -40,15 +40,15 @@ class WorldFile:
 
     @contextmanager
     def changing(self) -> Iterator[World]:
-        """Give the cloud to change, and keep what it became unless the body raises."""
+        """Yield the cloud under the lock, and write it back unless the body raises."""
         with self._locked():
             text = self._text()
-            world = document.read() if text is None else self._world(text)
+            world = simulated_document.read() if text is None else self._world(text)
             yield world
             self._write(world)
 
     def replace(self, world: World) -> None:
-        """Put another cloud in its place, whatever is there."""
+        """Replace the file by another cloud, even if it is damaged."""
         with self._locked():
             self._write(world)
 
@@ -67,9 +67,9 @@ class WorldFile:
             world = json.loads(text)
         except ValueError as error:
             raise self._damaged(str(error)) from error
-        # Later versions were written by programs that checked theirs: a glance is enough.
+        # One full check is enough: whoever wrote a later version checked it.
         if not self._checked:
-            wrong = document.mistakes(world)
+            wrong = simulated_document.mistakes(world)
             if wrong:
                 raise self._damaged(str(wrong[0]))
             self._checked = True
@@ -89,7 +89,7 @@ class WorldFile:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:
-            # Closing alone would leave it locked while a forked child has the descriptor.
+            # Closing alone keeps the lock while a forked child has the descriptor.
             fcntl.flock(lock, fcntl.LOCK_UN)
             os.close(lock)
 
@@ -126,7 +126,7 @@ _TABLES = frozenset(SCHEMA["properties"])
 
 
 def to_text(world: Mapping[str, Any]) -> str:
-    """Write a cloud as JSON with one entry on each line, for people who look into the file."""
+    """Return a cloud as JSON with one entry on each line, so that people can read the file."""
     parts = []
     for key, value in world.items():
         if isinstance(value, dict) and value:
@@ -141,16 +141,16 @@ def to_text(world: Mapping[str, Any]) -> str:
 
 
 def born(pid: int) -> int | None:
-    """Give the moment at which a process began, in ticks since boot; None if it has ended."""
+    """Return the start time of a process in ticks since boot, or None if it has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name, in brackets, may hold anything; a process in state Z or X has ended.
+    # The name, in parentheses, may contain any character; state Z or X is a process that ended.
     fields = stat[stat.rindex(")") + 2 :].split()
     return None if fields[0] in "ZX" else int(fields[19])
 
 
 def alive(entry: Mapping[str, Any]) -> bool:
-    """Say whether the process that does what ``entry`` says is still there."""
+    """Return True if the process of an ongoing operation still runs."""
     return bool(born(entry["pid"]) == entry["born"])

@@ -1,4 +1,4 @@
-"""Where tasks do their work: on this machine, over SSH, or not at all (simulated)."""
+"""The machines on which tasks run: this one, one reached over SSH, or a simulated one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class OpenMachines:
-    """The machines that the tasks of one run work on; connections are made when first needed.
+    """The machines of one run; a connection is made when it is first needed.
 
-    Raises ConfigurationError for settings that cannot be used. :meth:`close` ends the connections.
+    Raises ConfigurationError for invalid settings. :meth:`close` closes the connections.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class OpenMachines:
         self._connections: Connections | None = None
 
     def machine(self, address: str | None, stop: StopSignal) -> Machine:
-        """Open the machine at an address, or this one; raises ActionFailed."""
+        """Return the machine at an address, or this one for None. Raises ActionFailed."""
         if address is None:
             return Local(stop)
         try:
@@ -45,7 +45,7 @@ class OpenMachines:
         return Remote(connections, self._ssh, known, stop)
 
     def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
-        """Do nothing for a while; raises ActionFailed if the task is to fail, or is stopped."""
+        """Wait ``seconds``. Raises ActionFailed if the task is chosen to fail, or is stopped."""
         return self._simulation.run(node, task, seconds, stop)
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ class OpenMachines:
         with self._lock:
             if self._connections is None:
                 try:
-                    # It takes as long to load as all the rest.
+                    # asyncssh takes as long to import as the rest of the applier.
                     from applier.machines.connections import Connections
                 except ImportError as reason:
                     raise ActionFailed(

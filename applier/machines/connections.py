@@ -1,4 +1,4 @@
-"""SSH connections that the tasks of a run share: one to each address, in a thread of its own."""
+"""The SSH connections that the tasks of a run share: one for each address, in one thread."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from applier.machines.address import Address
 from applier.machines.settings import SshSettings
 
 LOG = logging.getLogger(__name__)
-# At INFO it tells of each command and channel.
+# At INFO asyncssh logs every command and channel.
 asyncssh.set_log_level(logging.WARNING)
 
-#: A connection that is silent so long is asked whether it lives; this often, then it is given up.
+#: Seconds of silence before a keepalive is sent; a connection is lost after so many unanswered.
 KEEPALIVE_S, KEEPALIVES = 15, 3
-#: Seconds in which connections may end in an orderly way.
+#: Seconds that connections have to close, before they are aborted.
 _CLOSE_S = 2.0
 
 T = TypeVar("T")
@@ -33,23 +33,23 @@ Work = Callable[[asyncssh.SSHClientConnection], Awaitable[T]]
 
 
 @dataclass(slots=True)
-class _Kept:
-    """The place of a connection; the lock lets one task make it while others wait for it."""
+class _SharedConnection:
+    """The connection to one address; under the lock one task connects while others wait."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     connection: asyncssh.SSHClientConnection | None = None
 
 
 class Connections:
-    """Makes a connection when it is first needed, keeps it, and makes it anew once it has died.
+    """Connects when a connection is first needed, keeps it, and reconnects when it is lost.
 
-    Any thread may call. Host keys are always checked.
+    Safe to call from any thread. Host keys are always checked.
     """
 
     def __init__(self, settings: SshSettings) -> None:
         self._settings = settings
-        self._kept: dict[Address, _Kept] = {}
-        #: Also those that are used no more: others may still have something running there.
+        self._shared: dict[Address, _SharedConnection] = {}
+        #: All that were made, even those that were replaced: a task may still use one.
         self._made: list[asyncssh.SSHClientConnection] = []
         self._lock = threading.Lock()
         self.loop = asyncio.new_event_loop()
@@ -57,17 +57,17 @@ class Connections:
         self._thread.start()
 
     def submit(self, address: Address, work: Work[T]) -> Future[T]:
-        """Begin work on the connection to an address.
+        """Start ``work`` on the connection to an address.
 
-        The future raises what ``work`` raises; ActionFailed where the node or its key is refused,
-        ConnectionError where there is no way to it or the connection is lost. When one that was
-        kept has died, and ``work`` raises what asyncssh raised, it begins once more on a new one:
-        work that must not begin twice raises ConnectionError itself once it has begun.
+        The future raises what ``work`` raises, ActionFailed if the node or its key is refused,
+        and ConnectionError if the node cannot be reached or the connection is lost. If ``work``
+        raises an error of asyncssh on a connection that existed before, it is started again on a
+        new one. Work that must not start twice raises ConnectionError itself once it has begun.
         """
         return asyncio.run_coroutine_threadsafe(self._work(address, work), self.loop)
 
     def close(self) -> None:
-        """Close all connections; what still uses one breaks."""
+        """Close all connections; tasks that still use one fail."""
         with self._lock:
             if self.loop.is_closed():
                 return
@@ -79,27 +79,28 @@ class Connections:
                 self.loop.close()
 
     async def _work(self, address: Address, work: Work[T]) -> T:
-        kept = self._kept.setdefault(address, _Kept())
+        shared = self._shared.setdefault(address, _SharedConnection())
         while True:
-            connection, is_new = await self._connection(address, kept)
+            connection, is_new = await self._connection(address, shared)
             try:
                 return await work(connection)
             except asyncssh.Error as reason:
-                if kept.connection is connection:
-                    kept.connection = None
+                if shared.connection is connection:
+                    shared.connection = None
                 if is_new:
                     raise ConnectionError(f"{address}: {sentence(reason)}") from reason
-                LOG.info("The connection to %s has died, and is made anew: %s", address, reason)
+                LOG.info("Reconnecting to %s: the connection was lost: %s", address, reason)
 
     async def _connection(
-        self, address: Address, kept: _Kept
+        self, address: Address, shared: _SharedConnection
     ) -> tuple[asyncssh.SSHClientConnection, bool]:
-        async with kept.lock:
-            if kept.connection is not None and not kept.connection.is_closed():
-                return kept.connection, False
-            kept.connection = await self._connect(address)
-            self._made.append(kept.connection)
-            return kept.connection, True
+        """Return the connection to an address, and True if it was made just now."""
+        async with shared.lock:
+            if shared.connection is not None and not shared.connection.is_closed():
+                return shared.connection, False
+            shared.connection = await self._connect(address)
+            self._made.append(shared.connection)
+            return shared.connection, True
 
     async def _connect(self, address: Address) -> asyncssh.SSHClientConnection:
         settings = self._settings
@@ -127,7 +128,7 @@ class Connections:
             text = f"{address} does not answer within {settings.connect_timeout_s:g} s"
             raise ConnectionError(text) from reason
         except ValueError as reason:
-            # A key that cannot be read, or a configuration of ssh that is none.
+            # A key that cannot be read, or an invalid configuration of ssh.
             raise ActionFailed(f"no connection to {address}: {reason}") from reason
         except (asyncssh.Error, OSError) as reason:
             text = f"no connection to {address}: {sentence(reason)}"
@@ -151,7 +152,7 @@ class Connections:
 
 
 def sentence(reason: Exception) -> str:
-    """Say in a few words what broke."""
+    """Return a short description of an error."""
     if isinstance(reason, OSError) and reason.errno and reason.errno > 0:
         return os.strerror(reason.errno)
     return str(reason) or type(reason).__name__

@@ -1,4 +1,4 @@
-"""What a person is told when the key of a host is not the expected one."""
+"""The errors for a host whose key is unknown or has changed, with the next step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SSH_PORT = 22
 
 
 def readable(address: Address, known_hosts: str) -> str:
-    """Give the file of host keys back; raises ActionFailed if it cannot be read."""
+    """Return the path ``known_hosts``. Raises ActionFailed if the file cannot be read."""
     if not os.path.isfile(known_hosts):
         raise unknown(address, known_hosts)
     if not os.access(known_hosts, os.R_OK):
@@ -22,7 +22,7 @@ def readable(address: Address, known_hosts: str) -> str:
 
 
 def refusal(address: Address, known_hosts: str, reason: Exception) -> Exception:
-    """Say why a host is not believed to be the one it should be."""
+    """Return the error for a host whose key was refused."""
     keys, authorities, revoked, *_ = asyncssh.match_known_hosts(
         known_hosts, address.host, "", address.port or _SSH_PORT
     )
@@ -40,7 +40,7 @@ def refusal(address: Address, known_hosts: str, reason: Exception) -> Exception:
 
 
 def unknown(address: Address, known_hosts: str) -> ActionFailed:
-    """Say that a host has no key on file, and how to put it there."""
+    """Return the error for a host without a key on file; it says how to add one."""
     return ActionFailed(
         f"{known_hosts} has no host key of {address}: compare the fingerprint with the node's own, "
         f"then {_scan(address)} >> {known_hosts} adds it"

@@ -29,7 +29,7 @@ class Local:
         cwd: str | None = None,
         timeout_s: float | None = None,
     ) -> Ended:
-        """Run a child process in the applier's own environment, and ``env``."""
+        """Run a child process in the applier's own environment, extended by ``env``."""
         return process.run(
             program,
             stop=self._stop,
@@ -40,7 +40,7 @@ class Local:
         )
 
     def read(self, path: str) -> Content | None:
-        """Give a file."""
+        """Return content and permissions of a file, or None if it does not exist."""
         try:
             with open(path, "rb") as file:
                 return Content(file.read(), stat.S_IMODE(os.fstat(file.fileno()).st_mode))
@@ -50,7 +50,7 @@ class Local:
             raise _refused(path, reason) from reason
 
     def write(self, path: str, data: bytes, mode: int) -> None:
-        """Write beside it, then rename: whoever reads has the old one or the new."""
+        """Write to a temporary file, then rename it, so that no reader sees half a file."""
         place = Path(path)
         fresh = place.with_name(f".{place.name}.{uuid4().hex}")
         try:
@@ -67,7 +67,7 @@ class Local:
             raise _refused(path, reason) from reason
 
     def files(self, folder: str) -> list[str]:
-        """List what is below a folder; links are not followed."""
+        """List the files below a folder, relative to it; links are not followed."""
         found: list[str] = []
         for inside, folders, names in os.walk(folder, onerror=_raise):
             links = [name for name in folders if os.path.islink(os.path.join(inside, name))]
@@ -75,14 +75,14 @@ class Local:
         return sorted(found)
 
     def remove(self, path: str) -> None:
-        """Remove a file."""
+        """Remove a file if it exists."""
         try:
             Path(path).unlink(missing_ok=True)
         except OSError as reason:
             raise _refused(path, reason) from reason
 
     def rsync(self, path: str) -> tuple[list[str], str]:
-        """Give no options: it is here."""
+        """Return no options and the path itself: the destination is on this machine."""
         return [], path
 
 

@@ -1,4 +1,4 @@
-"""One child process with its process group: it is followed, its output passed on, and ended."""
+"""Run a child process, pass its output on, and terminate its process group."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from contextlib import suppress
 
 from applier.contracts import Ended, StopSignal
 
-#: Seconds that a process group has between SIGTERM and SIGKILL.
+#: Seconds between SIGTERM and SIGKILL.
 GRACE_S = 2.0
-#: Seconds until a stop is noticed at the latest; output and the end are noticed at once.
+#: Seconds between two checks of the stop signal; output and the end are noticed at once.
 TURN_S = 0.05
 _PIECE = 65536
-#: Characters of output that are remembered to find the last line in.
+#: Characters of output that are kept to find the last line in.
 _TAIL = 2000
 
 
 class Tail:
-    """Passes the output of a program on as text, and remembers its last line.
+    """Passes the output of a program on as text, and keeps its last line.
 
     >>> tail = Tail(lambda text: None)
     >>> tail.write(b"one\\ntw"); tail.write(b"o\\n\\n"); tail.close()
@@ -38,15 +38,15 @@ class Tail:
         self._end = ""
 
     def write(self, piece: bytes) -> None:
-        """Take in a piece; a character may be cut in two."""
+        """Pass a piece on; it may end inside a character."""
         self._print(self._decoder.decode(piece))
 
     def close(self) -> None:
-        """Tell of a character that was never completed."""
+        """Pass on a replacement for a character that was never completed."""
         self._print(self._decoder.decode(b"", final=True))
 
     def last_line(self) -> str:
-        """Give the last line that is not blank, or nothing."""
+        """Return the last line that is not blank, or an empty text."""
         lines = [line.strip() for line in self._end.splitlines()]
         return next((line for line in reversed(lines) if line), "")
 
@@ -65,12 +65,12 @@ def run(
     cwd: str | None = None,
     timeout_s: float | None = None,
 ) -> Ended:
-    """Run a program in a session of its own, and follow it until its main process has ended.
+    """Run a program in a new session, and wait until its main process has ended.
 
-    Its output, both streams in one, goes to ``output`` in pieces and is not kept; its input is
-    empty; ``env`` is all of its environment. Background processes that it leaves behind go on, and
-    are not waited for even while they hold the pipe. A stop or the time-out ends the whole group.
-    Raises OSError or ValueError if it cannot be started.
+    Both output streams go to ``output`` in pieces; the input is empty; ``env`` is the complete
+    environment. Background processes that the program leaves behind go on, and are not waited
+    for even if they hold the pipe. A stop or the time-out ends the whole group. Raises OSError or
+    ValueError if the program cannot be started.
     """
     began = time.monotonic()
     process = subprocess.Popen(
@@ -93,7 +93,7 @@ def run(
     finally:
         if process.poll() is None:
             _signal_group(process.pid, signal.SIGKILL)
-        # What runs as another user (sudo) cannot be killed: do not wait for it for ever.
+        # A process of another user (sudo) cannot be killed: do not wait for it for ever.
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_S)
         process.stdout.close()
@@ -102,7 +102,7 @@ def run(
 
 
 class _Follower:
-    """Waits for output and for the end of a process at once, without a thread."""
+    """Waits for output and for the end of a process at the same time, without a thread."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], pipe: int, output: Callable[[str], None]
@@ -123,7 +123,7 @@ class _Follower:
         os.close(self._end)
 
     def follow(self, stop: StopSignal, deadline: float | None) -> str | None:
-        """Follow the process until it has ended, or say why it has to."""
+        """Wait until the process has ended, or return why it must end: stop or timeout."""
         while not self._turn():
             if stop.is_set():
                 return "stop"
@@ -132,7 +132,7 @@ class _Follower:
         return None
 
     def end_group(self) -> None:
-        """End every process of the group: SIGTERM, and SIGKILL for what is left after a grace."""
+        """Terminate the group: SIGTERM, then SIGKILL for what still runs after ``GRACE_S``."""
         group = self._process.pid
         _signal_group(group, signal.SIGTERM)
         deadline = time.monotonic() + GRACE_S
@@ -142,18 +142,18 @@ class _Follower:
         _signal_group(group, signal.SIGKILL)
 
     def drain(self) -> None:
-        """Pass on what the pipe still holds, at most what it can hold: others may write on."""
+        """Pass on what is left in the pipe, at most its size: others may write on."""
         left = fcntl.fcntl(self._pipe, fcntl.F_GETPIPE_SZ)
         while left > 0 and (size := self._pass_on()):
             left -= size
         self._tail.close()
 
     def last_line(self) -> str:
-        """Give the last line that is not blank, or nothing."""
+        """Return the last line that is not blank, or an empty text."""
         return self._tail.last_line()
 
     def _turn(self) -> bool:
-        """Wait a moment for output or the end; True once the main process has ended."""
+        """Wait up to ``TURN_S`` for output or the end; return True once the main process ended."""
         for key, _ in self._selector.select(TURN_S):
             if key.fd == self._end:
                 self._selector.unregister(self._end)
@@ -163,7 +163,7 @@ class _Follower:
         return self._ended
 
     def _pass_on(self) -> int | None:
-        """Pass one piece on; its size, 0 at the end of the output, None if there is nothing now."""
+        """Pass one piece on; return its size, 0 at the end of output, None if nothing is there."""
         try:
             piece = os.read(self._pipe, _PIECE)
         except BlockingIOError:
@@ -173,9 +173,9 @@ class _Follower:
 
 
 def _group_lives(group: int) -> bool:
-    """Say whether a process group has a member that still runs.
+    """Return True if a process group has a member that still runs.
 
-    The number stays taken as long as the group has a member, so that this asks for no other's.
+    The kernel does not reuse the number while the group has a member.
     """
     try:
         os.killpg(group, 0)
@@ -183,7 +183,7 @@ def _group_lives(group: int) -> bool:
         return False
     except PermissionError:
         return True
-    # Ended ones are members until somebody takes note of them, which no one may do in a container.
+    # Zombies stay members until they are reaped, and a container may have nothing that reaps.
     return any(_runs_in(group, entry) for entry in os.listdir("/proc") if entry.isdigit())
 
 
@@ -193,7 +193,7 @@ def _runs_in(group: int, pid: str) -> bool:
             stat = file.read()
     except OSError:
         return False
-    # The program's name stands in brackets, and may hold anything.
+    # The name, in parentheses, may contain any character.
     state, _, its_group = stat[stat.rindex(")") + 2 :].split()[:3]
     return int(its_group) == group and state not in "ZX"
 

@@ -1,4 +1,4 @@
-"""A node that is reached over SSH: programs through a shell, files over SFTP."""
+"""A node that is reached over SSH: programs run through a shell, files go over SFTP."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Remote:
         cwd: str | None = None,
         timeout_s: float | None = None,
     ) -> Ended:
-        """Run a program there; its environment is what sshd gives, and ``env``."""
+        """Run a program on the node, in the environment of sshd extended by ``env``."""
         remote = RemoteProgram(
             partial(script, program=program, env=env, cwd=cwd),
             str(self._address),
@@ -76,7 +76,7 @@ class Remote:
         tail: process.Tail,
         deadline: float | None,
     ) -> None:
-        """Pass its output on until it has ended, and ask for its end when it is time."""
+        """Pass output on until the program has ended; end it at a stop or the deadline."""
         cut = False
         while not (future.done() and remote.pieces.empty()):
             try:
@@ -90,23 +90,23 @@ class Remote:
                 remote.cut("stop" if self._stop.is_set() else "timeout", future)
 
     def read(self, path: str) -> Content | None:
-        """Give a file."""
+        """Return content and permissions of a file, or None if it does not exist."""
         return self._files(partial(_read, path), path)
 
     def write(self, path: str, data: bytes, mode: int) -> None:
-        """Write beside it, then rename: whoever reads has the old one or the new."""
+        """Write to a temporary file, then rename it, so that no reader sees half a file."""
         self._files(partial(_write, path, data, mode), path)
 
     def files(self, folder: str) -> list[str]:
-        """List what is below a folder."""
+        """List the files below a folder, relative to it."""
         return self._files(partial(_list, folder), folder)
 
     def remove(self, path: str) -> None:
-        """Remove a file."""
+        """Remove a file if it exists."""
         self._files(partial(_remove, path), path)
 
     def rsync(self, path: str) -> tuple[list[str], str]:
-        """Have rsync call ssh with the same keys and host keys."""
+        """Return the options that make rsync use the same keys and host keys."""
         settings, address = self._settings, self._address
         ssh = ["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"]
         ssh += ["-o", f"UserKnownHostsFile={settings.known_hosts_path}"]
@@ -119,7 +119,7 @@ class Remote:
         return ["-e", shlex.join(ssh)], f"{user}{host}:{path}"
 
     def _files(self, work: Callable[[asyncssh.SFTPClient], Awaitable[T]], path: str) -> T:
-        """Do work over SFTP, which may be done twice; a stop leaves it."""
+        """Do work over SFTP that may be repeated; a stop abandons it."""
 
         async def run(connection: asyncssh.SSHClientConnection) -> T:
             try:

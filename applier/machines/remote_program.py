@@ -1,8 +1,9 @@
-"""One program on a node: started through a shell, followed over a channel, and really ended.
+"""Run one program on a node over an SSH channel, and end it reliably.
 
-The shell reads a script from its input, so that neither values of the environment nor the quoting
-of whatever shell the user has matter. First it says its number: sshd makes it the leader of a
-group, and a second channel ends that group when it has to end. Closing the channel would not.
+A shell reads a script from its input, so that the program depends neither on the user's login
+shell nor on its quoting. The shell first prints its process id, which is also its process group.
+To end the program, a second channel signals that group: closing the first channel would end
+nothing.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from applier.contracts import Ended
 from applier.machines import process
 from applier.machines.connections import sentence
 
-#: Seconds for which output is awaited once the program has ended: others may hold its pipe.
+#: Seconds to wait for output after the program has ended: a background process may hold the pipe.
 DRAIN_S = 1.0
-#: As long at most as it is not taken.
+#: Seconds to wait for it at most if its reader is slow.
 _SLOW_S = 30.0
-#: Pieces of output that may wait until they are passed on, before no more is read.
+#: Pieces of output in the queue at which reading from the channel is paused.
 _PIECES = 64
-#: Seconds in which a node has to answer when it is asked to end a program.
+#: Seconds that a node has to answer a request to end a program.
 _ANSWER_S = 5.0
-#: How much is kept of what comes before the shell's number, and beside it.
+#: Bytes kept of the output before the process id, and of the error stream.
 _GREETING = 65536
 _END = """\
 g=-%(group)d
@@ -49,7 +50,7 @@ exit 0
 def script(
     mark: str, program: Sequence[str], env: Mapping[str, str] | None, cwd: str | None
 ) -> bytes:
-    r"""Write what the shell reads; raises ValueError for names that no shell takes.
+    r"""Return the script for the shell. Raises ValueError for a name or value it cannot hold.
 
     >>> print(script("m", ["echo", "a b"], {"LANG": "C"}, "/srv").decode())
     exec 2>&1
@@ -74,7 +75,7 @@ def script(
 
 
 class Channel(asyncssh.SSHClientSession[bytes]):
-    """Takes in what comes over the channel: in the thread of the connections."""
+    """Receives the data of the channel, in the thread of the connections."""
 
     def __init__(self, mark: str, pieces: queue.SimpleQueue[bytes]) -> None:
         loop = asyncio.get_running_loop()
@@ -95,8 +96,8 @@ class Channel(asyncssh.SSHClientSession[bytes]):
     def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
         """Called with a piece of output.
 
-        What the user's own start-up files print is none: it comes before the shell's number, or on
-        the stream that the script does not use.
+        The output of the user's start-up files is dropped: it comes before the process id, or on
+        the error stream, which the script does not use.
         """
         if datatype is not None:
             self._aside = (self._aside + data)[-_GREETING:]
@@ -115,24 +116,24 @@ class Channel(asyncssh.SSHClientSession[bytes]):
             self._channel.pause_reading()
 
     def resume(self) -> None:
-        """Read on, if reading was paused."""
+        """Resume reading if it was paused."""
         if self.is_paused and self._channel:
             self.is_paused = False
             self._channel.resume_reading()
 
     def exit_status_received(self, status: int) -> None:
-        """Called when the program has ended by itself."""
+        """Called when the program has exited."""
         self._exit(status)
 
     def exit_signal_received(self, signal: str, core_dumped: bool, msg: str, lang: str) -> None:  # noqa: ARG002
-        """Called when a signal ended it."""
+        """Called when a signal has ended the program."""
         self._exit(-_number(signal))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Called when the channel is closed, for whatever reason."""
         self.broken = exc
         if self.group is None:
-            # There was no shell: they say why.
+            # No shell was started: its output says why.
             self._pieces.put(self._greeting + self._aside)
         for future in (self.exited, self.closed):
             if not future.done():
@@ -145,7 +146,7 @@ class Channel(asyncssh.SSHClientSession[bytes]):
 
 
 class RemoteProgram:
-    """A program that is to run; made and asked to end in the thread of its action."""
+    """A program to run on a node; created and cut off in the thread of its action."""
 
     def __init__(self, text: Callable[[str], bytes], host: str, loop: asyncio.AbstractEventLoop):
         self._mark = uuid4().hex
@@ -156,7 +157,7 @@ class RemoteProgram:
         self._begun = False
 
     def cut(self, why: str, future: Future[Ended]) -> None:
-        """Ask for its end; before it has begun, its ``future`` is cancelled."""
+        """Request its end; if it has not begun, cancel its ``future``."""
 
         def end() -> None:
             if self._begun and not self._cut.done():
@@ -167,19 +168,19 @@ class RemoteProgram:
         self._loop.call_soon_threadsafe(end)
 
     def taken(self) -> None:
-        """Say that pieces were taken, so that more may come."""
+        """Resume reading once the queue is half empty."""
         if self._channel is not None and self.pieces.qsize() < _PIECES // 2:
             self._loop.call_soon_threadsafe(self._channel.resume)
 
     async def run(self, connection: asyncssh.SSHClientConnection) -> Ended:
-        """Run it on this connection; ``last_line`` is left to whoever has the pieces."""
+        """Run it on this connection; the caller, which has the pieces, fills in ``last_line``."""
         began = time.monotonic()
         channel, session = await connection.create_session(
             lambda: Channel(self._mark, self.pieces), "exec /bin/sh -s", encoding=None
         )
         assert isinstance(session, Channel)  # noqa: S101 - for the type checker
         self._channel = session
-        # From here on nobody knows what a lost connection leaves behind; until here nothing began.
+        # Until here nothing has begun; from here on the effect of a lost connection is unknown.
         self._begun = True
         with suppress(BrokenPipeError):
             channel.write(self._script)
@@ -197,7 +198,7 @@ class RemoteProgram:
         return Ended(session.code, why, time.monotonic() - began, "")
 
     async def _drain(self, session: Channel) -> None:
-        """Wait for the rest of the output; longer while nobody takes what there is."""
+        """Wait for the rest of the output; longer while its reader is slow."""
         deadline = time.monotonic() + _SLOW_S
         while not session.closed.done() and time.monotonic() < deadline:
             await asyncio.wait({session.closed}, timeout=DRAIN_S)
@@ -205,7 +206,7 @@ class RemoteProgram:
                 return
 
     async def _end(self, connection: asyncssh.SSHClientConnection, session: Channel) -> None:
-        """End the whole group: SIGTERM, and SIGKILL for what is left after a grace."""
+        """Terminate the group: SIGTERM, then SIGKILL for what still runs after ``GRACE_S``."""
         if session.group is None:
             return
         text = _END % {"group": session.group, "turns": round(process.GRACE_S * 10)}
@@ -216,6 +217,6 @@ class RemoteProgram:
 
 
 def _number(name: str) -> int:
-    """Give the number of a signal as it is called in SSH: ``TERM``."""
+    """Return the number of a signal by its name in SSH, such as ``TERM``."""
     found = signal.Signals.__members__.get(f"SIG{name}")
     return int(found) if found else 0

@@ -1,4 +1,4 @@
-"""What is configured of machines: plain values."""
+"""The settings of SSH and of simulated nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SshSettings:
-    """How nodes are reached; ``keys`` are files, and none means what ssh itself would try."""
+    """How nodes are reached over SSH; without ``keys`` (files) the defaults of ssh are tried."""
 
     known_hosts: str = "~/.ssh/known_hosts"
     keys: tuple[str, ...] = ()
@@ -16,12 +16,12 @@ class SshSettings:
 
     @property
     def known_hosts_path(self) -> str:
-        """The file of host keys, whose name begins at the root."""
+        """Return the absolute path of the file of host keys."""
         return os.path.abspath(os.path.expanduser(self.known_hosts))
 
     @property
     def key_paths(self) -> tuple[str, ...]:
-        """The files of keys, whose names begin at the root."""
+        """Return the absolute paths of the private keys."""
         return tuple(os.path.abspath(os.path.expanduser(key)) for key in self.keys)
 
 

@@ -1,4 +1,4 @@
-"""Nodes that nobody reaches: their tasks take their time, and fail when configuration says so."""
+"""Simulated nodes: a task waits its duration, and fails if the configuration says so."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from planner.states import Outcome
 
 
 class Simulation:
-    """Takes the place of the tasks of simulated nodes.
+    """Replaces the work of tasks on simulated nodes.
 
     Each of ``failures`` is a share of all tasks (``0.01``), or ``NODE/TASK`` with ``*`` for any
-    part of a name. Which tasks a share hits is settled by ``seed``, node and task, whatever the
-    order in which they run. ``log`` is a file with a line for each start and end; raises
+    part of a name. Which tasks a share affects depends on ``seed``, node and task alone, not on
+    the order in which they run. ``log`` is a file with a line for each start and end. Raises
     ConfigurationError.
     """
 
@@ -34,7 +34,7 @@ class Simulation:
                 self._share = max(self._share, _share(text))
 
     def run(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
-        """Wait for as long as the task would take; raises ActionFailed if it is to fail."""
+        """Wait the duration of a task. Raises ActionFailed if it is chosen to fail, or stopped."""
         self._note(node, task, "start")
         began = time.monotonic()
         if stop.wait(min(seconds / self._speed, threading.TIMEOUT_MAX)):
@@ -48,7 +48,7 @@ class Simulation:
         return Outcome.CHANGED
 
     def fails(self, node: str, task: str) -> bool:
-        """Say whether a task is one of those that fail.
+        """Return True if a task is chosen to fail.
 
         >>> Simulation(SimulationSettings(failures=("3/*", "*/ntp"))).fails("3", "database")
         True
@@ -62,7 +62,7 @@ class Simulation:
         return int.from_bytes(digest[:8], "big") < self._share * 2**64
 
     def _note(self, node: str, task: str, what: str) -> None:
-        """Write one line, whole: other threads and processes write to the file as well."""
+        """Write a line in one call: other threads and processes append to the file as well."""
         if self._log is None:
             return
         line = f"{datetime.now(UTC).isoformat()} {what} {node} {task}\n"

@@ -1,100 +1,115 @@
-"""Hosts are enabled before moves go back onto them: what going backwards alone gets wrong. Pure.
+"""Order the actions of a rollback so that a host is enabled before moves go back onto it. Pure.
 
-A host is disabled, then emptied. Backwards, last first, it would be filled, then enabled, and a
-host that is disabled takes nothing.
+The plan disabled a host, then moved its instances away. Undone last first, the instances would
+move back while the host is still disabled, and a disabled host accepts none.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from planner.graph import topological_order
+from planner.graph_algorithms import topological_order
 from planner.model import Action, Effect, Touch
 
+_Touches = Mapping[str, Sequence[Touch]]
+_NONE: frozenset[str] = frozenset()
 
-def enabled_first(
-    actions: Sequence[Action], touches: Mapping[str, Sequence[Touch]]
-) -> tuple[Action, ...]:
-    """Let what enables a host come right before the moves onto it that it came after.
 
-    ``actions`` stand in an order that their links allow; ``touches`` go by uuid. What enables then
-    waits for all that those moves wait for, and they need it. Linear in links, times the number of
-    hosts that are enabled too late, 64 at a time. Raises :class:`planner.graph.Loop` where hosts
-    stand in each other's way.
+def enable_hosts_first(actions: Sequence[Action], touches: _Touches) -> tuple[Action, ...]:
+    """Put each action that enables a host before the moves onto that host.
+
+    ``actions`` are in topological order; ``touches`` are by uuid. The enabling action waits for
+    everything that those moves waited for, and the moves need the enabling action. Raises
+    :class:`planner.graph_algorithms.CycleError` if two hosts would have to be enabled before each
+    other.
     """
-    bits = {a.uuid: 1 << i for i, a in enumerate(a for a in actions if _enables(a, touches))}
-    late = _late(actions, touches, bits)
+    late = _enabled_too_late(actions, touches)
     if not late:
         return tuple(actions)
-    known = {action.uuid: action for action in actions}
-    after = _after(actions, late, bits)
-    changed: dict[str, Action] = {}
-    for uuid, moves in late.items():
-        bit = bits[uuid]
-        own, waits = known[uuid], (u for move in moves for u in known[move].before())
-        needs = tuple(u for u in own.needs if not after[u] & bit)
-        order = dict.fromkeys(u for u in (*own.parents, *waits) if not after[u] & bit)
-        parents = tuple(u for u in order if u not in needs)
-        changed[uuid] = replace(own, needs=needs, parents=parents)
-    for uuid, moves in late.items():
-        for move in moves:
-            own = changed.get(move, known[move])
-            parents = tuple(u for u in own.parents if u != uuid)
-            changed[move] = replace(own, parents=parents, needs=(*own.needs, uuid))
-    found = [changed.get(action.uuid, action) for action in actions]
-    position = {action.uuid: i for i, action in enumerate(found)}
-    links = [[tuple(position[u] for u in action.before())] for action in found]
-    return tuple(found[i] for i in topological_order(links))
+    behind = _collect(late, actions, {a.uuid: a.before() for a in actions})
+    moves: dict[str, list[Action]] = {}
+    for action in actions:
+        for enabler in late.get(action.uuid, _NONE):
+            moves.setdefault(enabler, []).append(action)
+    changed = []
+    for action in actions:
+        if action.uuid in moves:
+            action = _before_moves(action, moves[action.uuid], behind)
+        if action.uuid in late:
+            action = _after_enablers(action, late[action.uuid])
+        changed.append(action)
+    return _in_topological_order(changed)
 
 
-def _enables(action: Action, touches: Mapping[str, Sequence[Touch]]) -> bool:
-    return any(t.effect is Effect.ENABLES for t in touches.get(action.uuid, ()))
-
-
-def _late(
-    actions: Sequence[Action], touches: Mapping[str, Sequence[Touch]], bits: Mapping[str, int]
-) -> dict[str, list[str]]:
-    """Give for each that enables a host the moves onto that host that lead to it."""
-    if not bits:
-        return {}
-    hosts: dict[str, int] = {}
-    for uuid, bit in bits.items():
-        for resource, effect in touches[uuid]:
-            if effect is Effect.ENABLES:
-                hosts[resource] = hosts.get(resource, 0) | bit
-    uuid_of = {bit: uuid for uuid, bit in bits.items()}
-    leads: dict[str, int] = dict.fromkeys((a.uuid for a in actions), 0)
-    late: dict[str, list[str]] = {}
-    for action in reversed(actions):
-        found = leads[action.uuid]
-        for resource, effect in touches.get(action.uuid, ()):
-            if effect is Effect.ENTERS:
-                for bit in _single(found & hosts.get(resource, 0)):
-                    late.setdefault(uuid_of[bit], []).append(action.uuid)
-        for before in action.before():
-            leads[before] |= found | bits.get(action.uuid, 0)
+def _enabled_too_late(actions: Sequence[Action], touches: _Touches) -> dict[str, frozenset[str]]:
+    """Return, by the uuid of a move, the actions after it that enable the host it moves onto."""
+    enablers: dict[str, set[str]] = {}
+    moves = defaultdict(list)
+    for action in actions:
+        for touch in touches.get(action.uuid, ()):
+            if touch.effect is Effect.ENABLES:
+                enablers.setdefault(touch.resource, set()).add(action.uuid)
+            elif touch.effect is Effect.ENTERS:
+                moves[touch.resource].append(action.uuid)
+    hosts = [host for host in enablers if host in moves]
+    followers = defaultdict(list)
+    for action in actions:
+        for uuid in action.before():
+            followers[uuid].append(action.uuid)
+    own = {uuid: frozenset({uuid}) for host in hosts for uuid in enablers[host]}
+    followed_by = _collect(own, reversed(actions), followers)
+    late: dict[str, frozenset[str]] = {}
+    for host in hosts:
+        for move in moves[host]:
+            found = (followed_by[move] & enablers[host]) - {move}
+            if found:
+                late[move] = late.get(move, _NONE) | found
     return late
 
 
-def _after(
-    actions: Sequence[Action], late: Mapping[str, Sequence[str]], bits: Mapping[str, int]
-) -> dict[str, int]:
-    """Give for each action the bits of those whose moves it is, or comes after."""
-    after: dict[str, int] = {}
-    for uuid, moves in late.items():
-        for move in moves:
-            after[move] = after.get(move, 0) | bits[uuid]
+def _collect(
+    own: Mapping[str, frozenset[str]],
+    actions: Iterable[Action],
+    links: Mapping[str, Sequence[str]],
+) -> dict[str, frozenset[str]]:
+    """Return for each action its own set united with those of all that its links lead to.
+
+    ``actions`` stand in an order in which links lead back. Actions with equal sets share one
+    object, so that a thousand actions behind a thousand hosts do not take a million entries.
+    """
+    found: dict[str, frozenset[str]] = {}
     for action in actions:
-        found = after.get(action.uuid, 0)
-        for before in action.before():
-            found |= after[before]
-        after[action.uuid] = found
-    return after
+        parts = {found[uuid] for uuid in links.get(action.uuid, ())}
+        parts.add(own.get(action.uuid, _NONE))
+        largest = max(parts, key=len)
+        is_all = all(part <= largest for part in parts)
+        found[action.uuid] = largest if is_all else _NONE.union(*parts)
+    return found
 
 
-def _single(bits: int) -> Iterable[int]:
-    while bits:
-        lowest = bits & -bits
-        yield lowest
-        bits ^= lowest
+def _before_moves(
+    enabler: Action, moves: Iterable[Action], behind: Mapping[str, frozenset[str]]
+) -> Action:
+    """Return the enabling action, waiting for what the moves waited for instead of for them."""
+
+    def kept(uuids: Iterable[str]) -> list[str]:
+        return [uuid for uuid in uuids if enabler.uuid not in behind[uuid]]
+
+    needs = tuple(kept(enabler.needs))
+    waited = [uuid for move in moves for uuid in move.before()]
+    parents = dict.fromkeys(kept([*enabler.parents, *waited]))
+    return replace(enabler, parents=tuple(u for u in parents if u not in needs), needs=needs)
+
+
+def _after_enablers(move: Action, enablers: frozenset[str]) -> Action:
+    """Return the move, needing the actions that enable its host."""
+    parents = tuple(uuid for uuid in move.parents if uuid not in enablers)
+    return replace(move, parents=parents, needs=(*move.needs, *sorted(enablers)))
+
+
+def _in_topological_order(actions: Sequence[Action]) -> tuple[Action, ...]:
+    position = {action.uuid: i for i, action in enumerate(actions)}
+    links = [[tuple(position[uuid] for uuid in action.before())] for action in actions]
+    return tuple(actions[i] for i in topological_order(links))

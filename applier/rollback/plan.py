@@ -1,4 +1,4 @@
-"""Makes the plan that undoes what another plan did. Pure."""
+"""Make the plan that undoes what another plan did. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from datetime import datetime
 from typing import NamedTuple
 
 from applier.contracts import ActionOf
-from applier.rollback.enable_hosts_first import enabled_first
+from applier.rollback.enable_hosts_first import enable_hosts_first
 from planner.errors import InvalidInput, Mistake
-from planner.graph import Loop, topological_order
+from planner.graph_algorithms import CycleError, topological_order
 from planner.model import JOIN, Action, ActionPlan, Touch
 from planner.states import ActionState, Outcome, PlanState
 
 #: The action type that undoes another, and the planner that such plans name.
 REVERT, PLANNER = "revert", "rollback"
-#: Types that only wait: when they are over, nothing is left to undo.
+#: Types that only wait and leave nothing to undo.
 _WAITS = frozenset({"pause", "sleep"})
 _DONE = frozenset({Outcome.CHANGED, Outcome.CREATED})
 _STANDS = frozenset({ActionState.SUCCEEDED, ActionState.REVERT_FAILED})
@@ -31,14 +31,14 @@ def rollback(
     now: datetime,
     new_id: Callable[[], str],
 ) -> ActionPlan:
-    """Give a RECOMMENDED plan of the reverts of what succeeded, last first, under the same limits.
+    """Return a RECOMMENDED plan that reverts what succeeded, last first, under the same limits.
 
-    What an earlier rollback undid is left alone; what it could not undo is tried again.
-
-    ``revertible`` says by action type whether it can be undone, ``touches`` what a revert touches.
-    An action is undone after all that came after it, and only if what needed it was undone; but a
-    host is enabled before moves go back onto it. What was done and cannot be undone stands in the
-    warnings. Raises InvalidInput if nothing can be undone, or the plan may still go on.
+    Actions that an earlier rollback undid are left out; those that it could not undo are tried
+    again. ``revertible`` says by action type whether it can be undone; ``touches`` returns what a
+    revert touches. An action is undone after all actions that came after it, and only if those
+    that needed it were undone; but a host is enabled before moves go back onto it. The warnings
+    list what was done and cannot be undone. Raises InvalidInput if nothing can be undone, or the
+    plan may still continue.
     """
     place = f"plan {plan.uuid[:8]}"
     if plan.state in _RUNNING:
@@ -54,8 +54,8 @@ def rollback(
     actions: Sequence[Action] = tuple(_Reversal(plan, undone, new_id).actions())
     try:
         touched = {a.uuid: touches(a) for a in actions if a.action_type == REVERT}
-        actions = enabled_first(actions, touched)
-    except Loop:
+        actions = enable_hosts_first(actions, touched)
+    except CycleError:
         warnings += ("moves go back onto hosts that are disabled then: enable them by hand",)
     return ActionPlan(
         uuid=new_id(),
@@ -70,7 +70,7 @@ def rollback(
 
 
 def undone_by(action: Action) -> ActionOf | None:
-    """Give the action of another plan that this one is to undo, if it is made for that."""
+    """Return the action of another plan that this action undoes, or None."""
     undoes = action.input_parameters.get("undoes") if action.action_type == REVERT else None
     return ActionOf(**undoes) if undoes else None
 
@@ -90,32 +90,32 @@ def _warnings(actions: Iterable[Action], done: Iterable[Action], undone: set[str
 
 
 class _Share(NamedTuple):
-    """A set of links, turned round: how many come after, and what comes before each of them."""
+    """A reversed set of links: the number of members, and what comes before each of them."""
 
     members: int
     before: tuple[str, ...]
 
 
 class _Reversal:
-    """The order graph of a plan, the other way round.
+    """The reversed order graph of a plan.
 
-    What is left out, and sets of links that many share, become joins: in time and size linear. A
-    join that has nothing to undo before it, or nothing after it, is left out as well.
+    Actions that are left out, and sets of links that many actions share, become joins, so that
+    time and size are linear. A join without an action to undo before and after it is left out.
     """
 
     def __init__(self, plan: ActionPlan, undone: set[str], new_id: Callable[[], str]) -> None:
         self._plan, self._undone, self._new_id = plan.uuid, undone, new_id
         actions = plan.actions
-        # Sets are known by their id from here on, so that one that many share is read once.
+        # Sets are identified by id() from here on, so that a shared set is read once.
         self._order = {a.uuid: [a.parents, tuple(t.action for t in a.triggers)] for a in actions}
         self._needs = {a.uuid: [a.needs, *a.needs_any] for a in actions}
-        self._ordered = self._arranged(actions)
+        self._ordered = self._in_topological_order(actions)
         self._kept = self._between()
         self._uuids = {a.uuid: new_id() for a in actions if a.uuid in self._kept}
         self._joins: dict[int, Action] = {}
 
     def actions(self) -> Iterator[Action]:
-        """Give the reverts and joins, each after all that must come before it."""
+        """Yield the reverts and joins in topological order."""
         order, needs = self._turned(self._order), self._turned(self._needs)
         for action in reversed(self._ordered):
             if action.uuid in self._kept:
@@ -127,7 +127,7 @@ class _Reversal:
     def _groups(self, uuid: str) -> list[tuple[str, ...]]:
         return [group for group in (*self._order[uuid], *self._needs[uuid]) if group]
 
-    def _arranged(self, actions: tuple[Action, ...]) -> list[Action]:
+    def _in_topological_order(self, actions: tuple[Action, ...]) -> list[Action]:
         position = {a.uuid: i for i, a in enumerate(actions)}
         known: dict[int, tuple[int, ...]] = {}
         links = []
@@ -140,7 +140,7 @@ class _Reversal:
         return [actions[i] for i in topological_order(links)]
 
     def _between(self) -> set[str]:
-        """Give what is undone, and what stands between two such actions."""
+        """Return the uuids of what is undone, and of what is between two such actions."""
         has_before: set[str] = set()
         known: dict[int, bool] = {}
         for action in self._ordered:
@@ -161,9 +161,9 @@ class _Reversal:
         return self._undone | (has_before & has_after)
 
     def _turned(self, links: Mapping[str, list[tuple[str, ...]]]) -> dict[str, list[_Share]]:
-        """Give for each action the sets of those that came after it.
+        """Return for each action the sets of actions that came after it.
 
-        What needed one of several is taken to have needed each of them.
+        An action that needed one of several counts as needing each of them.
         """
         groups: dict[int, tuple[str, ...]] = {}
         after: dict[int, list[str]] = {}

@@ -12,7 +12,7 @@ from applier.errors import PlanConflict
 from applier.scheduling.resumption import was_cut_off
 from applier.scheduling.verdict import NOT_TRIGGERED
 from applier.store import Service, Store
-from planner.graph import topological_order
+from planner.graph_algorithms import topological_order
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 

@@ -1,4 +1,7 @@
-"""Counts down what each action still waits for. Pure; linear in links and sizes of the groups."""
+"""Counts what each action still waits for. Pure; linear in links and sizes of the groups.
+
+A topological order that is driven from outside, as in graphlib, with groups of alternatives.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 class _Group:
-    """One set of alternatives: open until one of it ended well, or all of it has ended."""
+    """One set of alternatives: open until one of it succeeded, or all of it has ended."""
 
     __slots__ = ("left", "open", "waiting")
 
@@ -17,11 +20,11 @@ class _Group:
 
 
 class Countdown:
-    """Knows which name has nothing left to wait for.
+    """Tracks how many links and groups each name still waits for.
 
-    ``after`` gives for each name those that wait for it; ``alternatives`` gives for a name groups
-    of which one member each has to end well, or all have to end. An empty group asks for nothing,
-    and a group that several names share is counted once.
+    ``after`` maps each name to its successors. ``alternatives`` maps a name to groups; one member
+    of each has to succeed, or all have to end. An empty group is ignored; a group that several
+    names share is counted once.
 
     >>> countdown = Countdown({"a": ["c"], "b": ["c"], "c": [], "d": []}, {"d": [("a", "b")]})
     >>> countdown.due(), countdown.passed("a"), countdown.passed("b")
@@ -50,17 +53,17 @@ class Countdown:
                 self._left[name] += 1
 
     def __contains__(self, name: object) -> bool:
-        """Is it in the graph?"""
+        """Return whether a name is in the graph."""
         return name in self._left
 
     def due(self) -> list[str]:
-        """Give the names that wait for nothing."""
+        """Return the names that wait for nothing."""
         return [name for name, left in self._left.items() if not left]
 
     def passed(self, name: str, well: bool = True) -> list[str]:
-        """Take in that a name ended; give those that now have nothing left to wait for.
+        """Record that a name ended; return the names that now wait for nothing.
 
-        A name that is not in the graph counts for the groups it is in.
+        A name that is not in the graph counts for its groups.
         """
         due = self._less(self._after.get(name, ()))
         for group in self._groups.get(name, ()):

@@ -15,6 +15,7 @@ from applier.scheduling import order
 from applier.scheduling.gates import Gates
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import ends
+from planner.graph_algorithms import acyclic_part
 from planner.model import JOIN, Action
 from planner.states import OPEN, ActionState, Outcome
 
@@ -83,7 +84,7 @@ class Course:
     def remaining(self) -> dict[str, float]:
         """Give for each name how long the longest path from its start to the end is."""
         longest: dict[str, float] = {}
-        for name in reversed(_in_order(self.after)):
+        for name in reversed(acyclic_part(self.after)):
             behind = max((longest[n] for n in self.after[name]), default=0.0)
             longest[name] = self.durations.get(name, 0.0) + behind
         return longest
@@ -131,17 +132,3 @@ def _done(uuid: str) -> Report:
         state=ActionState.SUCCEEDED,
         outcome=Outcome.CHANGED,
     )
-
-
-def _in_order(after: Mapping[str, Sequence[str]]) -> list[str]:
-    left = dict.fromkeys(after, 0)
-    for names in after.values():
-        for name in names:
-            left[name] += 1
-    found = [name for name, n in left.items() if not n]
-    for name in found:  # it grows while it is read
-        for follower in after[name]:
-            left[follower] -= 1
-            if not left[follower]:
-                found.append(follower)
-    return found

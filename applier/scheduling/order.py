@@ -1,4 +1,4 @@
-"""The order graph of what is left of a plan, with joins where n x m links would stand. Pure."""
+"""The order graph of the actions left of a plan, with joins in place of n x m links. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from planner.model import Action
 
 
 def passed(actions: Sequence[Action], ended: Container[str]) -> frozenset[str]:
-    """Give the ended actions that order nothing any more: all before them has been passed too.
+    """Return the ended actions that order nothing any more: all before them have been passed, too.
 
-    An action that ended before its turn (an operator skipped it, or what stands before it is to
-    run again) is not among them: it has to stay in the graph, because what comes after it must
-    still wait for what comes before it. ``actions`` stand in schedule order.
+    An action that ended before its turn (an operator skipped it, or an action before it is to run
+    again) is not passed. It stays in the graph, because its successors must still wait for its
+    predecessors. ``actions`` stand in schedule order.
 
     >>> a, b, c = (Action(uuid=u, action_type="nop", parents=p) for u, p in (("a", ()),
     ...            ("b", ("a",)), ("c", ("b",))))
@@ -30,11 +30,11 @@ def passed(actions: Sequence[Action], ended: Container[str]) -> frozenset[str]:
 def links(
     actions: Sequence[Action], gone: frozenset[str] = frozenset(), *, joins: bool = True
 ) -> dict[str, list[str]]:
-    """Give, for each action that is not gone, the names of those that must wait for it.
+    """Map each action that is not gone to the names of its successors.
 
-    A set of parents or needs that several actions share goes through a join, where that saves
-    links: a name of its own, ``join 0``, ``join 1``, ..., that is no uuid. So the number of links
-    is linear in the sizes of the different sets and the number of actions.
+    A set of parents or needs that several actions share goes through a join where that saves links.
+    Its name, ``join 0``, ``join 1``, ..., is no uuid. So the number of links is linear in the
+    number of actions and the sizes of the different sets.
 
     >>> first = [Action(uuid=u, action_type="nop") for u in "abc"]
     >>> second = [Action(uuid=u, action_type="nop", parents=("a", "b", "c")) for u in "xyz"]
@@ -72,7 +72,7 @@ def links(
 
 
 class _Sets:
-    """Gives equal tuples as one object; looks at each object once."""
+    """Maps equal tuples to one object; reads each object once."""
 
     def __init__(self) -> None:
         self._by_value: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -88,7 +88,7 @@ class _Sets:
 def _join(
     actions: Sequence[Action], after: dict[str, list[str]], sets: _Sets
 ) -> dict[int, tuple[str, frozenset[str]]]:
-    """Add a join for each set that is shared by enough actions; give name and members by set."""
+    """Add a join for each set that enough actions share; return name and members by set."""
     users: defaultdict[int, int] = defaultdict(int)
     seen: dict[int, tuple[str, ...]] = {}
     for action in actions:

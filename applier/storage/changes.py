@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from itertools import groupby
 
-import sqlalchemy as sa
-
 from applier.contracts import Report
 from applier.errors import ActionNotFound
-from applier.storage import rows, rules
-from applier.storage import statements as said
+from applier.storage import rows, rules, statements
+from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
+from applier.storage.transactions import Transaction, Write
 from planner.states import ActionState, PlanState, Who, check
 
 
@@ -31,8 +30,8 @@ class Move:
     def make(
         self,
         database: Database,
-        allowed: Callable[[rows.Row], None],
-        members: Callable[[sa.Connection], None] = lambda _: None,
+        allowed: Callable[[Row], None],
+        members: Callable[[Transaction], None] = lambda _: None,
     ) -> None:
         """Do it, unless it is done.
 
@@ -44,17 +43,17 @@ class Move:
             return
         allowed(head)
         held = {"plan_uuid": self.plan, "old_state": head["state"], "held": head["claim"] or ""}
-        with database.write() as connection:
-            moved = connection.execute(said.MOVE, {**held, **self._values(head)}).rowcount
+        with database.write() as transaction:
+            moved = transaction.write(statements.MOVE, {**held, **self._values(head)})
             if moved:
-                members(connection)
-                self._queue(connection)
+                members(transaction)
+                self._queue(transaction)
         if not moved:
             found = database.head(self.plan)
             if found["last_write"] != self.name:
                 raise rules.changed_meanwhile(self.plan, head["state"], found["state"])
 
-    def _values(self, head: rows.Row) -> rows.Changes:
+    def _values(self, head: Row) -> rows.Changes:
         return {
             "new_state": str(self.new),
             "new_claim": None if rules.gives_up(self.new) else head["claim"],
@@ -63,12 +62,12 @@ class Move:
             "write": self.name,
         }
 
-    def _queue(self, connection: sa.Connection) -> None:
+    def _queue(self, transaction: Transaction) -> None:
         row = {"plan_uuid": self.plan}
         if rules.gives_up(self.new):
-            give_back(connection, self.plan)
+            give_back(transaction, self.plan)
         if self.new is PlanState.PENDING:
-            connection.execute(said.QUEUE, {**row, "new_number": take_turn(connection)})
+            transaction.write(statements.QUEUE, {**row, "new_number": take_turn(transaction)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,48 +82,44 @@ class Change:
     message: str
     name: str
 
-    def make(self, database: Database, states: Collection[PlanState]) -> None:
+    def make(self, database: Database, states: tuple[PlanState, ...]) -> None:
         """Do it, unless it is done; raises PlanConflict if the plan is in none of the states."""
-        hold: rows.Changes = {"plan_uuid": self.plan, "states": [*map(str, states)]}
-        hold |= {"now": self.now, "write": self.name}
-        with database.write() as connection:
-            held = connection.execute(said.HOLD_STATE, hold).rowcount
+        hold = {"plan_uuid": self.plan, "now": self.now, "write": self.name}
+        with database.write() as transaction:
+            held = transaction.write(statements.HOLD_STATE[states], hold)
             if held:
-                self._write(connection)
+                self._write(transaction)
         if not held:
             head = database.head(self.plan)
             if head["last_write"] != self.name:
                 raise rules.not_waiting(self.plan, head["state"], states)
 
-    def _write(self, connection: sa.Connection) -> None:
-        old = ActionState(action_row(connection, self.plan, self.action)["state"])
+    def _write(self, transaction: Transaction) -> None:
+        old = ActionState(action_row(transaction, self.plan, self.action)["state"])
         check("action", self.action, old, self.new, Who.OPERATOR)
         outcome = rules.SETTLED.get(self.new)
         report = Report(
             uuid=self.action, old=old, state=self.new, outcome=outcome, message=self.message
         )
-        connection.execute(said.END, rows.report_row(self.plan, report, self.now))
+        transaction.write(statements.END, rows.report_row(self.plan, report, self.now))
 
 
-def write_reports(
-    connection: sa.Connection, plan: str, reports: Sequence[Report], now: datetime
-) -> bool:
-    """Write a batch in its order, in as few statements as that allows.
+def writes_of(plan: str, reports: Sequence[Report], now: datetime) -> Iterator[Write]:
+    """Turn reports into what is written, in their order, in as few statements as that allows.
 
-    False if a row is not in the state that its report says: then all must be undone.
+    Each action must be in the state that its report says.
     """
     for (starts, ends, waits), group in groupby(reports, _kind):
         changes = [rows.report_row(plan, report, now) for report in group]
-        if connection.execute(said.START if starts else said.END, changes).rowcount != len(changes):
-            return False
+        yield Write(statements.START if starts else statements.END, changes)
         if ends:
-            connection.execute(said.KEEP_ATTEMPT, changes)
+            yield Write(statements.KEEP_ATTEMPT, changes)
         if waits:
-            connection.execute(said.AGAIN, changes)
+            yield Write(statements.AGAIN, changes)
     undone = [(r.undoes.plan, u) for r in reports if r.undoes and (u := rules.undone(plan, r))]
     if undone:
-        connection.execute(said.UNDONE, [rows.report_row(p, r, now) for p, r in undone])
-    return True
+        changes = [rows.report_row(p, report, now) for p, report in undone]
+        yield Write(statements.UNDONE, changes, checked=False)
 
 
 def _kind(report: Report) -> tuple[bool, bool, bool]:
@@ -133,24 +128,24 @@ def _kind(report: Report) -> tuple[bool, bool, bool]:
     return report.state is ongoing, report.old is ongoing, report.state is pending
 
 
-def take_turn(connection: sa.Connection) -> int:
+def take_turn(transaction: Transaction) -> int:
     """Give the next number of the queues: larger than all that were committed before."""
-    connection.execute(said.TAKE_TURN)
-    number: int = connection.execute(said.TURN).scalar_one()
+    transaction.write(statements.TAKE_TURN, {})
+    number: int = transaction.read(statements.TURN)[0]["number"]
     return number
 
 
-def give_back(connection: sa.Connection, plan: str) -> None:
+def give_back(transaction: Transaction, plan: str) -> None:
     """Let others have what a plan reserved."""
-    connection.execute(said.GIVE_BACK, {"plan_uuid": plan})
-    connection.execute(said.QUEUE_RESERVED, {"plan_uuid": plan, "new_number": None})
+    transaction.write(statements.GIVE_BACK, {"plan_uuid": plan})
+    transaction.write(statements.QUEUE_RESERVED, {"plan_uuid": plan, "new_number": None})
 
 
-def action_row(connection: sa.Connection, plan: str, action: str) -> rows.Row:
+def action_row(transaction: Transaction, plan: str, action: str) -> Row:
     """Read how far an action is; raises PlanNotFound, ActionNotFound."""
     where = {"plan_uuid": plan, "action_uuid": action}
-    row = connection.execute(said.ACTION, where).mappings().one_or_none()
-    if row is None:
-        plan_row(connection, plan)
+    found = transaction.read(statements.ACTION, where)
+    if not found:
+        plan_row(transaction, plan)
         raise ActionNotFound(plan, action)
-    return row
+    return found[0]

@@ -1,30 +1,29 @@
-"""Transactions on the database of a URL: opened, tried again, and known when their answer was lost.
+"""The database of a record: opened, its transactions tried again, known when an answer was lost.
 
-A method that writes begins with a write, so that SQLite gives it the right to write at once and
-never refuses it half-way, and takes hold of the plan's row first, so that two writers of one plan
-wait for each other and do not deadlock. What the row must be is part of the UPDATE; if none fits,
-all is undone, and what is there now is read to say why.
+A method that writes takes hold of the plan's row first, so that two writers of one plan wait for
+each other and do not deadlock. What the row must be is part of the UPDATE. If no row fits, all is
+undone, and what is there now is read to say why.
 """
 
 from __future__ import annotations
 
 import itertools
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
-import sqlalchemy as sa
-from oslo_db.exception import DBDeadlock, DBError  # type: ignore[import-untyped]
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.errors import PlanNotFound, StoreError
-from applier.storage import rows, schema
-from applier.storage import statements as said
-from applier.storage.connection import lost, make_engine, parse, translate_errors
+from applier.storage import schema_version, statements
+from applier.storage.compiled import Row
+from applier.storage.connection import make_engine
+from applier.storage.refusals import ConnectionLost, Deadlock, Refused, translate_errors
+from applier.storage.transactions import Transaction, Transactions
 from applier.storage.unwritable import Unwritable, fits
+from applier.storage.urls import parse
 
 T = TypeVar("T")
 
@@ -34,6 +33,15 @@ DEADLOCK_TRIES = 8
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.05, 1.0
 #: A server that has not answered a statement after so long is taken for gone.
 ANSWER_S = 30
+
+#: Per kind of database: how a transaction begins that writes, and one that reads.
+BEGIN = {
+    # With the right to write, or it waits for it: SQLite never refuses it half-way.
+    "sqlite": ("BEGIN IMMEDIATE", "BEGIN"),
+    # What is read by two statements is of one moment, as it is elsewhere without asking.
+    "postgresql": ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ"),
+    "mysql": ("BEGIN", "BEGIN"),
+}
 
 
 class Database:
@@ -56,8 +64,9 @@ class Database:
         self.engine = make_engine(
             self._url, synchronous=synchronous, busy_timeout_s=busy_timeout_s, answer_s=ANSWER_S
         )
-        self.readers = self.engine
-        self.writer: sa.Connection | None = None
+        self._transactions = Transactions(self.engine)
+        self._begin_write, self._begin_read = BEGIN[self.engine.dialect.name]
+        self._is_file = self.engine.dialect.name == "sqlite"
         self._unwritable: Unwritable | None = None
         self._writing = threading.Lock()
         self._closed = threading.Event()
@@ -71,34 +80,26 @@ class Database:
             raise
 
     def _open(self) -> None:
-        if self.engine.dialect.name == "sqlite":
+        if self._is_file:
             self._open_file()
             return
-        if self.engine.dialect.name == "postgresql":
-            # What is read by two statements is of one moment. (So it is elsewhere.)
-            self.readers = self.engine.execution_options(isolation_level="REPEATABLE READ")
         with self.engine.begin() as database:
-            schema.require(database, self._url)
+            schema_version.require(database, self._url)
 
     def _open_file(self) -> None:
         """Open a SQLite file; one of this release is read also where it cannot be written."""
         try:
-            schema.prepare_file(self._url, self.engine)
-            # One stays open: opening costs more than a commit, and SQLite empties its log
-            # whenever the last connection closes.
-            self.writer = self.engine.connect()
+            schema_version.prepare_file(self._url, self.engine)
             self._unwritable = None
-        except (DBError, SQLAlchemyError, sqlite3.Error) as refused:
+        except (Refused, SQLAlchemyError) as refused:
             self.engine.dispose()
             if not fits(self._url, refused):
                 raise
             self._unwritable = Unwritable(self._url, refused)
-            with self._unwritable.read() as database:
-                if schema.version(database, self._url) != schema.REVISIONS[-1]:
-                    raise
+            self._unwritable.require_version()
 
     def _try_again(self) -> Unwritable | None:
-        """Open a file anew that could not be written; gives it if it still cannot be."""
+        """Open a file anew that could not be written; return it if it still cannot be."""
         if self._unwritable is None:
             return None
         with self._writing:
@@ -107,37 +108,33 @@ class Database:
             return self._unwritable
 
     def close(self) -> None:
-        """Give back the connections, and end what waits for another try."""
+        """Close the connections, and end what waits for another try."""
         self._closed.set()
-        if self.writer is not None:
-            self.writer.close()
-            self.writer = None
         self.engine.dispose()
 
     @contextmanager
-    def write(self) -> Iterator[sa.Connection]:
+    def write(self) -> Iterator[Transaction]:
         """Begin a transaction that writes: all of it or nothing."""
         if unwritable := self._try_again():
             raise unwritable.refusal
-        if self.writer is None:
-            with self.engine.begin() as database:
-                yield database
+        if self._is_file:
+            # It has one writer at a time anyway, and here they wait for their turn.
+            with self._writing, self._transactions.begin(self._begin_write) as transaction:
+                yield transaction
         else:
-            # SQLite has one writer at a time anyway.
-            with self._writing, self.writer.begin():
-                yield self.writer
+            with self._transactions.begin(self._begin_write) as transaction:
+                yield transaction
 
-    @contextmanager
-    def read(self) -> Iterator[sa.Connection]:
+    def read(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that reads: all of it as it is at one moment."""
-        unwritable = self._try_again()
-        with unwritable.read() if unwritable else self.readers.begin() as database:
-            yield database
+        if unwritable := self._try_again():
+            return unwritable.read()
+        return self._transactions.begin(self._begin_read)
 
-    def head(self, uuid: str) -> rows.Row:
+    def head(self, uuid: str) -> Row:
         """Read the row of a plan; raises PlanNotFound."""
-        with self.read() as database:
-            return plan_row(database, uuid)
+        with self.read() as transaction:
+            return plan_row(transaction, uuid)
 
     def tried(self, what: Callable[[], T], *, lost_too: bool = True) -> T:
         """Do it; again after a deadlock, and (``lost_too``) after the connection was lost.
@@ -150,19 +147,19 @@ class Database:
                 wait = min(SHORTEST_WAIT_S * 2 ** (number - 1), LONGEST_WAIT_S)
                 try:
                     return what()
-                except DBDeadlock:
+                except Deadlock:
                     if number == DEADLOCK_TRIES:
                         raise
-                except (DBError, SQLAlchemyError) as error:
+                except ConnectionLost:
                     patient = time.monotonic() + wait < give_up and not self._closed.is_set()
-                    if not (lost_too and patient and lost(error)):
+                    if not (lost_too and patient):
                         raise
                 self._closed.wait(wait)
         raise AssertionError  # the loop has no end
 
     @contextmanager
     def named(self, uuid: str, *call: object) -> Iterator[str]:
-        """Give a write of a plan its name, which is kept in the plan's row with it.
+        """Name a write of a plan; the name is kept in the plan's row with it.
 
         If it ends with a StoreError, nobody knows whether it was made. The same call made again has
         the same name, so that a write that is found under its name is not made a second time.
@@ -177,9 +174,9 @@ class Database:
             raise
 
 
-def plan_row(database: sa.Connection, uuid: str) -> rows.Row:
+def plan_row(transaction: Transaction, uuid: str) -> Row:
     """Read the row of a plan in a transaction; raises PlanNotFound."""
-    head = database.execute(said.PLAN, {"plan_uuid": uuid}).mappings().one_or_none()
-    if head is None:
+    found = transaction.read(statements.PLAN, {"plan_uuid": uuid})
+    if not found:
         raise PlanNotFound(uuid)
-    return head
+    return found[0]

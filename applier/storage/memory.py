@@ -88,6 +88,10 @@ class MemoryStore:
             ]
             return [_summary(kept) for kept in wanted[:limit]]
 
+    def count_plans(self, *, state: PlanState | None = None) -> int:
+        """See :meth:`applier.store.Store.count_plans`."""
+        return len(self.list_plans(state=state))
+
     def move_plan(
         self,
         uuid: str,

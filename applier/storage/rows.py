@@ -8,19 +8,18 @@ thousand.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import starmap
 from typing import Any
 
 from applier.contracts import Claimant, Report, Request
+from applier.storage.compiled import Row
 from applier.storage.rules import attempt_end, kept
 from applier.store import Attempt, PlanSummary
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
-#: A row that was read: values by the names of columns.
-Row = Mapping[Any, Any]
 #: What a statement is told, by the names of its parameters.
 Changes = dict[str, Any]
 
@@ -149,11 +148,11 @@ def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
     )
 
 
-def counts_of(rows: Sequence[Sequence[Any]]) -> dict[str, dict[ActionState, int]]:
+def counts_of(rows: Iterable[Row]) -> dict[str, dict[ActionState, int]]:
     """Turn rows of (plan, state, number of actions) into numbers by state, by plan."""
     counts: dict[str, dict[ActionState, int]] = {}
-    for plan, state, number in rows:
-        counts.setdefault(plan, {})[ActionState(state)] = number
+    for row in rows:
+        counts.setdefault(row["plan"], {})[ActionState(row["state"])] = row["number"]
     return counts
 
 

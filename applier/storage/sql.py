@@ -1,7 +1,7 @@
-"""The store in a database, by oslo.db: SQLite for one machine, PostgreSQL or MySQL for many.
+"""The store in a database: SQLite for one machine, PostgreSQL or MySQL for many.
 
-What it does stands in two halves: :class:`applier.storage.plan_record.PlanRecord` and
-:class:`applier.storage.run_record.RunRecord`.
+What it does stands in two halves: :class:`applier.storage.plans.Plans` and
+:class:`applier.storage.runs.Runs`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,14 @@ from collections.abc import Callable
 from dataclasses import asdict
 from uuid import uuid4
 
-import sqlalchemy as sa
-
-from applier.storage import statements as said
+from applier.storage import statements
 from applier.storage.database import Database
-from applier.storage.plan_record import PlanRecord
-from applier.storage.run_record import RunRecord
-from applier.storage.tables import services
+from applier.storage.plans import Plans
+from applier.storage.runs import Runs
 from applier.store import Service
 
 
-class SqlStore(PlanRecord, RunRecord):
+class SqlStore(Plans, Runs):
     """Keeps plans in the database of a URL; may be used from several threads.
 
     A SQLite file is created, or upgraded, when it is opened; a server must have been upgraded by
@@ -64,9 +61,9 @@ class SqlStore(PlanRecord, RunRecord):
         row = asdict(service)
 
         def report() -> None:
-            with self._database.write() as database:
-                database.execute(said.FORGET_SERVICE, {"service_uuid": service.uuid})
-                database.execute(sa.insert(services), row)
+            with self._database.write() as transaction:
+                transaction.write(statements.FORGET_SERVICE, {"service_uuid": service.uuid})
+                transaction.write(statements.INSERT_SERVICE, row)
 
         self._database.tried(report)
 
@@ -74,8 +71,8 @@ class SqlStore(PlanRecord, RunRecord):
         """See :meth:`applier.store.Store.remove_service`."""
 
         def remove() -> None:
-            with self._database.write() as database:
-                database.execute(said.FORGET_SERVICE, {"service_uuid": uuid})
+            with self._database.write() as transaction:
+                transaction.write(statements.FORGET_SERVICE, {"service_uuid": uuid})
 
         self._database.tried(remove)
 
@@ -83,7 +80,7 @@ class SqlStore(PlanRecord, RunRecord):
         """See :meth:`applier.store.Store.services`."""
 
         def read() -> list[Service]:
-            with self._database.read() as database:
-                return [Service(**row) for row in database.execute(said.SERVICES).mappings()]
+            with self._database.read() as transaction:
+                return [Service(**row) for row in transaction.read(statements.SERVICES)]
 
         return self._database.tried(read)

@@ -5,13 +5,13 @@ SQLAlchemy then finds the text of each in its cache, and a commit costs little m
 
 from __future__ import annotations
 
-from enum import StrEnum
+import re
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.storage.rules import UNDOABLE
+from applier.storage.rules import UNCLAIMED_PLAN, UNDOABLE, WAITING_PLAN
 from applier.storage.tables import (
     actions,
     attempts,
@@ -26,10 +26,12 @@ from planner.model import JOIN
 from planner.states import ActionState, Outcome, PlanState
 
 
-def _word(value: StrEnum) -> sa.ColumnElement[str]:
+def _word(value: str) -> sa.ColumnElement[str]:
     """A word that stands in a statement itself: one parameter less for each row of a batch."""
     return sa.literal_column(f"'{value}'", sa.String)
 
+
+_NOTHING, _ONE = sa.literal_column("''", sa.String), sa.literal_column("1", sa.Integer)
 
 #: The row of one plan.
 PLAN = sa.select(plans).where(plans.c.uuid == bindparam("plan_uuid"))
@@ -66,25 +68,26 @@ HOLD_CLAIM = (
     .where(
         plans.c.uuid == bindparam("plan_uuid"),
         plans.c.claim == bindparam("held"),
-        sa.func.coalesce(plans.c.last_write, "") != bindparam("write"),
+        sa.func.coalesce(plans.c.last_write, _NOTHING) != bindparam("write"),
     )
     .values(updated_at=bindparam("now"), last_write=bindparam("write"))
 )
-#: Take hold of a plan in one of some states.
-HOLD_STATE = (
-    sa.update(plans)
+#: Take hold of a plan in one of some states, by these states.
+HOLD_STATE: dict[tuple[PlanState, ...], sa.Update] = {
+    states: sa.update(plans)
     .where(
         plans.c.uuid == bindparam("plan_uuid"),
-        plans.c.state.in_(bindparam("states", expanding=True)),
-        sa.func.coalesce(plans.c.last_write, "") != bindparam("write"),
+        plans.c.state.in_([_word(state) for state in states]),
+        sa.func.coalesce(plans.c.last_write, _NOTHING) != bindparam("write"),
     )
     .values(updated_at=bindparam("now"), last_write=bindparam("write"))
-)
+    for states in (WAITING_PLAN, UNCLAIMED_PLAN)
+}
 #: Take hold of a plan that somebody runs, and of the next number for a wish.
 COUNT_WISH = (
     sa.update(plans)
     .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.claim.is_not(None))
-    .values(wishes=plans.c.wishes + 1)
+    .values(wishes=plans.c.wishes + _ONE)
 )
 _REPORTED = (actions.c.plan == bindparam("plan_uuid"), actions.c.uuid == bindparam("action_uuid"))
 #: Let an action start, if it waits.
@@ -97,7 +100,7 @@ START = (
         status_message=bindparam("new_message"),
         started_at=bindparam("now"),
         ended_at=sa.null(),
-        attempts=actions.c.attempts + sa.literal_column("1"),
+        attempts=actions.c.attempts + _ONE,
     )
 )
 #: Let an action end, if it is in the state that its report says.
@@ -135,7 +138,8 @@ KEEP_ATTEMPT = sa.insert(attempts).from_select(
         sa.case((_WORKED & (actions.c.started_at >= _CLAIMED), actions.c.action_type)),
         actions.c.status_message,
         bindparam("new_output", type_=sa.String),
-    ).where(*_REPORTED),
+        # A pipeline sends this before it is known whether END found the action as it should be.
+    ).where(*_REPORTED, actions.c.ended_at.is_not(None)),
     include_defaults=False,
 )
 #: Let an action wait for its turn again.
@@ -143,11 +147,11 @@ AGAIN = (
     sa.update(actions)
     .where(*_REPORTED)
     .values(
-        state=str(ActionState.PENDING),
-        outcome=None,
+        state=_word(ActionState.PENDING),
+        outcome=sa.null(),
         status_message=bindparam("new_message"),
-        started_at=None,
-        ended_at=None,
+        started_at=sa.null(),
+        ended_at=sa.null(),
     )
 )
 #: End the actions of a cancelled plan that are in one state.
@@ -166,7 +170,7 @@ MOVE = (
     .where(
         plans.c.uuid == bindparam("plan_uuid"),
         plans.c.state == bindparam("old_state"),
-        sa.func.coalesce(plans.c.claim, "") == bindparam("held"),
+        sa.func.coalesce(plans.c.claim, _NOTHING) == bindparam("held"),
     )
     .values(
         state=bindparam("new_state"),
@@ -177,7 +181,7 @@ MOVE = (
     )
 )
 #: Take the next number in the queues; nobody else does until this is committed.
-TAKE_TURN = sa.update(turn).values(number=turn.c.number + 1)
+TAKE_TURN = sa.update(turn).values(number=turn.c.number + _ONE)
 TURN = sa.select(turn.c.number)
 #: Put a plan at the end of those that wait for an applier.
 QUEUE = (
@@ -202,9 +206,9 @@ BEAT = (
 #: Claim a plan that waits for an applier.
 CLAIM = (
     sa.update(plans)
-    .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.state == str(PlanState.PENDING))
+    .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.state == _word(PlanState.PENDING))
     .values(
-        state=str(PlanState.ONGOING),
+        state=_word(PlanState.ONGOING),
         claim=bindparam("new_claim"),
         claimant_host=bindparam("host"),
         claimant_pid=bindparam("pid"),
@@ -218,15 +222,15 @@ CLAIM = (
 #: The plan that was saved last.
 LAST = (
     sa.select(plans.c.uuid)
-    .where(plans.c.state != str(PlanState.DELETED))
+    .where(plans.c.state != _word(PlanState.DELETED))
     .order_by(plans.c.number.desc())
     .limit(1)
 )
 #: The plans that wait for an applier, those that wait longest first.
 PENDING_PLANS = (
     sa.select(plans.c.uuid)
-    .where(plans.c.state == str(PlanState.PENDING))
-    .order_by(sa.func.coalesce(plans.c.queued, 0), plans.c.number)
+    .where(plans.c.state == _word(PlanState.PENDING))
+    .order_by(sa.func.coalesce(plans.c.queued, sa.literal_column("0")), plans.c.number)
 )
 _own, _mine, _theirs = reservations.alias(), plans.alias(), plans.alias()
 #: Who reserved a plan's resources before it did, in the order in which they did.
@@ -249,33 +253,78 @@ FORGET_SERVICE = sa.delete(services).where(services.c.uuid == bindparam("service
 SERVICES = sa.select(services).order_by(services.c.heartbeat_at.desc(), services.c.uuid)
 
 
-def fitting(reference: str) -> sa.Select[str, str | None]:
-    """Every plan that a reference may mean, and perhaps some more: databases compare loosely."""
-    likely = plans.c.uuid.startswith(reference, autoescape=True) | (plans.c.name == reference)
-    kept = likely & (plans.c.state != str(PlanState.DELETED))
-    return sa.select(plans.c.uuid, plans.c.name).where(kept | (plans.c.uuid == reference))
+#: Every plan that a reference may mean, and perhaps some more: databases compare loosely.
+FIND = sa.select(plans.c.uuid, plans.c.name).where(
+    (
+        (
+            plans.c.uuid.like(bindparam("beginning"), escape="/")
+            | (plans.c.name == bindparam("reference"))
+        )
+        & (plans.c.state != _word(PlanState.DELETED))
+    )
+    | (plans.c.uuid == bindparam("reference"))
+)
 
 
-def listed(state: PlanState | None, limit: int | None) -> sa.Select[Any]:
-    """The newest plans, in that state, or in any but DELETED."""
-    wanted = plans.c.state != str(PlanState.DELETED)
-    if state is not None:
-        wanted = plans.c.state == str(state)
-    return sa.select(plans).where(wanted).order_by(plans.c.number.desc()).limit(limit)
+def beginning(reference: str) -> str:
+    """Turn a text into the pattern of texts that begin with it, for :data:`FIND`.
 
-
-def counted(state: PlanState | None, first: int) -> sa.Select[str, str, int]:
-    """How many actions stand in which state, of the plans that :func:`listed` gave; no joins.
-
-    ``first`` is the number of the oldest of them: a condition, where a list of uuids could become
-    longer than a statement may be.
+    >>> beginning("6a1f_")
+    '6a1f/_%'
     """
-    wanted = plans.c.state != str(PlanState.DELETED)
-    if state is not None:
-        wanted = plans.c.state == str(state)
+    return re.sub("([/%_])", r"/\1", reference) + "%"
+
+
+def _newest(wanted: sa.ColumnElement[bool], *columns: Any) -> sa.Select[Any]:
+    """The plans that were saved last, of those that are wanted; at most ``most``."""
     return (
-        sa.select(actions.c.plan, actions.c.state, sa.func.count())
-        .join_from(actions, plans)
-        .where(wanted, plans.c.number >= first, actions.c.action_type != JOIN)
+        sa.select(*columns).where(wanted).order_by(plans.c.number.desc()).limit(bindparam("most"))
+    )
+
+
+def _counts(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """How many actions of these plans are in which state, without joins."""
+    newest = _newest(wanted, plans.c.uuid).subquery()
+    return (
+        sa.select(actions.c.plan, actions.c.state, sa.func.count().label("number"))
+        .join_from(newest, actions, actions.c.plan == newest.c.uuid)
+        .where(actions.c.action_type != _word(JOIN))
         .group_by(actions.c.plan, actions.c.state)
     )
+
+
+_THERE = plans.c.state != _word(PlanState.DELETED)
+_IN_STATE = plans.c.state == bindparam("state")
+#: The newest plans: in one state, and in any but DELETED; each with how far its actions are.
+LIST_STATE = (_newest(_IN_STATE, plans), _counts(_IN_STATE))
+LIST = (_newest(_THERE, plans), _counts(_THERE))
+#: How many plans there are: in one state, and in any but DELETED.
+COUNT_STATE, COUNT = (
+    sa.select(sa.func.count().label("number")).select_from(plans).where(wanted)
+    for wanted in (_IN_STATE, _THERE)
+)
+#: The limit of a list that has none.
+ALL = 2**63 - 1
+
+#: Columns of plans that have no value before somebody runs them, and the number that counts them.
+OF_RUNS = frozenset(
+    {
+        "number",
+        "claim",
+        "claimant_host",
+        "claimant_pid",
+        "claimant_user",
+        "heartbeat_at",
+        "claimed_at",
+        "last_write",
+        "queued",
+        "reserved",
+    }
+)
+#: Keep a plan, an action, a request, a service, a resource that a plan reserves.
+INSERT_PLAN, INSERT_ACTION, INSERT_WISH, INSERT_SERVICE, INSERT_RESERVATION = (
+    sa.insert(table)
+    .inline()
+    .values({c: bindparam(c.key) for c in table.c if c.key not in OF_RUNS or table is not plans})
+    for table in (plans, actions, wishes, services, reservations)
+)

@@ -15,7 +15,10 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from applier.errors import StoreError
-from applier.storage.connection import make_engine, sentence
+from applier.storage import schema_version
+from applier.storage.connection import make_engine
+from applier.storage.refusals import sentence
+from applier.storage.transactions import Transaction, Transactions
 
 _NO_WRITING = r"disk I/O error|disk is full|unable to open|readonly"
 
@@ -24,26 +27,37 @@ class Unwritable:
     """Reads the file of a URL; ``refused`` is what opening it for writing ended with."""
 
     def __init__(self, url: sa.URL, refused: BaseException) -> None:
-        self._path = Path(url.database or "").absolute()
+        self._url, self._path = url, Path(url.database or "").absolute()
         self.refusal = StoreError(sentence(refused, url))
         options = {"uri": "true", "mode": "ro", "immutable": "1"}
         self._engine = make_engine(url.set(database=self._path.as_uri(), query=options))
 
+    def require_version(self) -> None:
+        """Raise the refusal if the tables are not of this release: they cannot be upgraded."""
+        self._require_no_log()
+        with self._engine.begin() as database:
+            if schema_version.version(database, self._url) != schema_version.REVISIONS[-1]:
+                raise self.refusal
+        self._engine.dispose()
+
     @contextmanager
-    def read(self) -> Iterator[sa.Connection]:
+    def read(self) -> Iterator[Transaction]:
         """Begin a transaction; raises StoreError if the file has a log."""
+        self._require_no_log()
+        try:
+            with Transactions(self._engine).begin("BEGIN") as transaction:
+                yield transaction
+        finally:
+            # A connection that is kept would never look at the file again.
+            self._engine.dispose()
+
+    def _require_no_log(self) -> None:
         for log in (Path(f"{self._path}-wal"), Path(f"{self._path}-journal")):
             if log.exists() and log.stat().st_size:
                 raise StoreError(
                     f"{self.refusal} (what was written last is in {log.name}, which SQLite reads "
                     "only where it can write)"
                 )
-        try:
-            with self._engine.begin() as database:
-                yield database
-        finally:
-            # A connection that is kept would never look at the file again.
-            self._engine.dispose()
 
 
 def fits(url: sa.URL, refused: BaseException) -> bool:

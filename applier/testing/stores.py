@@ -217,6 +217,8 @@ class FindingContract:
         assert [s.uuid for s in store.list_plans(state=PlanState.ONGOING)] == [plan.uuid]
         assert [s.uuid for s in store.list_plans(limit=1)] == ["empty"]
         assert store.list_plans(limit=0) == []
+        states = (None, PlanState.DELETED, PlanState.ONGOING, PlanState.FAILED)
+        assert [store.count_plans(state=state) for state in states] == [2, 1, 1, 0]
 
 
 class OperatorContract:

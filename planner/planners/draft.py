@@ -1,4 +1,4 @@
-"""A plan in the making: planners add actions in order, the draft finds needs and tokens."""
+"""A plan being built: planners add actions in order; the draft adds needs and tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.states import PlanState
 
 
 class Draft:
-    """Actions with their parents, in the order in which the planner wants them."""
+    """Actions with their parents, in the order in which the planner adds them."""
 
     def __init__(self, planner: str, solution: Solution, surroundings: Surroundings) -> None:
         self._planner, self._solution = planner, solution
@@ -24,11 +24,11 @@ class Draft:
         self._join_numbers = count(1)
 
     def __len__(self) -> int:
-        """How many actions have been added."""
+        """Return the number of actions."""
         return len(self._proposed)
 
     def add(self, proposed: ProposedAction, parents: tuple[int, ...], reason: str) -> int:
-        """Add an action after all its parents; returns its position.
+        """Add an action after all its parents; return its position.
 
         A tuple of parents that several actions share stays one object in the plan.
         """
@@ -38,7 +38,7 @@ class Draft:
         return len(self._proposed) - 1
 
     def join(self, parents: tuple[int, ...], reason: str) -> int:
-        """Add a join that waits for all its parents; returns its position."""
+        """Add a join that waits for all its parents; return its position."""
         name = next(n for k in self._join_numbers if (n := f"join-{k}") not in self._taken)
         return self.add(ProposedAction(name=name, action_type=JOIN), parents, reason)
 
@@ -49,12 +49,11 @@ class Draft:
         limits: Mapping[str, int] | None = None,
         warnings: Sequence[str] = (),
     ) -> ActionPlan:
-        """Give the plan, with the needs that the effects of the actions ask for.
+        """Return the plan, with the needs that follow from the effects of the actions.
 
-        A need that stands against the parents is dropped, with a warning. ``precedes(a, b)`` says
-        whether parents, directly or through others, put position ``a`` before ``b``: a planner that
-        knows without looking saves the walk from parent to parent. A plan without actions has
-        nothing left to do: it is SUCCEEDED.
+        A need that contradicts the parents is dropped, with a warning. ``precedes(a, b)`` says
+        whether position ``a`` comes before ``b`` through parents; without it the parents are
+        searched. A plan without actions is SUCCEEDED.
         """
         touches = effects.located([p.touches for p in self._proposed], self._solution.facts)
         settled = effects.settle(self._parents, effects.find(touches), precedes or self._precedes)
@@ -75,7 +74,7 @@ class Draft:
         )
 
     def _precedes(self, first: int, second: int) -> bool:
-        """Walk up from the second, by every set of parents once. Parents have smaller positions."""
+        """Search the ancestors of the second position; parents have smaller positions."""
         if first >= second:
             return False
         seen: set[int] = set()
@@ -131,7 +130,7 @@ class Draft:
 
 
 def tokens(action_type: str, touches: Sequence[Touch]) -> tuple[str, ...]:
-    """List what an action holds while it runs: its type, then each resource that it touches.
+    """List the tokens that an action holds while it runs: its type and the resources it touches.
 
     >>> tokens("migrate", [Touch("instance:i1"), Touch("node:c1"), Touch("node:c1")])
     ('type:migrate', 'instance:i1', 'node:c1')

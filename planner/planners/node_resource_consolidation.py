@@ -1,6 +1,6 @@
-"""Node resource consolidation: disable, move node by node, enable.
+"""Node resource consolidation: disable hosts, migrate node by node, enable hosts.
 
-Source: Watcher's planner of that name: disables have no parents; the migrations off one source node
+Source: Watcher's planner of that name. Disables have no parents; the migrations off one source node
 form a chain, each also after all disables; every other change of a service's state follows the last
 migration of each chain.
 """
@@ -27,7 +27,7 @@ class NodeResourceConsolidationPlanner(SolutionPlanner):
     NAME = "node_resource_consolidation"
 
     def plan(self, problem: Solution, options: Options) -> ActionPlan:  # noqa: ARG002
-        """Chains keep the order in which their source nodes first stand in the input."""
+        """Order chains by the first occurrence of their source node in the input."""
         disables, chains, enables = sort(problem)
         draft = self.draft(problem)
         disabled = tuple([draft.add(a, (), "disabled first") for a in disables])
@@ -47,7 +47,7 @@ class NodeResourceConsolidationPlanner(SolutionPlanner):
             rank.append((2, 0))
 
         def precedes(a: int, b: int) -> bool:
-            # With no move in between nothing orders a disable and an enable.
+            # Without a migration in between, parents do not order a disable and an enable.
             (stage, chain), (later, other) = rank[a], rank[b]
             if stage == later:
                 return stage == 1 and chain == other and a < b
@@ -59,10 +59,10 @@ class NodeResourceConsolidationPlanner(SolutionPlanner):
 def sort(
     solution: Solution,
 ) -> tuple[list[ProposedAction], dict[str | None, list[ProposedAction]], list[ProposedAction]]:
-    """Give disables, migrations by source node, enables, each in input order.
+    """Return disables, migrations by source node, and enables, each in input order.
 
-    Migrations off nobody knows where, which only unchecked parameters can be, are one chain, as in
-    Watcher. Raises InvalidInput for actions of other types.
+    Migrations without a source node, which are possible only with unchecked parameters, form one
+    chain, as in Watcher. Raises InvalidInput for actions of other types.
     """
     disables: list[ProposedAction] = []
     enables: list[ProposedAction] = []

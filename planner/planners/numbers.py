@@ -1,4 +1,4 @@
-"""Options that give each action type a number: ``nop:70,sleep:40`` in ``watcher.conf``."""
+"""Options that map action types to numbers: ``nop:70,sleep:40`` in ``watcher.conf``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oslo_config import cfg, types
 
 
 def finite(value: object) -> int | float:
-    """Read a number, or text that is one; raises ValueError unless it is finite.
+    """Read a number or its text; raises ValueError unless it is finite.
 
     >>> [finite(v) for v in (9, "100", "2.5", -5)]
     [9, 100, 2.5, -5]
@@ -52,14 +52,14 @@ def at_least_one(value: object) -> int:
 
 
 class NumberByType(types.Dict):
-    """Action types with a number each; a mapping is read like the text of a configuration file."""
+    """A number for each action type; a mapping is read like the text of a configuration file."""
 
     def __init__(self, read: Any) -> None:
         super().__init__(value_type=types.String(), bounds=False)
         self.read = read
 
     def __call__(self, value: object) -> dict[str, Any]:
-        """Read all values; raises ValueError naming every type whose number is wrong."""
+        """Read all values; raises ValueError that names every type with an invalid number."""
         if not isinstance(value, str | Mapping):
             raise ValueError(f"{value!r} is neither a mapping nor NAME:NUMBER pairs")
         pairs: Mapping[str, object] = (
@@ -77,7 +77,7 @@ class NumberByType(types.Dict):
 
 
 def weights_option(default: Mapping[str, int]) -> cfg.Opt:
-    """Make the option ``weights``: any finite number, heavier types go first."""
+    """Make the option ``weights``: any finite number; heavier types go first."""
     return cfg.Opt(
         "weights",
         type=NumberByType(finite),
@@ -101,7 +101,7 @@ def parallelization_option(default: Mapping[str, int]) -> cfg.Opt:
 def unnamed(
     option: str, numbers: Mapping[str, object], used: Sequence[str], instead: int
 ) -> list[str]:
-    """Say which of the action types that a plan uses have no number, and what they get."""
+    """Return warnings for action types of a plan that have no number, with the default used."""
     return [
         f"action type {name!r} has no {option}: {instead} is used"
         for name in sorted(set(used) - set(numbers))

@@ -1,7 +1,7 @@
 """Documents of ``kind: solution``: a list of actions that somebody found worth doing.
 
-The reader that the planners ``weight``, ``workload_stabilization``, ``node_resource_consolidation``
-and those of third parties share.
+The planners ``weight``, ``workload_stabilization``, ``node_resource_consolidation`` and those of
+third parties share this reader.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from planner.planners.solution_schema import SCHEMA
 
 
 class SolutionPlanner(Planner[Solution]):
-    """A planner of solutions: it has only to write ``plan``."""
+    """A planner of solutions; a subclass defines ``plan`` alone."""
 
     KIND = "solution"
     SCHEMA = SCHEMA
 
     def draft(self, solution: Solution) -> Draft:
-        """Begin a plan, to which actions are added in the order that is wanted."""
+        """Return an empty draft, to which actions are added in schedule order."""
         return Draft(self.NAME, solution, self.surroundings)
 
     def parse(self, document: Mapping[str, Any]) -> Solution:
-        """Check names, types, parameters and touches of every action, and complete them.
+        """Check and complete names, types, parameters and touches of every action.
 
-        An action without a name gets its type and a number. ``resource_id`` ends up both beside and
-        inside ``input_parameters``, as Watcher stores it. Raises InvalidInput with all mistakes.
+        An action without a name gets its type and a number. ``resource_id`` is stored both beside
+        and inside ``input_parameters``, as Watcher does. Raises InvalidInput with all mistakes.
         """
         actions, warnings = read_actions(self, document)
         return Solution(
@@ -49,7 +49,7 @@ class SolutionPlanner(Planner[Solution]):
 def read_actions(
     planner: Planner[Any], document: Mapping[str, Any]
 ) -> tuple[list[ProposedAction], tuple[str, ...]]:
-    """Check and complete a document's ``actions``; gives them, and what is to be warned of.
+    """Check and complete the ``actions`` of a document; return them and the warnings.
 
     Raises InvalidInput with all mistakes.
     """
@@ -61,7 +61,7 @@ def read_actions(
 
 
 class ActionReader:
-    """Reads the actions of one document, and collects what is wrong with them."""
+    """Reads the actions of one document and collects mistakes and warnings."""
 
     def __init__(self, surroundings: Surroundings, document: Mapping[str, Any]) -> None:
         self.surroundings = surroundings
@@ -78,7 +78,7 @@ class ActionReader:
                 self._taken.add(own)
 
     def action(self, i: int, raw: Mapping[str, Any]) -> ProposedAction:
-        """Read one action; what is wrong with it is noted."""
+        """Read one action and note its mistakes."""
         name = raw["action_type"]
         action_type = self._type(name, i)
         parameters, resource_id = self._parameters(i, raw)
@@ -86,18 +86,18 @@ class ActionReader:
             before = len(self.mistakes)
             self._check(i, action_type, parameters, raw)
             if len(self.mistakes) > before:
-                # A type need not make sense of parameters that its schema refuses.
+                # Parameters that the schema refused must not reach the plugin.
                 action_type = None
-        said = about(name, action_type, parameters)
+        known = about(name, action_type, parameters)
         estimate = raw.get("estimate_s")
         return ProposedAction(
             name=raw.get("name") or self._name(name),
             action_type=name,
             resource_id=resource_id,
             input_parameters=parameters,
-            description=said.description,
-            touches=self._touches(i, raw, said.touches),
-            estimate_s=said.estimate_s if estimate is None else estimate,
+            description=known.description,
+            touches=self._touches(i, raw, known.touches),
+            estimate_s=known.estimate_s if estimate is None else estimate,
             timeout_s=raw.get("timeout_s"),
             retries=raw.get("retries", 0),
         )
@@ -151,7 +151,7 @@ class ActionReader:
         parameters: Mapping[str, Any],
         raw: Mapping[str, Any],
     ) -> None:
-        # A resource beside the parameters is the action's own, whether its type has one or not.
+        # A resource_id beside the parameters belongs to the action, whatever its type.
         own = parameters
         if raw.get("resource_id") is not None:
             known = action_type.SCHEMA.get("properties") or {}
@@ -190,22 +190,22 @@ class About(NamedTuple):
 
 
 def about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any]) -> About:
-    """Ask an action type about one action; of a type that nobody knows nothing is known."""
+    """Ask an action type about one action; everything is unknown for an unknown type."""
     if kind is None:
         return About()
     try:
         touches = tuple(kind.touches(parameters))
         return About(kind.describe(parameters), touches, kind.estimate(parameters))
     except Exception as reason:
-        # Somebody else's code: whatever it raises, the document is not to blame.
+        # A plugin may raise anything; the document is not to blame.
         text = f"{type(reason).__name__}: {reason}, of parameters {dict(parameters)!r}"
         raise BrokenPlugin("action type", name, text) from reason
 
 
 def host_of(action: ProposedAction, facts: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Name the host that an action's instance is on beforehand; None if nobody said.
+    """Return the host of an action's instance before the action; None if it is not known.
 
-    A migrate says so itself, in ``source_node``; else ``facts`` do.
+    ``source_node`` of a migrate wins over ``facts``.
     """
     source = action.input_parameters.get("source_node") if action.action_type == "migrate" else None
     if source and isinstance(source, str):
@@ -216,7 +216,7 @@ def host_of(action: ProposedAction, facts: Mapping[str, Mapping[str, Any]]) -> s
 
 
 def missing_host(i: int, action: ProposedAction) -> Mistake:
-    """Say that nobody said where the instance of action ``i`` is."""
+    """Return the mistake that the host of the instance of action ``i`` is not known."""
     own = "source_node is missing, and " if action.action_type == "migrate" else ""
     where = f"facts.instances.{action.resource_id}.host"
     return Mistake(
@@ -226,7 +226,7 @@ def missing_host(i: int, action: ProposedAction) -> Mistake:
 
 
 def _host_names(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Map the ids by which facts know hosts and services to the host's name, as node resources."""
+    """Map node resources by the ids of facts to those by the host's name."""
     names = {}
     for kind, key in (("hosts", "name"), ("services", "host")):
         for known_as, fact in (facts.get(kind) or {}).items():

@@ -49,8 +49,9 @@ class WeightPlanner(SolutionPlanner):
     """Plans action types by weight, high to low, each in sets of its parallelization.
 
     With ``ordering = chunks`` every action of a set has all actions of the set before as parents.
-    With ``slots`` all of one weight follow all of the weight before, through a join, and the limit
-    of a type bounds how many of it run at once: nobody waits for the slowest of a set.
+    With ``slots`` all actions of one weight follow those of the weight before, through a join, and
+    the limit of a type bounds how many of it run at once, so that none waits for the slowest of a
+    set.
     """
 
     NAME = "weight"
@@ -69,7 +70,7 @@ class WeightPlanner(SolutionPlanner):
     )
 
     def plan(self, problem: Solution, options: Options) -> ActionPlan:
-        """Every action of a set has all actions of the set before as parents."""
+        """Make every action of a set a child of all actions of the set before."""
         draft = self.draft(problem)
         levels: list[int] = []
         slots = options.ordering == "slots"
@@ -105,8 +106,8 @@ def sets(
 ) -> list[tuple[int | float, int, int, list[ProposedAction]]]:
     """List the sets in order, as (weight, number of the set in its weight, how many, members).
 
-    Weights go high to low; chunk k of a weight is chunk k of every type that has it, members in
-    input order. With ``whole`` a weight is one set.
+    Weights go from high to low. Chunk k of a weight is chunk k of every type of that weight;
+    members keep their input order. With ``whole`` a weight is one set.
 
     >>> three = [ProposedAction(name=f"resize-{i}", action_type="resize") for i in (1, 2, 3)]
     >>> nap = ProposedAction(name="sleep-1", action_type="sleep")
@@ -125,6 +126,6 @@ def sets(
             width = parallelization.get(action.action_type, 1)
             chunks[0 if whole else seen[action.action_type] // width].append(action)
             seen[action.action_type] += 1
-        # Chunks come up in order: chunk k of a type is seen after chunk k - 1 of it.
+        # Chunk k of a type is always created after its chunk k - 1.
         found += [(weight, k + 1, len(chunks), chunks[k]) for k in sorted(chunks)]
     return found

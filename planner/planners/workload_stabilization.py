@@ -1,7 +1,7 @@
-"""Workload stabilization: everything side by side, but for what concerns one instance or host.
+"""Workload stabilization: all actions side by side, but for those on one instance or host.
 
 Source: Watcher, "Improve the storage of action plans" (planner-storage-action-plan), the second of
-its planners, and what Watcher's planner of that name does: the parents are the same.
+its planners, and Watcher's planner of that name: the parents are the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from planner.model import ActionPlan, Effect, ProposedAction, Solution
 from planner.planners.numbers import unnamed, weights_option
 from planner.planners.solution import SolutionPlanner, host_of, missing_host
 
-#: Defaults of Watcher 17, which knows the first six; the others go last, as they would unnamed.
+#: Defaults of Watcher 17 for the first six types; the others go last, as if they had no weight.
 WEIGHTS = {
     "turn_host_to_acpi_s3_state": 0,
     "resize": 1,
@@ -32,19 +32,18 @@ WEIGHTS = {
 
 
 class WorkloadStabilizationPlanner(SolutionPlanner):
-    """Plans actions side by side; only what concerns the same instance or host is linked.
+    """Plans actions side by side; only those on the same instance or host are linked.
 
-    Parents are Watcher's: a resize follows the migrations of its instance, a suspended host follows
-    resizes on it and migrations off it. All other links, such as several migrations of one
-    instance, or a power off, stand in needs. The host of an instance comes from the document's
-    ``facts``.
+    Parents are Watcher's: a resize follows the migrations of its instance; a suspended host follows
+    resizes on it and migrations off it. All other links, such as several migrations of one instance
+    or a power off, are needs. The host of an instance comes from the ``facts`` of the document.
     """
 
     NAME = "workload_stabilization"
     OPTIONS = (weights_option(WEIGHTS),)
 
     def plan(self, problem: Solution, options: Options) -> ActionPlan:
-        """Link what Watcher links, heaviest first, equal weights in input order."""
+        """Add actions by weight, heaviest first, equal weights in input order."""
         hosts = hosts_of(problem)
         weights: Mapping[str, int | float] = options.weights
         draft = self.draft(problem)
@@ -58,13 +57,13 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
             precedes=lambda a, b: a in ancestors[b],
             warnings=[
                 *unnamed("weight", weights, [a.action_type for a in problem.actions], 0),
-                *nowhere(problem),
+                *of_unknown_host(problem),
             ],
         )
 
 
 class _Parents:
-    """Watcher's rules, applied to one action after another in schedule order."""
+    """Watcher's rules, applied to the actions in schedule order."""
 
     def __init__(self, hosts: Mapping[int, str | None]) -> None:
         self._hosts = hosts
@@ -73,7 +72,7 @@ class _Parents:
         self._resizes_on: dict[str | None, list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
 
     def of(self, action: ProposedAction, position: int) -> tuple[int, ...]:
-        """Give the parents of the action that is to stand at ``position``."""
+        """Return the parents of the action that is added at ``position``."""
         match action.action_type:
             case "migrate":
                 self._moves_of[action.resource_id].append(position)
@@ -92,16 +91,16 @@ class _Parents:
 
 
 def _goes_away(action: ProposedAction) -> str | None:
-    """Name the host that an action takes down, as its touches know it, else by its resource."""
+    """Return the host that an action takes down: from its touches, else its resource."""
     down = [t.resource for t in action.touches if t.effect is Effect.TAKES_DOWN]
     return down[0].partition(":")[2] if down else action.resource_id
 
 
 def hosts_of(solution: Solution) -> dict[int, str | None]:
-    """Map each migrate and resize, by ``id``, to the host that its instance is on beforehand.
+    """Map each migrate and resize, by ``id``, to the host of its instance before the action.
 
-    For a resize it matters only when a host goes away. Raises InvalidInput with every fact that is
-    missing.
+    For a resize the host matters only if a host goes away. Raises InvalidInput with every fact that
+    is missing.
     """
     goes_away = some_host_goes_away(solution)
     hosts: dict[int, str | None] = {}
@@ -118,7 +117,7 @@ def hosts_of(solution: Solution) -> dict[int, str | None]:
 
 
 def some_host_goes_away(solution: Solution) -> bool:
-    """True if an action takes a host down."""
+    """Return whether an action takes a host down."""
     return any(
         a.action_type == "turn_host_to_acpi_s3_state"
         or any(t.effect is Effect.TAKES_DOWN for t in a.touches)
@@ -126,8 +125,8 @@ def some_host_goes_away(solution: Solution) -> bool:
     )
 
 
-def nowhere(solution: Solution) -> list[str]:
-    """Say which other actions on an instance may be on a host that goes away, for all we know."""
+def of_unknown_host(solution: Solution) -> list[str]:
+    """Return warnings for actions on instances whose host is not known while a host goes away."""
     if not some_host_goes_away(solution):
         return []
     return [

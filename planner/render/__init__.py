@@ -1,1 +1,1 @@
-"""Pictures of a plan as text that other programs draw."""
+"""Drawings of a plan: SVG, Graphviz dot and Mermaid."""

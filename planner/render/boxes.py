@@ -1,4 +1,4 @@
-"""What a drawing is made of, and what its boxes say."""
+"""The parts of a drawing, and the text in its boxes."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from planner.model import Action
+from planner.render.drawn_graph import Line
 from planner.render.look import Look
-from planner.render.web import Line
 
-#: What the kinds of lines mean, in the order in which a legend lists them.
+#: The meaning of each kind of line, in the order of the legend.
 KINDS = {
     "need": "must have ended well",
     "any": "one of these must have ended well",
     "order": "must have ended",
     "trigger": "sets it off when it ends with one of these outcomes",
 }
-#: Label of a line between two boxes of equally many, where each has its own.
+#: Label of a line between two boxes of equal size that connects them one to one.
 EACH = "1:1"
-#: Mark of names in one box that stand side by side.
+#: Mark before each name of a box whose actions run side by side.
 BESIDE = "•"
-#: More names than this are not all written in a box.
+#: How many names a box lists.
 LISTED = 16
-#: More names than this do not all stand in a tooltip.
+#: How many names a tooltip lists.
 NAMED = 200
 
 
 class Box(NamedTuple):
-    """One action, or those that are alike.
+    """One action, or several equivalent ones.
 
-    ``names`` are without the lane's; several of them stand one after another if ``serial``, else
-    side by side. ``times`` is how many actions each name stands for, in each machine of the lane.
+    ``names`` leave out the name of the lane. If ``serial``, they run one after another, else side
+    by side. ``times`` is how many actions each name stands for in each machine of the lane.
     """
 
     actions: tuple[Action, ...]
@@ -41,7 +41,7 @@ class Box(NamedTuple):
     serial: bool = False
 
     def rows(self) -> list[str]:
-        """Give the names as they are written, one a row."""
+        """Return the names as they are written, one a row."""
         times = f" x {self.times}" if self.times > 1 else ""
         if len(self.names) == 1:
             return [self.names[0] + times]
@@ -52,10 +52,10 @@ class Box(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What a picture shows; ids go by position in the plan, not by uuid.
+    """The content of a picture; ids follow the position in the plan, not the uuid.
 
-    ``boxes`` by id, in schedule order; ``points`` by id with their lane, ``lanes`` by id with their
-    titles; ``left_out`` is how many lines are not drawn because others imply them.
+    ``boxes`` by id, in schedule order; ``points`` by id with their lane; ``lanes`` by id with their
+    titles. ``left_out`` counts the lines that are not drawn because others imply them.
     """
 
     boxes: Mapping[str, Box]
@@ -66,14 +66,14 @@ class Drawing(NamedTuple):
 
 
 def text_lines(box: Box) -> list[str]:
-    """Give what a box says: names, description, state; each one line of printable text."""
+    """Return the text of a box: names, description, state; each one printable line."""
     texts = dict.fromkeys((*box.rows(), about(box)))
     state = f"{box.look.mark} {box.actions[0].state}".strip()
     return [printable(text) for text in (*texts, state)]
 
 
 def tooltip(box: Box) -> list[str]:
-    """Say all that is known of a box: state, then of each action its name, and its message."""
+    """Return all that is known of a box: its state, and the name and message of each action."""
     first, many = box.actions[0], len(box.actions)
     lines = [f"{first.state}: " + (first.label if many == 1 else f"{many} actions")]
     if many == 1:
@@ -88,12 +88,12 @@ def tooltip(box: Box) -> list[str]:
 
 
 def about(box: Box) -> str:
-    """Say what the actions of a box do: one's description, else their types."""
+    """Describe what the actions of a box do: the description of a single one, else their types."""
     if len(box.actions) == 1 and box.actions[0].description:
         return box.actions[0].description
     return ", ".join(dict.fromkeys(action.action_type for action in box.actions))
 
 
 def printable(text: str) -> str:
-    """Write text as one line."""
+    """Replace each character that cannot be printed, such as a line break, by a space."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -1,4 +1,4 @@
-"""A plan as dot, the language of Graphviz."""
+"""A plan in dot, the language of Graphviz."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from planner.model import Action, ActionPlan
 from planner.render.boxes import KINDS, Drawing, printable, text_lines, tooltip
 from planner.render.drawing import draw
-from planner.render.legend import words
+from planner.render.legend import notes
 
 _STYLES = {
     "need": "style=solid",
@@ -18,11 +18,10 @@ _STYLES = {
 
 
 def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> str:
-    """Write a plan, or those of its actions that ``keep`` says, as dot.
+    """Return a plan, or those of its actions that ``keep`` accepts, as dot.
 
-    The same plan gives the same text, whatever its uuids. Lanes are clusters. Where a set of
-    actions stands before many others the lines go through a point, so that the text stays linear
-    in the plan: each of the set comes before each beyond.
+    The text does not depend on uuids. Lanes are clusters. Where a set of actions comes before many
+    others, the lines go through a point, so that the text is linear in the size of the plan.
     """
     drawing = draw(plan, keep)
     name = plan.name or plan.planner
@@ -31,7 +30,7 @@ def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> st
     out += [
         f"  rankdir={'TB' if drawing.lanes else 'LR'};",
         '  graph [labelloc=t, fontname="sans-serif"];',
-        f"  label={_quoted(f'{printable(name)}: {plan.state}', *words(drawing))};",
+        f"  label={_quoted(f'{printable(name)}: {plan.state}', *notes(drawing))};",
         '  node [shape=box, style="rounded,filled", fillcolor=white, fontname="sans-serif"];',
         '  edge [fontname="sans-serif", fontsize=10];',
         *_boxes(drawing),
@@ -44,7 +43,7 @@ def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> st
 
 
 def _boxes(drawing: Drawing) -> list[str]:
-    """Write boxes and points, those of a lane in its cluster."""
+    """Write boxes and points, those of a lane inside its cluster."""
     inside: dict[str | None, list[str]] = {None: [], **{lane: [] for lane in drawing.lanes}}
     for name, box in drawing.boxes.items():
         colour = f', fillcolor="{box.look.fill}"' if box.look.fill != "#ffffff" else ""
@@ -62,7 +61,7 @@ def _boxes(drawing: Drawing) -> list[str]:
 
 
 def _quoted(*lines: str) -> str:
-    r"""Write text as one string of dot.
+    r"""Quote lines of text as one string of dot.
 
     >>> print(_quoted('say "a\\b"', "twice"))
     "say \"a\\b\"\ntwice"

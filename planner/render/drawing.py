@@ -1,4 +1,4 @@
-"""What every picture of a plan shows: which boxes, lanes, points and lines. All forms use this."""
+"""Decides what every picture of a plan shows: boxes, lanes, points and lines."""
 
 from __future__ import annotations
 
@@ -6,47 +6,49 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from planner.model import JOIN, Action, ActionPlan
-from planner.render import lanes as laning
-from planner.render.alike import alike, depths, members, pairs
+from planner.render import swimlanes
 from planner.render.boxes import EACH, Box, Drawing, printable
+from planner.render.drawn_graph import DrawnGraph, Line
+from planner.render.equivalence import depths, equivalent, members, pairs
 from planner.render.look import Look, looks
-from planner.render.stacks import chains, joined, siblings
-from planner.render.weaving import woven
-from planner.render.web import Line, Web
+from planner.render.merging import chains, merged, siblings
+from planner.render.plan_to_graph import plan_to_graph
 
-#: More actions than this are not drawn one by one: one box stands for those that are alike.
+#: Up to this many actions have a box each; in a larger plan equivalent ones share one.
 MANY = 40
 
 
 def draw(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> Drawing:
-    """Say what stands in the picture of a plan, or of those actions that ``keep`` says.
+    """Return what the picture of a plan shows, or of those of its actions that ``keep`` accepts.
 
-    What is not kept is passed through, as joins are: its ends stay ordered.
+    Actions that are not kept, and joins, are replaced by lines between what comes before and after.
     """
     ids = {action.uuid: f"a{i}" for i, action in enumerate(plan.actions)}
     kept = {
         ids[a.uuid]: a for a in plan.actions if a.action_type != JOIN and (keep is None or keep(a))
     }
-    web = woven(plan, ids)
-    passed = web.nodes.keys() - kept.keys()
-    web.keep_between(kept)
-    web.contract(passed)
-    left_out = web.reduce()
-    web.contract(passed)
-    return _drawing(plan, kept, web, left_out)
+    graph = plan_to_graph(plan, ids)
+    passed = graph.nodes.keys() - kept.keys()
+    graph.keep_between(kept)
+    graph.contract(passed)
+    left_out = graph.reduce()
+    graph.contract(passed)
+    return _drawing(plan, kept, graph, left_out)
 
 
-def _drawing(plan: ActionPlan, kept: Mapping[str, Action], web: Web, left_out: int) -> Drawing:
-    """Put what is alike into one box where there is much, and name what stands there."""
-    by_uuid = laning.lanes(plan, list(kept.values()))
+def _drawing(
+    plan: ActionPlan, kept: Mapping[str, Action], graph: DrawnGraph, left_out: int
+) -> Drawing:
+    """Name the boxes and lanes; in a large plan put equivalent actions into one box."""
+    by_uuid = swimlanes.assign(plan, list(kept.values()))
     lanes = {box: by_uuid[a.uuid] for box, a in kept.items() if a.uuid in by_uuid}
-    look_of, points = looks(plan), [n for n in web.nodes if n not in kept]
-    groups = laning.groups(plan)
-    firsts = {node: node for node in web.nodes}
+    look_of, points = looks(plan), [n for n in graph.nodes if n not in kept]
+    groups = swimlanes.groups(plan)
+    firsts = {node: node for node in graph.nodes}
     first_lane = {lane: lane for lane in lanes.values()}
     if len(kept) > MANY:
-        kinds = _kinds(plan, kept, web, look_of, lanes, groups)
-        firsts, first_lane = alike(web, kinds, lanes)
+        keys = _keys(plan, kept, graph, look_of, lanes, groups)
+        firsts, first_lane = equivalent(graph, keys, lanes)
     lane_ids = {first: f"n{i}" for i, first in enumerate(dict.fromkeys(first_lane.values()))}
     count = Counter(first_lane.values())
     boxes = {}
@@ -62,26 +64,30 @@ def _drawing(plan: ActionPlan, kept: Mapping[str, Action], web: Web, left_out: i
                 len(actions) // (count[lane] if lane is not None else 1),
             )
     titles = {
-        lane_ids[first]: printable(laning.title(names, groups.get(first, ())))
+        lane_ids[first]: printable(swimlanes.title(names, groups.get(first, ())))
         for first, names in members(first_lane).items()
     }
-    lines = _merged(web, firsts, boxes, kept)
+    lines = _merged_lines(graph, firsts, boxes, kept)
     if len(boxes) > MANY:
-        boxes, lines = _stacked(boxes, lines)
+        boxes, lines = _with_merged_boxes(boxes, lines)
     return Drawing(boxes, _points(points, lines, boxes), lines, titles, left_out)
 
 
-def _stacked(boxes: Mapping[str, Box], lines: list[Line]) -> tuple[dict[str, Box], list[Line]]:
-    """Let boxes stand in one: of equal type with the very same lines, then those in a chain."""
+def _with_merged_boxes(
+    boxes: Mapping[str, Box], lines: list[Line]
+) -> tuple[dict[str, Box], list[Line]]:
+    """Merge boxes of equal type with equal lines, then boxes that form a chain."""
     types = {n: (b.lane, b.look, b.times, b.actions[0].action_type) for n, b in boxes.items()}
     beside = siblings(types, lines)
-    boxes, lines = _joined(boxes, beside, serial=False), joined(lines, beside)
+    boxes, lines = _merged_boxes(boxes, beside, serial=False), merged(lines, beside)
     single = {n: (b.lane, b.look, b.times) for n, b in boxes.items() if len(b.names) == 1}
     after = chains(single, lines)
-    return _joined(boxes, after, serial=True), joined(lines, after)
+    return _merged_boxes(boxes, after, serial=True), merged(lines, after)
 
 
-def _joined(boxes: Mapping[str, Box], firsts: Mapping[str, str], serial: bool) -> dict[str, Box]:
+def _merged_boxes(
+    boxes: Mapping[str, Box], firsts: Mapping[str, str], serial: bool
+) -> dict[str, Box]:
     found = {}
     for first, names in members({n: firsts.get(n, n) for n in boxes}).items():
         parts, box = [boxes[name] for name in names], boxes[first]
@@ -95,24 +101,24 @@ def _joined(boxes: Mapping[str, Box], firsts: Mapping[str, str], serial: bool) -
     return found
 
 
-def _kinds(
+def _keys(
     plan: ActionPlan,
     kept: Mapping[str, Action],
-    web: Web,
+    graph: DrawnGraph,
     look_of: Mapping[str, Look],
     lanes: Mapping[str, str],
     groups: Mapping[str, tuple[str, ...]],
 ) -> dict[str, Hashable]:
-    """Give what must be equal for two nodes to be alike, before their neighbours are asked."""
-    deep = depths(web, web.nodes.keys() - kept.keys())
+    """Return the keys that must be equal for two nodes to be equivalent."""
+    deep = depths(graph, graph.nodes.keys() - kept.keys())
     found: dict[str, Hashable] = {}
-    for node in web.nodes:
+    for node in graph.nodes:
         action = kept.get(node)
         if action is None:
             found[node] = (deep[node],)
             continue
         same_name = lanes and plan.planner != "rolling_update"
-        task = laning.task_of(plan.planner, action) if same_name else None
+        task = swimlanes.task_of(plan.planner, action) if same_name else None
         group = groups.get(lanes.get(node, ""), ())
         found[node] = (deep[node], action.action_type, look_of[action.uuid], task, group)
     return found
@@ -122,24 +128,28 @@ def _name(plan: ActionPlan, actions: tuple[Action, ...], lanes: Mapping[str, str
     if not lanes:
         names = [action.label for action in actions]
     else:
-        names = list(dict.fromkeys(laning.task_of(plan.planner, a) for a in actions))
-    return printable(names[0] if len(names) == 1 else laning.spans(names))
+        names = list(dict.fromkeys(swimlanes.task_of(plan.planner, a) for a in actions))
+    return printable(names[0] if len(names) == 1 else swimlanes.spans(names))
 
 
-def _merged(
-    web: Web, firsts: Mapping[str, str], boxes: Mapping[str, Box], kept: Mapping[str, Action]
+def _merged_lines(
+    graph: DrawnGraph,
+    firsts: Mapping[str, str],
+    boxes: Mapping[str, Box],
+    kept: Mapping[str, Action],
 ) -> list[Line]:
-    """Draw each line between what is drawn once; pairs of equally many are marked.
+    """Merge lines between the same boxes, and label those that connect two boxes one to one.
 
-    Between boxes a need that is an event as well is the event; an order that is one is both.
+    Between two boxes a need that is also an event is drawn as the event; if it is also an order,
+    both are drawn.
     """
 
     def ordered(tail: str, head: str) -> bool:
         return tail in kept and head in kept and kept[tail].uuid in kept[head].parents
 
     single: dict[Line, list[tuple[str, str]]] = defaultdict(list)
-    drawn = Web(dict.fromkeys(firsts.values()))
-    for tail, head, kind, label in web.lines():
+    drawn = DrawnGraph(dict.fromkeys(firsts.values()))
+    for tail, head, kind, label in graph.lines():
         line = Line(firsts[tail], firsts[head], kind, label)
         drawn.line(*line)
         single[line].append((tail, head))
@@ -154,12 +164,12 @@ def _merged(
             if not all(ordered(*pair) for pair in ends or [line[:2]]):
                 continue
             shown = line._replace(kind="order")
-        found.append(shown._replace(label=EACH) if _each(shown, ends, boxes) else shown)
+        found.append(shown._replace(label=EACH) if _one_to_one(shown, ends, boxes) else shown)
     return found
 
 
-def _each(line: Line, ends: Sequence[tuple[str, str]], boxes: Mapping[str, Box]) -> bool:
-    """Say whether each of one box has its own in another, and that is not clear from the lane."""
+def _one_to_one(line: Line, ends: Sequence[tuple[str, str]], boxes: Mapping[str, Box]) -> bool:
+    """Return whether a line connects two boxes one to one and their lanes do not show it."""
     tail, head = boxes.get(line.tail), boxes.get(line.head)
     if tail is None or head is None or line.label or (tail.lane == head.lane is not None):
         return False
@@ -169,7 +179,7 @@ def _each(line: Line, ends: Sequence[tuple[str, str]], boxes: Mapping[str, Box])
 def _points(
     points: Collection[str], lines: Sequence[Line], boxes: Mapping[str, Box]
 ) -> dict[str, str | None]:
-    """Give each point that is drawn the lane that all its lines stay in, if there is one."""
+    """Map each point that is drawn to the lane that all its lines stay in, else to None."""
     near: dict[str, set[str | None]] = defaultdict(set)
     for tail, head, *_ in lines:
         for point, other in ((tail, head), (head, tail)):

@@ -1,7 +1,7 @@
-"""Rows of a drawing: what stands side by side, in which order, and where lines pass through.
+"""Layers of a drawing: which nodes stand side by side and in which order.
 
-A line that crosses rows takes a place in each. Lines that lead to one box, and mean the same,
-share those places: a track.
+Layered graph drawing (Sugiyama, Tagawa and Toda, 1981): a line that passes a layer has a dummy node
+there. Lines that lead to the same box and mean the same share dummies: a route.
 """
 
 from __future__ import annotations
@@ -11,43 +11,43 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from planner.render.web import Line
+from planner.render.drawn_graph import Line
 
 SWEEPS = 8
-#: With more places than this lines go straight.
-MANY_PLACES = 50_000
+#: Above this many nodes and dummies, lines go straight.
+MANY_NODES = 50_000
 
 
-class Track(NamedTuple):
-    """What leads to ``head`` and means the same: its tails, and a place in each row passed."""
+class Route(NamedTuple):
+    """Lines to ``head`` with one meaning: their tails, and a dummy node in each layer passed."""
 
     head: str
     kind: str
     label: str
     tails: tuple[str, ...]
-    places: tuple[str, ...]
+    dummies: tuple[str, ...]
 
 
-class Rows(NamedTuple):
-    """Ids in order, row by row: of boxes, points and places; the row of each; the tracks."""
+class Layers(NamedTuple):
+    """Ids in order, layer by layer, of boxes, points and dummies; the layer of each; the routes."""
 
     rows: list[list[str]]
     row: dict[str, int]
-    tracks: list[Track]
+    routes: list[Route]
     lane: dict[str, int]
 
 
-def rows(
+def layered(
     depth: Mapping[str, tuple[int, int]], lines: Sequence[Line], lane: Mapping[str, int]
-) -> Rows:
-    """Put nodes into rows by depth, and order each so that few lines cross.
+) -> Layers:
+    """Put nodes into layers by depth, and order each layer so that few lines cross.
 
-    ``lane`` is the number of each node's lane: within a row, lanes stand in that order.
+    ``lane`` is the number of each node's lane: within a layer, lanes stand in that order.
     """
     number = {d: i for i, d in enumerate(sorted(set(depth.values())))}
     row = {node: number[d] for node, d in depth.items()}
     lanes = dict(lane)
-    tracks: list[Track] = []
+    routes: list[Route] = []
     found: list[list[str]] = [[] for _ in number]
     for node, i in row.items():
         found[i].append(node)
@@ -56,77 +56,77 @@ def rows(
         bundles[head, kind, label].append(tail)
     for (head, kind, label), tails in bundles.items():
         passed = range(min(row[tail] for tail in tails) + 1, row[head])
-        if len(row) + len(passed) > MANY_PLACES:
+        if len(row) + len(passed) > MANY_NODES:
             passed = range(0)
-        places = tuple(f"{len(tracks)}@{i}" for i in passed)
-        for place, i in zip(places, passed, strict=True):
+        dummies = tuple(f"{len(routes)}@{i}" for i in passed)
+        for place, i in zip(dummies, passed, strict=True):
             row[place], lanes[place] = i, lane[head]
             found[i].append(place)
-        tracks.append(Track(head, kind, label, tuple(tails), places))
-    made = Rows(found, row, tracks, lanes)
-    _untangle(made)
-    return made
+        routes.append(Route(head, kind, label, tuple(tails), dummies))
+    layers = Layers(found, row, routes, lanes)
+    _reduce_crossings(layers)
+    return layers
 
 
-def hops(made: Rows) -> Iterable[tuple[str, str]]:
-    """Give each piece of each line, from one row to the next or, straight, further on."""
-    for track in made.tracks:
-        chain = [*track.places, track.head]
+def segments(layers: Layers) -> Iterable[tuple[str, str]]:
+    """Yield each segment of each line, to the next layer or, without dummies, to a later one."""
+    for route in layers.routes:
+        chain = [*route.dummies, route.head]
         yield from pairwise(chain)
-        for tail in track.tails:
-            yield tail, joined(made, track, tail)
+        for tail in route.tails:
+            yield tail, joint(layers, route, tail)
 
 
-def joined(made: Rows, track: Track, tail: str) -> str:
-    """Name where a tail's line joins its track: a place, or the head itself."""
-    if not track.places:
-        return track.head
-    skipped = made.row[tail] + 1 - made.row[track.places[0]]
-    return [*track.places, track.head][skipped]
+def joint(layers: Layers, route: Route, tail: str) -> str:
+    """Return the node at which the line of a tail meets its route: a dummy, or the head itself."""
+    if not route.dummies:
+        return route.head
+    skipped = layers.row[tail] + 1 - layers.row[route.dummies[0]]
+    return [*route.dummies, route.head][skipped]
 
 
-def _untangle(made: Rows) -> None:
-    """Order each row by the middle of its neighbours, down and up; keep the order with fewest."""
+def _reduce_crossings(layers: Layers) -> None:
+    """Order each layer by the barycentres of the neighbours, down and up; keep the best order."""
     above: dict[str, list[str]] = defaultdict(list)
     below: dict[str, list[str]] = defaultdict(list)
-    for first, second in hops(made):
+    for first, second in segments(layers):
         above[second].append(first)
         below[first].append(second)
-    for row in made.rows:
-        row.sort(key=made.lane.__getitem__)
-    best, fewest = [list(row) for row in made.rows], crossings(made.rows, below)
+    for row in layers.rows:
+        row.sort(key=layers.lane.__getitem__)
+    best, fewest = [list(row) for row in layers.rows], crossings(layers.rows, below)
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
-        near = above if down else below
-        for row in made.rows if down else reversed(made.rows):
-            _sort(row, near, made)
-        count = crossings(made.rows, below)
+        neighbours = above if down else below
+        for row in layers.rows if down else reversed(layers.rows):
+            _sort(row, neighbours, layers)
+        count = crossings(layers.rows, below)
         if count < fewest:
-            best, fewest = [list(row) for row in made.rows], count
-    made.rows[:] = best
+            best, fewest = [list(row) for row in layers.rows], count
+    layers.rows[:] = best
 
 
-def _sort(row: list[str], near: Mapping[str, list[str]], made: Rows) -> None:
-    place = _ranks(made, {made.row[n] for name in row for n in near.get(name, ())})
+def _sort(row: list[str], neighbours: Mapping[str, list[str]], layers: Layers) -> None:
+    place = _ranks(layers, {layers.row[n] for name in row for n in neighbours.get(name, ())})
     ranks = {name: i / max(1, len(row) - 1) for i, name in enumerate(row)}
     middle = {}
     for name in row:
-        found = [place[n] for n in near.get(name, ())]
+        found = [place[n] for n in neighbours.get(name, ())]
         middle[name] = sum(found) / len(found) if found else ranks[name]
-    row.sort(key=lambda name: (made.lane[name], middle[name]))
+    row.sort(key=lambda name: (layers.lane[name], middle[name]))
 
 
-def _ranks(made: Rows, numbers: Iterable[int]) -> dict[str, float]:
-    """Give the place of all in some rows, from 0 at the left to 1 at the right."""
+def _ranks(layers: Layers, numbers: Iterable[int]) -> dict[str, float]:
+    """Map all nodes of some layers to their place in the layer, from 0 at the left to 1."""
     return {
-        name: i / max(1, len(made.rows[n]) - 1)
+        name: i / max(1, len(layers.rows[n]) - 1)
         for n in numbers
-        for i, name in enumerate(made.rows[n])
+        for i, name in enumerate(layers.rows[n])
     }
 
 
 def crossings(ordered: Sequence[Sequence[str]], below: Mapping[str, Sequence[str]]) -> int:
-    """Count how often pieces of lines between neighbouring rows cross.
+    """Count the crossings of segments between neighbouring layers.
 
     >>> crossings([["a", "b"], ["x", "y"]], {"a": ["y"], "b": ["x", "y"]})
     1
@@ -142,7 +142,7 @@ def crossings(ordered: Sequence[Sequence[str]], below: Mapping[str, Sequence[str
 
 
 def _inversions(ends: Sequence[int], size: int) -> int:
-    """Count the pairs that stand in the wrong order, in size x log(size) steps."""
+    """Count the pairs in descending order, with a Fenwick tree: size x log(size) steps."""
     tree, total = [0] * (size + 1), 0
     for seen, end in enumerate(ends):
         total += seen

@@ -1,4 +1,4 @@
-"""The whole geometry of a drawing, downwards or to the right, whichever fits a screen better."""
+"""The geometry of a drawing, downwards or to the right, whichever fits a screen better."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from planner.render.alike import Depth
 from planner.render.boxes import Drawing
-from planner.render.layers import Rows, Track, joined, rows
-from planner.render.placing import Strip, across
+from planner.render.coordinates import Strip, coordinates
+from planner.render.equivalence import Depth
+from planner.render.layers import Layers, Route, joint, layered
 
-#: Room between rows, and what each line that goes far across adds to it, to this at most.
+#: Room between layers, what each line that goes far across adds to it, and the most room.
 GAP, PER_LINE, WIDEST_GAP = 30.0, 2.0, 80.0
-#: Room of an arrow's head, and how far apart arrows end on one box.
+#: Length of an arrowhead, and the distance between arrows that end on one box.
 ARROW, PORT = 10.0, 14.0
 #: Diameter of a point.
 POINT = 8.0
-#: Width by height of the screen that the picture is turned for.
+#: Width divided by height of the screen for which the direction is chosen.
 SCREEN = 1.6
 
-#: Width and height of something.
+#: Width and height.
 Size = tuple[float, float]
 
 
 class Point(NamedTuple):
-    """Somewhere in the picture."""
+    """A position in the picture."""
 
     x: float
     y: float
 
 
 class Path(NamedTuple):
-    """A line: straight from an even stop to the next odd one, bent from there to the next."""
+    """A line: straight from each even stop to the next, curved from each odd one to the next."""
 
     kind: str
     stops: tuple[Point, ...]
@@ -40,14 +40,14 @@ class Path(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What a line says, around its middle."""
+    """The text of a line and its middle."""
 
     text: str
     middle: Point
 
 
 class Layout(NamedTuple):
-    """Where everything is: middles of boxes and points, lines, labels, lanes, and the extent."""
+    """Positions of everything: middles of boxes and points, lines, labels, lanes, and the size."""
 
     down: bool
     middles: dict[str, Point]
@@ -58,7 +58,7 @@ class Layout(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Width and height of what is drawn: boxes by id, lanes' titles by id, labels by text."""
+    """Width and height of boxes by id, of titles of lanes by id, and of labels by text."""
 
     boxes: Mapping[str, Size]
     titles: Mapping[str, Size]
@@ -66,14 +66,14 @@ class Sizes(NamedTuple):
 
 
 def layout(drawing: Drawing, depth: Mapping[str, Depth], sizes: Sizes) -> Layout:
-    """Lay a drawing out both ways, and give the one that can be shown larger on a screen."""
-    made = rows(depth, drawing.lines, _lane_numbers(drawing))
-    ways = [_Way(drawing, made, sizes, down).layout() for down in (True, False)]
+    """Lay a drawing out both ways; return the one that can be shown larger on a screen."""
+    layers = layered(depth, drawing.lines, _lane_numbers(drawing))
+    ways = [_OrientedLayout(drawing, layers, sizes, down).layout() for down in (True, False)]
     return min(ways, key=lambda way: max(way.size[0] / SCREEN, way.size[1]))
 
 
 def _lane_numbers(drawing: Drawing) -> dict[str, int]:
-    """Give the number of each node's lane; a point between lanes goes where most it leads to is."""
+    """Map each node to the number of its lane; a point between lanes joins that of most lines."""
     number = {lane: i for i, lane in enumerate(drawing.lanes)}
     found = {box: number.get(drawing.boxes[box].lane or "", 0) for box in drawing.boxes}
     near: dict[str, Counter[int]] = defaultdict(Counter)
@@ -87,28 +87,28 @@ def _lane_numbers(drawing: Drawing) -> dict[str, int]:
     return found
 
 
-class _Way:
-    """One layout; ``along`` goes from row to row, ``across`` within a row."""
+class _OrientedLayout:
+    """One layout; ``along`` goes from layer to layer, ``across`` within a layer."""
 
-    def __init__(self, drawing: Drawing, made: Rows, sizes: Sizes, down: bool) -> None:
-        self._drawing, self._made, self._sizes, self._down = drawing, made, sizes, down
+    def __init__(self, drawing: Drawing, layers: Layers, sizes: Sizes, down: bool) -> None:
+        self._drawing, self._layers, self._sizes, self._down = drawing, layers, sizes, down
         extents = {**sizes.boxes, **dict.fromkeys(drawing.points, (POINT, POINT))}
         self._long = {name: self._turned(size)[0] for name, size in extents.items()}
         self._wide = {name: self._turned(size)[1] for name, size in extents.items()}
         titles = [self._turned(sizes.titles[lane]) for lane in drawing.lanes]
         self._head = max((title[0] for title in titles), default=0.0)
         least = {i: title[1] for i, title in enumerate(titles)}
-        self._middle, self._strips = across(made, self._wide, least)
+        self._middle, self._strips = coordinates(layers, self._wide, least)
         self._ports = self._port_places()
         self._slots = self._label_slots()
         self._start, self._end = self._bands()
 
     def layout(self) -> Layout:
-        """Put everything together."""
+        """Assemble the layout."""
         named = [*self._drawing.boxes, *self._drawing.points]
         middles = {n: self._point(self._along(n), self._middle[n]) for n in named}
-        paths = [path for track in self._made.tracks for path in self._paths(track)]
-        labels = [self._label(track) for track in self._made.tracks if track.label]
+        paths = [path for route in self._layers.routes for path in self._paths(route)]
+        labels = [self._label(route) for route in self._layers.routes if route.label]
         strips = dict(zip(self._drawing.lanes, self._strips.values(), strict=False))
         end = (self._end[-1] if self._end else 0.0) + GAP / 2
         side = max((strip.end for strip in self._strips.values()), default=0.0)
@@ -116,61 +116,63 @@ class _Way:
         return Layout(self._down, middles, paths, labels, strips, (size.x, size.y))
 
     def _turned(self, size: Size) -> Size:
-        """Give (along, across) of a width and a height."""
+        """Return (along, across) of a width and a height."""
         return (size[1], size[0]) if self._down else size
 
     def _point(self, along: float, place: float) -> Point:
         return Point(place, along) if self._down else Point(along, place)
 
     def _along(self, name: str) -> float:
-        row = self._made.row[name]
+        row = self._layers.row[name]
         return (self._start[row] + self._end[row]) / 2
 
-    def _port_places(self) -> dict[Track, float]:
-        """Say where on its head each track ends, so that those of one head end side by side."""
-        found: dict[Track, float] = {}
-        into: dict[str, list[Track]] = defaultdict(list)
-        for track in self._made.tracks:
-            into[track.head].append(track)
-        for head, tracks in into.items():
+    def _port_places(self) -> dict[Route, float]:
+        """Return where on its head each route ends; those of one head end side by side."""
+        found: dict[Route, float] = {}
+        into: dict[str, list[Route]] = defaultdict(list)
+        for route in self._layers.routes:
+            into[route.head].append(route)
+        for head, routes in into.items():
             room = 0.0 if head in self._drawing.points else self._wide[head] * 0.7
-            step = min(PORT, room / max(1, len(tracks) - 1))
-            tracks.sort(key=self._from)
-            for i, track in enumerate(tracks):
-                found[track] = self._middle[head] + (i - (len(tracks) - 1) / 2) * step
+            step = min(PORT, room / max(1, len(routes) - 1))
+            routes.sort(key=self._from)
+            for i, route in enumerate(routes):
+                found[route] = self._middle[head] + (i - (len(routes) - 1) / 2) * step
         return found
 
-    def _from(self, track: Track) -> float:
-        before = track.places[-1:] or track.tails
+    def _from(self, route: Route) -> float:
+        before = route.dummies[-1:] or route.tails
         return sum(self._middle[name] for name in before) / len(before)
 
-    def _label_slots(self) -> dict[Track, int]:
-        """Give labels before one row, side by side or behind each other, the slots they fill."""
-        slots: dict[Track, int] = {}
+    def _label_slots(self) -> dict[Route, int]:
+        """Assign labels before one layer to slots, so that labels in one slot do not overlap."""
+        slots: dict[Route, int] = {}
         ends: dict[int, list[float]] = defaultdict(list)
-        for track in sorted((t for t in self._made.tracks if t.label), key=self._ports.__getitem__):
-            half = self._turned(self._sizes.labels[track.label])[1] / 2 + 2
-            taken = ends[self._made.row[track.head]]
+        for route in sorted(
+            (t for t in self._layers.routes if t.label), key=self._ports.__getitem__
+        ):
+            half = self._turned(self._sizes.labels[route.label])[1] / 2 + 2
+            taken = ends[self._layers.row[route.head]]
             slot = next(
-                (i for i, end in enumerate(taken) if end <= self._ports[track] - half), len(taken)
+                (i for i, end in enumerate(taken) if end <= self._ports[route] - half), len(taken)
             )
-            taken[slot : slot + 1] = [self._ports[track] + half]
-            slots[track] = slot
+            taken[slot : slot + 1] = [self._ports[route] + half]
+            slots[route] = slot
         return slots
 
     def _bands(self) -> tuple[list[float], list[float]]:
-        """Say where each row starts and ends."""
-        count = len(self._made.rows)
+        """Return where each layer starts and where it ends."""
+        count = len(self._layers.rows)
         room, far = [0.0] * count, [0] * count
-        for track, slot in self._slots.items():
-            row = self._made.row[track.head]
+        for route, slot in self._slots.items():
+            row = self._layers.row[route.head]
             room[row] = max(room[row], (slot + 1) * self._slot_length)
-        for track in self._made.tracks:
-            for tail in track.tails:
-                distance = abs(self._middle[tail] - self._joint(track, tail))
-                far[min(self._made.row[tail] + 1, count - 1)] += distance > 3 * WIDEST_GAP
+        for route in self._layers.routes:
+            for tail in route.tails:
+                distance = abs(self._middle[tail] - self._joint(route, tail))
+                far[min(self._layers.row[tail] + 1, count - 1)] += distance > 3 * WIDEST_GAP
         starts, ends, along = [], [], self._head + GAP / 2
-        for i, names in enumerate(self._made.rows):
+        for i, names in enumerate(self._layers.rows):
             gap = min(WIDEST_GAP, GAP + PER_LINE * far[i]) + room[i] if i else 0.0
             starts.append(along + gap)
             along = starts[-1] + max(self._long.get(name, 0.0) for name in names)
@@ -181,43 +183,43 @@ class _Way:
     def _slot_length(self) -> float:
         return max((self._turned(s)[0] for s in self._sizes.labels.values()), default=0.0) + 3
 
-    def _joint(self, track: Track, tail: str) -> float:
-        place = joined(self._made, track, tail)
-        return self._ports[track] if place == track.head else self._middle[place]
+    def _joint(self, route: Route, tail: str) -> float:
+        place = joint(self._layers, route, tail)
+        return self._ports[route] if place == route.head else self._middle[place]
 
-    def _paths(self, track: Track) -> list[Path]:
-        """Draw a track, and what joins it; the head of the arrow is drawn once, or once a line."""
-        arrow = track.head not in self._drawing.points
+    def _paths(self, route: Route) -> list[Path]:
+        """Return the paths of a route and of the lines that meet it; a route has one arrowhead."""
+        arrow = route.head not in self._drawing.points
         paths = []
-        if track.places:
-            passing = [p for name in track.places for p in self._pass(name)]
-            paths.append(Path(track.kind, (*passing, *self._arrival(track)), arrow))
-        for tail in track.tails:
-            row, place = self._made.row[tail], self._middle[tail]
+        if route.dummies:
+            passing = [p for name in route.dummies for p in self._pass(name)]
+            paths.append(Path(route.kind, (*passing, *self._arrival(route)), arrow))
+        for tail in route.tails:
+            row, place = self._layers.row[tail], self._middle[tail]
             leave = self._along(tail) + self._long[tail] / 2
             start = (self._point(leave, place), self._point(self._end[row], place))
-            to = joined(self._made, track, tail)
-            if to == track.head:
-                end = self._arrival(track)
-                paths.append(Path(track.kind, (*start, *end), arrow and not track.places))
+            to = joint(self._layers, route, tail)
+            if to == route.head:
+                end = self._arrival(route)
+                paths.append(Path(route.kind, (*start, *end), arrow and not route.dummies))
             else:
-                paths.append(Path(track.kind, (*start, self._pass(to)[0]), False))
+                paths.append(Path(route.kind, (*start, self._pass(to)[0]), False))
         return paths
 
     def _pass(self, place: str) -> tuple[Point, Point]:
-        row, middle = self._made.row[place], self._middle[place]
+        row, middle = self._layers.row[place], self._middle[place]
         return self._point(self._start[row], middle), self._point(self._end[row], middle)
 
-    def _arrival(self, track: Track) -> tuple[Point, Point]:
-        """Give the last straight piece of a track: past its label, into its head."""
-        slot = self._slots.get(track, -1)
-        edge = self._along(track.head) - self._long[track.head] / 2
-        before = self._start[self._made.row[track.head]] - ARROW - (slot + 1) * self._slot_length
-        port = self._ports[track]
+    def _arrival(self, route: Route) -> tuple[Point, Point]:
+        """Return the last straight piece of a route: past its label, into its head."""
+        slot = self._slots.get(route, -1)
+        edge = self._along(route.head) - self._long[route.head] / 2
+        before = self._start[self._layers.row[route.head]] - ARROW - (slot + 1) * self._slot_length
+        port = self._ports[route]
         return self._point(before, port), self._point(edge, port)
 
-    def _label(self, track: Track) -> Label:
-        slot = self._slots[track] + 0.5
-        along = self._start[self._made.row[track.head]] - ARROW - slot * self._slot_length
-        half = self._turned(self._sizes.labels[track.label])[1] / 2
-        return Label(track.label, self._point(along, max(half, self._ports[track])))
+    def _label(self, route: Route) -> Label:
+        slot = self._slots[route] + 0.5
+        along = self._start[self._layers.row[route.head]] - ARROW - slot * self._slot_length
+        half = self._turned(self._sizes.labels[route.label])[1] / 2
+        return Label(route.label, self._point(along, max(half, self._ports[route])))

@@ -1,4 +1,4 @@
-"""What stands above a drawing: the plan, its states, and what the lines mean."""
+"""The head of a drawing: the plan, its states, and the meaning of the lines."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from planner.render.look import LOOKS, MEANINGS
 _LETTER, _ROW, _SAMPLE = 6.5, 22.0, 30.0
 
 
-def words(drawing: Drawing) -> list[str]:
-    """Say in sentences what a reader must know of a drawing beside its colours and lines.
+def notes(drawing: Drawing) -> list[str]:
+    """Return the sentences that explain a drawing, apart from its colours and kinds of lines.
 
-    How much of the plan is drawn, what a box with ``x N`` is, and which lines are not there.
+    They say how many actions are drawn, what a box with ``x N`` is, and which lines are left out.
     """
     drawn = sum(len(box.actions) for box in drawing.boxes.values())
     count = f"{drawn} action{'' if drawn == 1 else 's'}"
@@ -39,7 +39,7 @@ def words(drawing: Drawing) -> list[str]:
 def legend(
     plan: ActionPlan, drawing: Drawing, margin: float, width: float
 ) -> tuple[list[str], float, float]:
-    """Draw title and legend in at most a width; gives the text, its height and its width."""
+    """Draw title and legend within a width; return the elements, their height and their width."""
     title = printable(f"{plan.name or plan.planner}: {plan.state}")
     out = [f'<text class="plan" x="{margin:.0f}" y="{margin + 8:.0f}">{escape(title)}</text>']
     x, y, widest = margin, margin + 34, len(title) * 10.5
@@ -74,4 +74,4 @@ def _entries(drawing: Drawing) -> list[tuple[str, str]]:
         if kind in kinds:
             line = f'<path class="{kind}" d="M0 8L28 8" marker-end="url(#arrow-{kind})"/>'
             entries.append((line, meaning))
-    return entries + [("", text) for text in words(drawing)]
+    return entries + [("", text) for text in notes(drawing)]

@@ -1,4 +1,4 @@
-"""How states look in every picture: a colour, and a mark for whoever does not see colours."""
+"""The look of each state in every picture: a colour, and a mark that needs no colour."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ANCHOR = "anchor"
 
 
 class Look(NamedTuple):
-    """Word, colour and mark of what an action has come to."""
+    """The word, colour and mark of a state."""
 
     word: str
     fill: str
     mark: str
 
 
-#: The field's colours: white, yellow, blue, green, red, orange, violet, and cyan for anchors.
+#: Fuel's colours: white, yellow, blue, green, red, orange, violet, and cyan for anchors.
 LOOKS: Mapping[str, Look] = {
     look.word: look
     for look in (
@@ -39,7 +39,7 @@ LOOKS: Mapping[str, Look] = {
     )
 }
 
-#: What a word of LOOKS says that is no state.
+#: The meaning of each word in LOOKS that is not a state.
 MEANINGS = {
     "ANCHOR": "synchronisation point, PENDING",
     "READY": "PENDING, nothing before it is left",
@@ -47,10 +47,10 @@ MEANINGS = {
 
 
 def looks(plan: ActionPlan) -> dict[str, Look]:
-    """Give the look of each action by uuid.
+    """Map uuids to the look of each action.
 
-    In a plan that has begun, what is PENDING and waits for nothing but a worker or a limit is
-    READY; an anchor that is PENDING looks like an anchor.
+    In a plan that has begun, a PENDING action that waits only for a worker or a limit is READY. A
+    PENDING anchor looks like an anchor.
     """
     states = {action.uuid: action.state for action in plan.actions}
     begun = any(state is not ActionState.PENDING for state in states.values())

@@ -1,4 +1,4 @@
-"""A plan as Mermaid, which many web pages draw from plain text."""
+"""A plan in Mermaid, which many web pages draw from plain text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from planner.model import Action, ActionPlan
 from planner.render.boxes import KINDS, Drawing, text_lines
 from planner.render.drawing import draw
-from planner.render.legend import words
+from planner.render.legend import notes
 from planner.render.look import LOOKS
 
 _ARROWS = {"need": "-->", "any": "-. any .->", "order": "-->", "trigger": "-. {} .->"}
@@ -16,16 +16,15 @@ _COLOURS = {"order": "#9aa3ad", "trigger": "#7a3db8"}
 
 
 def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> str:
-    """Write a plan, or those of its actions that ``keep`` says, as a Mermaid flowchart.
+    """Return a plan, or those of its actions that ``keep`` accepts, as a Mermaid flowchart.
 
-    The same plan gives the same text, whatever its uuids. Lanes are subgraphs. Where a set of
-    actions stands before many others the lines go through a small circle, so that the text stays
-    linear in the plan: each of the set comes before each beyond.
+    The text does not depend on uuids. Lanes are subgraphs. Where a set of actions comes before many
+    others, the lines go through a small circle, so that the text is linear in the size of the plan.
     """
     drawing = draw(plan, keep)
     out = [f"flowchart {'TB' if drawing.lanes else 'LR'}"]
     out += [f"  %% {_meaning(kind)} {meaning}" for kind, meaning in KINDS.items()]
-    out += [f"  %% {text}" for text in words(drawing)]
+    out += [f"  %% {text}" for text in notes(drawing)]
     out.append("  classDef point fill:#000,stroke:#000,color:#000;")
     used = {box.look.word for box in drawing.boxes.values()}
     out += [f"  classDef {word} fill:{LOOKS[word].fill};" for word in LOOKS if word in used]
@@ -45,7 +44,7 @@ def _meaning(kind: str) -> str:
 
 
 def _boxes(drawing: Drawing) -> list[str]:
-    """Write boxes and points, those of a lane in its subgraph."""
+    """Write boxes and points, those of a lane inside its subgraph."""
     inside: dict[str | None, list[str]] = {None: [], **{lane: [] for lane in drawing.lanes}}
     for name, box in drawing.boxes.items():
         label = "<br/>".join(map(_escaped, text_lines(box)))
@@ -60,7 +59,7 @@ def _boxes(drawing: Drawing) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """Write what might mean something to Mermaid, or to the page around it, by its number.
+    """Replace every character that Mermaid or HTML could interpret by its number.
 
     >>> print(_escaped('run "a<b"; echo #1'))
     run #34;a#60;b#34;#59; echo #35;1

@@ -1,4 +1,4 @@
-"""A plan as SVG, drawn here: no other program is needed, and no script is in it."""
+"""A plan in SVG, drawn here: it needs no other program and contains no script."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from itertools import pairwise
 from unicodedata import east_asian_width
 
 from planner.model import Action, ActionPlan
-from planner.render.alike import Depth, depths
 from planner.render.boxes import Box, Drawing, about, printable, tooltip
 from planner.render.drawing import draw
+from planner.render.drawn_graph import DrawnGraph
+from planner.render.equivalence import Depth, depths
 from planner.render.layout import Layout, Path, Point, Size, Sizes, layout
 from planner.render.legend import legend
-from planner.render.web import Web
 
 MARGIN, LETTER, LINE, PADDING, LONGEST = 16.0, 6.9, 15.0, 9.0, 44
 
@@ -39,11 +39,10 @@ path { fill: none; stroke-width: 1.3; }
 
 
 def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> str:
-    """Draw a plan, or those of its actions that ``keep`` says, as one SVG document.
+    """Return a plan, or those of its actions that ``keep`` accepts, as one SVG document.
 
-    The same plan gives the same text, whatever its uuids. Rows are waves, lanes are machines,
-    groups or resources; more than planner.render.drawing.MANY actions are drawn as boxes of those
-    that are alike.
+    The text does not depend on uuids. Layers are waves; lanes are machines, groups or resources. In
+    a plan of more than planner.render.drawing.MANY actions equivalent ones share a box.
     """
     drawing = draw(plan, keep)
     found = layout(drawing, _depths(drawing), _sizes(drawing))
@@ -73,14 +72,14 @@ def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> st
 
 
 def _depths(drawing: Drawing) -> dict[str, Depth]:
-    web = Web([*drawing.boxes, *drawing.points])
+    graph = DrawnGraph([*drawing.boxes, *drawing.points])
     for line in drawing.lines:
-        web.line(*line)
-    return depths(web, drawing.points)
+        graph.line(*line)
+    return depths(graph, drawing.points)
 
 
 def _texts(box: Box) -> list[str]:
-    """Give the lines of a box: its names, and what it does where that says more."""
+    """Return the lines of a box: its names, and its description where that says more."""
     rows = [_cut(row) for row in box.rows()]
     what = _cut(printable(about(box)))
     return rows if box.lane is not None or what in rows else [*rows, what]
@@ -91,7 +90,7 @@ def _cut(text: str) -> str:
 
 
 def text_width(text: str) -> float:
-    """Guess how wide text is, rather too much than too little."""
+    """Estimate how wide text is; the estimate is rather too large than too small."""
     return sum(2 * LETTER if east_asian_width(c) in "WF" else LETTER for c in text)
 
 

@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def document(tasks: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
-    """Give the deployment on 3 controllers and 97 computes; each task runs."""
+    """Return the deployment on 3 controllers and 97 computes; each task runs."""
     roles = ["primary-controller", *["controller"] * 2, *["compute"] * 97]
     whole = [{k: v for k, v in task.items() if k != "condition"} for task in tasks]
     for task in whole:
@@ -72,7 +72,7 @@ def planned(tasks: list[dict[str, Any]], **fields: Any) -> ActionPlan:
 
 
 def against_networkx(tasks: list[dict[str, Any]]) -> bool:
-    """Compare planning with networkx; returns whether the target is missed."""
+    """Compare planning with networkx; return whether the target is missed."""
     made = planned(tasks)
     edges = list(expanded(made))
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +92,7 @@ def against_networkx(tasks: list[dict[str, Any]]) -> bool:
 
 
 def expanded(made: ActionPlan) -> Iterator[tuple[str, str]]:
-    """Give every edge between tasks, with what joins stand for written out."""
+    """Yield every edge between tasks, without joins."""
     for node in message.write(made)["nodes"]:
         for task in node["tasks"]:
             groups = [link for group in task.get("requires_any", ()) for link in group]
@@ -121,7 +121,7 @@ def makespans(
 
 
 def simulated(made: ActionPlan, length: Callable[[str], float]) -> tuple[Forecast, float]:
-    """Run the scheduler with a simulated clock; also gives the work of the busiest node."""
+    """Run the scheduler with a simulated clock; also return the work of the busiest node."""
     lasts = {a.uuid: length(a.label) if a.tokens else 0.0 for a in made.actions}
     work: Counter[str] = Counter()
     for action in made.actions:

@@ -65,7 +65,7 @@ def growth() -> list[tuple[str, float]]:
 
 
 def shapes(count: int, number: int) -> list[tuple[str, Edges, Collection[int]]]:
-    """Give edges between numbered resources, and which of them are staged."""
+    """Return edges between numbered resources, and which of them are staged."""
     chance = random.Random(1)
     every = range(count)
     shuffled = chance.sample(every, count)

@@ -33,7 +33,7 @@ from applier.errors import StoreError
 from applier.run.resume import resume
 from applier.scheduling.gates import Gates
 from applier.scheduling.verdict import End
-from applier.storage.schema import upgrade
+from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
 from applier.testing.databases import scratch_database
 from applier.testing.random_plans import FAILURES, expected_ends

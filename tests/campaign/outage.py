@@ -25,7 +25,7 @@ from pathlib import Path
 from kill import PATIENCE_S, VICTIM, Trial, check_effects, check_end
 from victim import WORKERS, read_effects
 
-from applier.storage.schema import upgrade
+from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
 from planner.states import ENDED_PLAN
 

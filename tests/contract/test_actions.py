@@ -70,7 +70,11 @@ VALUES = st.recursive(
 
 
 @pytest.mark.parametrize("entry", OURS, ids=lambda entry: entry.name)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=settings.default.max_examples * 3 // 5,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(data=st.data())
 def test_planning_never_raises_whatever_the_parameters_are(entry, data):
     action = entry.load()

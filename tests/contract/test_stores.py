@@ -11,11 +11,12 @@ import sqlalchemy as sa
 
 from applier.contracts import Claimant
 from applier.errors import PlanConflict
-from applier.storage import schema
-from applier.storage.connection import make_engine, parse
+from applier.storage import schema_version
+from applier.storage.connection import make_engine
 from applier.storage.memory import MemoryStore
 from applier.storage.sql import SqlStore
 from applier.storage.tables import metadata, turn
+from applier.storage.urls import parse
 from applier.store import Store
 from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
 from applier.testing.plans import MADE, new_plan
@@ -37,7 +38,7 @@ def url(request, tmp_path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/plans.db"
     url = request.getfixturevalue(request.param)
-    schema.upgrade(url)
+    schema_version.upgrade(url)
     engine = make_engine(parse(url))
     with engine.begin() as database:
         for table in reversed(metadata.sorted_tables):

@@ -46,7 +46,7 @@ def test_max_workers_comes_from_the_configuration_too(actionplan: CommandLine, w
 def test_create_says_that_max_workers_is_not_kept(actionplan: CommandLine, wide: str) -> None:
     ended = actionplan.inside("create", wide, "--set", "max_workers=5", "-f", "json")
     assert ended.err == (
-        "Note: max_workers=5 is not kept in the plan; give it to apply, or set it in "
+        "Note: max_workers=5 is not kept in the plan; pass it to apply, or set it in "
         "[watcher_workflow_engines.taskflow].\n"
     )
     assert json.loads(ended.out)["actions"]

@@ -17,10 +17,11 @@ from alembic.script import ScriptDirectory
 
 from applier.contracts import Report
 from applier.errors import StoreError
-from applier.storage import schema
-from applier.storage.connection import make_engine, parse
+from applier.storage import schema_version
+from applier.storage.connection import make_engine
 from applier.storage.sql import SqlStore
 from applier.storage.tables import VERSION_TABLE, metadata
+from applier.storage.urls import parse
 from applier.store import Attempt
 from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
 from applier.testing.plans import new_plan
@@ -68,20 +69,20 @@ def tables(url):
 
 
 def test_the_revisions_that_opening_knows_are_those_of_alembic():
-    scripts = ScriptDirectory(schema.__file__.replace("schema.py", "migrations"))
+    scripts = ScriptDirectory(schema_version.__file__.replace("schema_version.py", "migrations"))
     there = [script.revision for script in scripts.walk_revisions()]
-    assert list(schema.REVISIONS) == there[::-1]
-    assert scripts.get_heads() == [schema.REVISIONS[-1]]
+    assert list(schema_version.REVISIONS) == there[::-1]
+    assert scripts.get_heads() == [schema_version.REVISIONS[-1]]
 
 
 @every_database
 def test_up_down_and_up_again(url):
-    schema.upgrade(url)
+    schema_version.upgrade(url)
     assert tables(url) == OURS
-    schema.upgrade(url)
-    schema.downgrade(url)
+    schema_version.upgrade(url)
+    schema_version.downgrade(url)
     assert tables(url) == {VERSION_TABLE}
-    schema.upgrade(url)
+    schema_version.upgrade(url)
     store = SqlStore(url)
     store.save_plan(new_plan("a", uuid="abcd"))
     assert store.find_plan("last") == "abcd"
@@ -90,7 +91,7 @@ def test_up_down_and_up_again(url):
 
 @every_database
 def test_the_models_and_the_migrations_agree(url):
-    schema.upgrade(url)
+    schema_version.upgrade(url)
     engine = make_engine(parse(url))
     with engine.connect() as database:
         options = {"version_table": VERSION_TABLE, "compare_server_default": True}
@@ -101,7 +102,7 @@ def test_the_models_and_the_migrations_agree(url):
 
 @every_database
 def test_a_difference_between_models_and_migrations_is_seen(url):
-    schema.upgrade(url)
+    schema_version.upgrade(url)
     run(url, "DROP INDEX ix_actionplan_plan_state" + " ON actionplan_plan" * ("mysql" in url))
     run(url, "ALTER TABLE actionplan_wish ADD COLUMN extra INTEGER")
     engine = make_engine(parse(url))
@@ -117,7 +118,7 @@ def test_a_server_is_never_migrated_without_being_asked(url):
     with pytest.raises(StoreError, match=r"not there yet; run: actionplan db upgrade$"):
         SqlStore(url)
     assert tables(url) == set()
-    schema.upgrade(url)
+    schema_version.upgrade(url)
     run(url, "DELETE FROM actionplan_alembic_version")
     with pytest.raises(StoreError, match="run: actionplan db upgrade"):
         SqlStore(url)
@@ -125,18 +126,18 @@ def test_a_server_is_never_migrated_without_being_asked(url):
 
 @every_server
 def test_the_tables_of_an_older_release_are_named(url, monkeypatch):
-    schema.upgrade(url)
-    older = rf"version {schema.REVISIONS[-1]}, of an older release; run: .* db upgrade"
-    monkeypatch.setattr(schema, "REVISIONS", (*schema.REVISIONS, "9999"))
+    schema_version.upgrade(url)
+    older = rf"version {schema_version.REVISIONS[-1]}, of an older release; run: .* db upgrade"
+    monkeypatch.setattr(schema_version, "REVISIONS", (*schema_version.REVISIONS, "9999"))
     with pytest.raises(StoreError, match=older):
         SqlStore(url)
 
 
 @every_database
 def test_tables_of_a_newer_release_are_left_alone(url):
-    schema.upgrade(url)
+    schema_version.upgrade(url)
     run(url, "UPDATE actionplan_alembic_version SET version_num = 'abcd'")
-    for attempt in (SqlStore, schema.upgrade, schema.downgrade):
+    for attempt in (SqlStore, schema_version.upgrade, schema_version.downgrade):
         with pytest.raises(StoreError, match="version abcd, of a newer release") as refusal:
             attempt(url)
         assert "upgrade ActionPlan" in str(refusal.value)
@@ -149,7 +150,7 @@ def test_a_database_of_watcher_is_refused_and_stays_as_it_is(url, names):
         SqlStore(url).close()
     run(url, *(f"CREATE TABLE {name} (id INTEGER)" for name in names))
     before = tables(url)
-    for attempt in (SqlStore, schema.upgrade):
+    for attempt in (SqlStore, schema_version.upgrade):
         with pytest.raises(StoreError, match="holds the tables of Watcher") as refusal:
             attempt(url)
         assert "database of its own" in str(refusal.value)
@@ -160,7 +161,7 @@ def test_a_database_of_watcher_is_refused_and_stays_as_it_is(url, names):
 @every_server
 def test_a_server_may_have_other_tables(url):
     run(url, "CREATE TABLE goals (id INTEGER)")
-    schema.upgrade(url)
+    schema_version.upgrade(url)
     SqlStore(url).close()
 
 
@@ -173,7 +174,7 @@ def test_a_file_of_another_program_is_refused_and_stays_as_it_is(url):
 
 def test_a_file_of_an_older_release_is_upgraded_when_it_is_opened(url):
     SqlStore(url).close()
-    schema.downgrade(url)
+    schema_version.downgrade(url)
     SqlStore(url).close()
     assert tables(url) == OURS
 
@@ -185,7 +186,7 @@ OF_0001 = Path(__file__).with_name("record_0001.sql")
 @pytest.fixture
 def old(url) -> str:
     """A record of revision 0001 with a plan in the middle of its run, and one that waits."""
-    schema.upgrade(url, "0001")
+    schema_version.upgrade(url, "0001")
     run(url, *filter(str.strip, OF_0001.read_text().split(";\n")))
     return url
 
@@ -193,7 +194,7 @@ def old(url) -> str:
 @every_database
 def test_what_a_plan_has_done_survives_an_upgrade(old):
     if "sqlite" not in old:
-        schema.upgrade(old)
+        schema_version.upgrade(old)
     with closing(SqlStore(old)) as store:
         plan = store.load_plan("ran")
         states = [(a.name, a.state, a.outcome, a.attempts) for a in plan.actions]
@@ -233,14 +234,14 @@ def test_what_a_plan_has_done_survives_an_upgrade(old):
 
 @every_database
 def test_the_last_attempt_survives_the_way_back(old):
-    schema.upgrade(old)
-    schema.downgrade(old, "0001")
+    schema_version.upgrade(old)
+    schema_version.downgrade(old, "0001")
     engine = make_engine(parse(old))
     with engine.connect() as database:
         asked = "SELECT uuid, output FROM actionplan_action WHERE output IS NOT NULL"
         assert database.execute(sa.text(asked)).all() == [("a1", "all of it")]
     engine.dispose()
-    schema.upgrade(old)
+    schema_version.upgrade(old)
     with closing(SqlStore(old)) as store:
         assert store.output("ran", "a1") == "all of it"
 

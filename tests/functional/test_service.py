@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from applier.storage import schema
+from applier.storage import schema_version
 from applier.storage.sql import SqlStore
 from applier.testing.databases import POSTGRESQL, database_for_tests
 from planner.model import Action, ActionPlan
@@ -53,7 +53,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
         if request.param == "postgresql":
             database = contextmanager(database_for_tests)
             url = scratch.enter_context(database("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL))
-            schema.upgrade(url)
+            schema_version.upgrade(url)
         configuration = CONFIGURATION.format(folder=tmp_path, url=url)
         (tmp_path / "watcher.conf").write_text(configuration, encoding="utf-8")
         store = scratch.enter_context(closing(SqlStore(url)))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import networkx as nx
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.planners.events.cutting import cut
 from planner.planners.events.dominators import dominators
-from planner.planners.events.reach import behind
+from planner.planners.events.reachability import reachable_pairs
 
 Edges = set[tuple[int, int]]
 
@@ -51,7 +52,7 @@ def by_the_letter(count: int, fixed: Edges, loose: Edges, roots: set[int]) -> li
             return found
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(graphs())
 def test_the_edges_cut_are_those_of_the_rule(
     given_graph: tuple[int, Edges, Edges, set[int]],
@@ -71,7 +72,7 @@ def test_behind_is_what_can_be_walked_to(given_graph: tuple[int, Edges, Edges, s
     forward = {(a, b) for a, b in loose if a < b}
     pairs = {(a, b) for a in range(count) for b in range(count)}
     graph = graph_of(count, forward)
-    found = set(behind(range(count), forward, pairs))
+    found = set(reachable_pairs(range(count), forward, pairs))
     assert found == {(a, b) for a, b in pairs if nx.has_path(graph, a, b)}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,9 @@ from planner.planners.deployment import message
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import check_planner, plan
 
-FLEETING = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+FLEETING = settings(
+    max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck)
+)
 ROLES = ["a", "b", "ab"]
 IDS = ["t0", "t1", "t2", "t3", "u0", "u1", "s0", "s1"]
 

@@ -12,6 +12,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from taskflow import engines
@@ -113,7 +114,7 @@ def by_ours(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, End]:
     return {a.uuid: End(a.state, a.outcome) for a in store.load_plan(plan.uuid).actions}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(plans(), st.integers(0, 1000), st.booleans())
 def test_the_engines_agree(plan, seed, joins):
     theirs, ours = Journal(seed), Journal(seed)

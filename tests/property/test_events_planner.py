@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from examples import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ from planner.states import WELL, ActionState, Outcome
 from planner.testing import check_planner, plan
 
 SETTINGS = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -6,13 +6,14 @@ import random
 from collections import Counter, deque
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.scheduling.gates import PATIENCE, Gates
 
 NEVER = 10**9
-often = settings(max_examples=200, deadline=None)
+often = settings(max_examples=examples(200), deadline=None)
 seeds = st.integers(0, 1_000_000)
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from examples import examples
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -369,7 +370,9 @@ class LifeOfAPlan(RuleBasedStateMachine):
 
 
 TestLifeOfAPlan = LifeOfAPlan.TestCase
-TestLifeOfAPlan.settings = settings(max_examples=400, stateful_step_count=40, deadline=None)
+TestLifeOfAPlan.settings = settings(
+    max_examples=examples(400), stateful_step_count=40, deadline=None
+)
 
 
 def test_a_plan_that_was_cut_off_and_cancelled_has_nothing_open():

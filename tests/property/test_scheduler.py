@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ from planner.states import OPEN, ActionState
 
 seeds = st.integers(0, 1_000_000)
 policies = st.sampled_from([OnFailure.SKIP_DESCENDANTS, OnFailure.CONTINUE])
-often = settings(max_examples=150, deadline=None)
+often = settings(max_examples=examples(150), deadline=None)
 
 
 class Drive:
@@ -149,7 +150,7 @@ def test_what_ended_early_still_orders_what_comes_after_it(seed):
 
 @pytest.mark.parametrize("policy", [OnFailure.SKIP_DESCENDANTS, OnFailure.PAUSE])
 @given(seed=seeds)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_pausing_on_failure_starts_nothing_after_the_failure(policy, seed):
     plan = random_plan(seed)
     drive = Drive(plan, seed, on_failure=policy)

@@ -15,13 +15,14 @@ from rich.text import Text
 
 from applier.cli.reporters.formatting import STYLES, count, duration, one_line, resources, some
 from applier.cli.reporters.joins import through
+from applier.cli.reporters.table import WIDTH
 from planner import graph
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
 
 #: Longer plans are shown a line for each wave, unless all is asked for.
 MOST_ROWS = 60
-WIDTH = 100
+
 #: So many columns of a name are not folded, however narrow the terminal.
 _NAME = 24
 #: Of very many waves, so many are shown at the end.

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TextIO
 
 from cliff.formatters.base import ListFormatter
-from rich.text import Text
 
 from applier.cli.reporters.formatting import one_line
-from applier.cli.reporters.plan_table import console, put, table_of
 
+#: Width of output that is not written to a terminal.
+WIDTH = 100
 #: Columns that are no wider than this are not folded, unless one is the widest.
 _SHORT = 26
+#: Blanks between two columns.
+_BETWEEN = "  "
+#: Variables that make rich treat any output as a terminal.
+_TERMINAL_ASSUMED = ("FORCE_COLOR", "TTY_COMPATIBLE")
 
 
 class RowTable(ListFormatter):
@@ -36,12 +41,60 @@ class RowTable(ListFormatter):
             for i, name in enumerate(column_names)
             if rows and all(isinstance(row[i], int | float) for row in rows)
         }
-        table = table_of(*column_names, numbers=numbers)
-        cells = [[Text(one_line(str(cell))) for cell in row] for row in rows]
-        widths = [max(row[i].cell_len for row in cells) for i in range(len(column_names))]
-        for column, width in zip(table.columns, widths, strict=True):
-            if width < max(widths) and width <= _SHORT:
-                column.min_width = max(width, len(str(column.header)))
-        for row in cells:
-            table.add_row(*row)
-        put(console(stdout), table)
+        cells = [[one_line(str(cell)) for cell in row] for row in rows]
+        lines = None if _is_terminal(stdout) else plain(column_names, cells, numbers)
+        if lines is None:
+            _write_with_rich(column_names, cells, numbers, stdout)
+        else:
+            stdout.writelines(f"{line}\n" for line in lines)
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    return stream.isatty() or any(os.environ.get(name) for name in _TERMINAL_ASSUMED)
+
+
+def plain(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[str]
+) -> list[str] | None:
+    """Return the lines of a table; None if it is too wide, or has more than ASCII letters.
+
+    They are what rich would write, whose import takes longer than all else that ``list`` does.
+
+    >>> plain(["name", "actions"], [["web", "12"], ["db", "3"]], {"actions"})[2:]
+    ['web        12', 'db          3']
+    """
+    if not all(cell.isascii() for row in (columns, *rows) for cell in row):
+        return None
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    width = sum(widths) + len(_BETWEEN) * (len(columns) - 1)
+    if width > WIDTH:
+        return None
+    lines = [
+        _BETWEEN.join(
+            cell.rjust(wide) if name in numbers else cell.ljust(wide)
+            for cell, name, wide in zip(row, columns, widths, strict=True)
+        ).rstrip()
+        for row in (columns, *rows)
+    ]
+    return [lines[0], "─" * width, *lines[1:]]
+
+
+def _write_with_rich(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Collection[str],
+    stdout: TextIO,
+) -> None:
+    from rich.text import Text
+
+    from applier.cli.reporters.plan_table import console, put, table_of
+
+    table = table_of(*columns, numbers=numbers)
+    cells = [[Text(cell) for cell in row] for row in rows]
+    widths = [max(row[i].cell_len for row in cells) for i in range(len(columns))]
+    for column, width in zip(table.columns, widths, strict=True):
+        if width < max(widths) and width <= _SHORT:
+            column.min_width = max(width, len(str(column.header)))
+    for cell_row in cells:
+        table.add_row(*cell_row)
+    put(console(stdout), table)

@@ -1,24 +1,25 @@
-"""Dependencies of policy ``any``: of the nodes that have the task, those that make no loop.
+"""Settles dependencies of policy ``any``: of the nodes that have the task, those without a loop.
 
-First all of them are taken. If that makes no loop, and mostly it does not, nothing has to be looked
-for. Else those that lie on no loop are taken, and the others one after another, in document order.
+First all nodes are taken. Mostly that makes no loop, and nothing has to be searched. Otherwise
+links that are on no loop are taken, and the others one by one, in document order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from planner import graph
+from planner import graph_algorithms
 from planner.errors import Mistake
-from planner.planners.deployment.link import Choice, Links
+from planner.graph_algorithms import CycleError
+from planner.planners.deployment.links import Choice, Links
 from planner.planners.deployment.tasks import Relation
 
-#: From so many waiting for so many on, one join holds the set that all of them share.
+#: Above this many tasks that share a set of more than this many, a join holds the set.
 MANY = 16
 
 
 def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
-    """Add to the links what each choice comes to; tells of those that nothing is left of."""
+    """Link each choice to the sets taken for it; return a warning for each choice with none."""
     if not choices:
         return []
     before = [list(found) for found in links.before]
@@ -26,86 +27,76 @@ def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
         for first, then in _edges(choice, choice.one_of[:1] if choice.forward else choice.one_of):
             before[then].append(first)
     try:
-        graph.topological_order([[found] for found in before])
+        graph_algorithms.topological_order([[found] for found in before])
         chosen = [list(c.one_of[:1] if c.forward else c.one_of) for c in choices]
-    except graph.Loop:
+    except CycleError:
         chosen = _one_by_one(links, choices)
     return _add(links, choices, chosen)
 
 
 def _edges(choice: Choice, sets: Iterable[tuple[int, ...]]) -> Iterable[tuple[int, int]]:
-    """Give the links (first, then) that these sets of a choice would be."""
+    """Yield the links (first, then) that these sets of a choice stand for."""
     for found in sets:
         for other in found:
             yield (choice.of, other) if choice.forward else (other, choice.of)
 
 
 def _one_by_one(links: Links, choices: Sequence[Choice]) -> list[list[tuple[int, ...]]]:
-    """Take each set that makes no loop with all taken before it; of a forward one, the first."""
+    """Take each set that makes no loop with those taken before; of a forward choice the first."""
     before = [list(found) for found in links.before]
     for choice in choices:
         for first, then in _edges(choice, choice.one_of):
             before[then].append(first)
-    knot_of = {
-        position: number
-        for number, knot in enumerate(
-            graph.strongly_connected_components([[b] for b in before], range(len(before)))
-        )
-        for position in knot
+    components = graph_algorithms.strongly_connected_components(
+        [[b] for b in before], range(len(before))
+    )
+    component_of = {
+        position: number for number, component in enumerate(components) for position in component
     }
     after: list[list[int]] = [[] for _ in before]
     for then, found in enumerate(links.before):
         for first in found:
-            _link(after, knot_of, first, then)
+            _link(after, component_of, first, then)
     backwards: list[list[int]] = [[] for _ in before]
     for first, followers in enumerate(after):
         for then in followers:
             backwards[then].append(first)
     chosen = []
     for choice in choices:
-        barred = _reached(backwards if choice.forward else after, choice.of)
-        free = [found for found in choice.one_of if barred.isdisjoint(found)]
+        links_from = backwards if choice.forward else after
+        barred = graph_algorithms.reachable([choice.of], links_from.__getitem__)
+        free = [found for found in choice.one_of if barred.keys().isdisjoint(found)]
         taken = free[:1] if choice.forward else free
         for first, then in _edges(choice, taken):
-            if _link(after, knot_of, first, then):
+            if _link(after, component_of, first, then):
                 backwards[then].append(first)
         chosen.append(taken)
     return chosen
 
 
-def _link(after: list[list[int]], knot_of: dict[int, int], first: int, then: int) -> bool:
-    """Note a link that may be part of a loop: one inside a knot."""
-    inside = first in knot_of and knot_of[first] == knot_of.get(then)
+def _link(after: list[list[int]], component_of: dict[int, int], first: int, then: int) -> bool:
+    """Add a link if both its ends are in one component; return whether they are."""
+    inside = first in component_of and component_of[first] == component_of.get(then)
     if inside:
         after[first].append(then)
     return inside
 
 
-def _reached(after: Sequence[Sequence[int]], start: int) -> set[int]:
-    found, left = {start}, [start]
-    while left:
-        for then in after[left.pop()]:
-            if then not in found:
-                found.add(then)
-                left.append(then)
-    return found
-
-
 def _add(
     links: Links, choices: Sequence[Choice], chosen: Sequence[Sequence[tuple[int, ...]]]
 ) -> list[Mistake]:
-    doubts = []
+    warnings = []
     shared: dict[tuple[int, ...], list[int]] = {}
     for choice, sets in zip(choices, chosen, strict=True):
         if not sets:
             text = f"{links.name(choice.of)} {choice.relation.text}: each would make a loop, " + (
                 "nobody waits for it" if choice.forward else "it waits for none of them"
             )
-            doubts.append(Mistake(text, choice.relation.path))
+            warnings.append(Mistake(text, choice.relation.path))
         elif choice.forward:
             for then in sets[0]:
                 links.before[then][choice.of] = None
-        elif links.landing.pairs[choice.of][1].is_anchor:
+        elif links.placement.pairs[choice.of][1].is_anchor:
             links.before[choice.of].update((p, None) for found in sets for p in found)
         else:
             group = tuple(_of_one_node(links, found, choice.relation) for found in sets)
@@ -120,12 +111,12 @@ def _add(
             for i in waiting:
                 if group not in links.any_of[i]:
                     links.any_of[i].append(group)
-    return doubts
+    return warnings
 
 
 def _of_one_node(links: Links, found: tuple[int, ...], relation: Relation) -> int:
-    """Give the task of a node, or a join of them where the name means several there."""
+    """Return the matching task of a node, or a join of them where there are several."""
     if len(found) == 1:
         return found[0]
-    uid = links.landing.pairs[found[0]][0]
+    uid = links.placement.pairs[found[0]][0]
     return links.join(tuple(found), f"{relation.name}@{uid}")

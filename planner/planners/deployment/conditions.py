@@ -1,8 +1,9 @@
 """Conditions of tasks: ``settings:storage.ceph == true and not (settings:a.b == 'x')``.
 
-Comparisons (``==``, ``!=``, ``in``) of values, joined by ``not``, ``and``, ``or``, parentheses. A
-value is a text in quotes, a number, ``true``, ``false``, ``null``, a bare word, which is a text, or
-a place in the settings. Nothing of it is executed: it is read here, and walked through.
+Comparisons (``==``, ``!=``, ``in``) of values, combined with ``not``, ``and``, ``or`` and
+parentheses. A value is a quoted text, a number, ``true``, ``false``, ``null``, a bare word, which
+is a text, or a place in the settings. A recursive descent parser makes closures; nothing is
+executed as code.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-#: Tells that a place is not in the settings.
+#: Called with each place that is not in the settings.
 Missing = Callable[[str], None]
 _Value = Callable[[Mapping[str, Any], Missing], Any]
 
@@ -27,16 +28,16 @@ _TOKEN = re.compile(
 )
 _WORDS = {"true": True, "false": False, "null": None}
 _KEYWORDS = ("and", "or", "not", "in")
-#: How many parentheses and ``not`` may stand inside each other.
+#: How deep parentheses and ``not`` may be nested.
 DEEPEST = 100
 
 
 class Unreadable(ValueError):
-    """A condition that is none; the message says where and what is expected."""
+    """An invalid condition; the message says where and what is expected."""
 
 
 class Condition:
-    """A condition that was read; raises :class:`Unreadable`.
+    """A parsed condition; raises :class:`Unreadable`.
 
     >>> Condition("settings:a.b == 1 or not settings:a.c").holds({"a": {"b": 2, "c": False}})
     True
@@ -48,14 +49,15 @@ class Condition:
     def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
         self._at = self._depth = 0
-        self._value = self._either()
+        self._value = self._disjunction()
         if self._kind() != "end":
             raise Unreadable(f"'and', 'or' or the end is expected at {self._shown()}")
 
     def holds(self, settings: Mapping[str, Any], missing: Missing = lambda _: None) -> bool:
-        """Say whether it is true. What is not in the settings is null, and told to ``missing``.
+        """Return whether the condition is true.
 
-        A place that ends in ``?`` may be missing.
+        A place that is not in the settings is null and reported to ``missing``, unless it ends in
+        ``?``.
         """
         return bool(self._value(settings, missing))
 
@@ -71,41 +73,41 @@ class Condition:
         self._at += 1
         return self._tokens[self._at - 1][1]
 
-    def _either(self) -> _Value:
-        value = self._both()
+    def _disjunction(self) -> _Value:
+        value = self._conjunction()
         while self._kind() == "or":
             self._next()
-            value = _or(value, self._both())
+            value = _or(value, self._conjunction())
         return value
 
-    def _both(self) -> _Value:
-        value = self._maybe_not()
+    def _conjunction(self) -> _Value:
+        value = self._negation()
         while self._kind() == "and":
             self._next()
-            value = _and(value, self._maybe_not())
+            value = _and(value, self._negation())
         return value
 
-    def _maybe_not(self) -> _Value:
+    def _negation(self) -> _Value:
         if self._kind() != "not":
-            return self._compared()
+            return self._comparison()
         self._next()
-        inner = self._deeper(self._maybe_not)
+        inner = self._nested(self._negation)
         return lambda settings, missing: not inner(settings, missing)
 
-    def _compared(self) -> _Value:
-        left = self._single()
+    def _comparison(self) -> _Value:
+        left = self._operand()
         sign = self._kind()
         if sign not in _COMPARE:
             return left
         self._next()
-        right, compare = self._single(), _COMPARE[sign]
+        right, compare = self._operand(), _COMPARE[sign]
         return lambda settings, missing: compare(left(settings, missing), right(settings, missing))
 
-    def _single(self) -> _Value:
+    def _operand(self) -> _Value:
         kind = self._kind()
         if kind == "(":
             self._next()
-            inner = self._deeper(self._either)
+            inner = self._nested(self._disjunction)
             if self._kind() != ")":
                 raise Unreadable(f"')' is expected at {self._shown()}")
             self._next()
@@ -118,7 +120,7 @@ class Condition:
         value = _constant(kind, text)
         return lambda _, __: value
 
-    def _deeper(self, read: Callable[[], _Value]) -> _Value:
+    def _nested(self, read: Callable[[], _Value]) -> _Value:
         self._depth += 1
         if self._depth > DEEPEST:
             raise Unreadable(f"more than {DEEPEST} parentheses inside each other")
@@ -166,7 +168,7 @@ def _setting(text: str) -> _Value:
 
 
 def _equal(left: Any, right: Any) -> bool:
-    # To Python true is 1; to whoever wrote the settings it is not.
+    # In Python True == 1; in settings they differ.
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 

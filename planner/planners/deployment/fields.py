@@ -1,4 +1,4 @@
-"""Fields of tasks in all the forms in which they are written, as one form each. Pure."""
+"""Reads the fields of tasks, which have several forms, into one form each. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.planners.numbers import at_least_one, finite
 
 
 def names(value: Any) -> tuple[str, ...]:
-    """Read a list; a single name stands for a list of one.
+    """Read a list; a single name is a list of one.
 
     >>> names("a"), names(["a", 2]), names(None)
     (('a',), ('a', '2'), ())
@@ -65,7 +65,7 @@ def major(version: Any) -> int:
 
 
 def strategy(value: Any) -> tuple[str, int | None]:
-    """Read a strategy: which, and how many at once, None for any number; raises ValueError.
+    """Read a strategy: its type and how many at once, None for any number; raises ValueError.
 
     >>> strategy({"type": "one-by-one"}), strategy({"type": "parallel", "amount": 6})
     (('one_by_one', 1), ('parallel', 6))
@@ -101,10 +101,10 @@ def number(value: Any, *, whole: bool = False) -> float | None:
 
 
 def is_yaql(value: Any) -> bool:
-    """True for ``{yaql_exp: ...}``, a language of the released engine that is not read here."""
+    """Return whether a value is ``{yaql_exp: ...}``, an expression that is not evaluated here."""
     return isinstance(value, Mapping) and set(value) == {"yaql_exp"}
 
 
 def is_boolean(value: Any) -> bool:
-    """True for the texts that say true or false and nothing else."""
+    """Return whether a value is the text ``true`` or ``false``."""
     return isinstance(value, str) and value.strip().lower() in ("true", "false")

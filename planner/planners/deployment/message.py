@@ -1,7 +1,7 @@
-"""The three-level deployment message: nodes, their tasks, each with its resolved relations.
+"""The three-level deployment message: nodes, their tasks, and the resolved relations of each task.
 
-Every link is written out between tasks, also those that a join stands for in the plan; the joins
-are told besides, so that the plan that is read back is the one that was written.
+Links that go through a join in the plan are also written out between tasks. The joins are written
+besides, so that reading the message gives the plan that was written.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from planner import graph
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path
+from planner.graph_algorithms import CycleError, topological_order
 from planner.model import JOIN, Action, ActionPlan
 from planner.planners.deployment.plan_actions import tokens
 from planner.planners.deployment.schema import RUNNABLE
 from planner.states import PlanState
 
-#: What an action has of its own, as the message has it too.
+#: Fields that an action and its entry in the message have in common.
 _OWN = ("description", "reason", "estimate_s", "timeout_s", "retries")
-#: How a stage is called, where it is the reason of a task or the name of a join.
+#: The name of a stage, in the reason of a task or the name of a join.
 _STAGE = re.compile(r"(join/)?(pre-|post-)?deployment-\d+00(:|$)")
-#: The links of an action -> what the message calls them.
+#: Maps the links of an action to their names in the message.
 _LINKS = {"needs": "requires", "parents": "after"}
 
 
 def is_message(document: Mapping[str, Any]) -> bool:
-    """True for a message: others of the kind have tasks, or files of them, beside nodes."""
+    """Return whether a document is a message: it has neither tasks nor task files."""
     return "tasks" not in document and "tasks_files" not in document
 
 
 def write(plan: ActionPlan) -> dict[str, Any]:
-    """Give the message of a deployment plan; raises InvalidInput for a plan of another planner."""
+    """Return the message of a deployment plan; raises InvalidInput for one of another planner."""
     if plan.planner != "deployment":
         text = f"plan {plan.uuid[:8]} is of planner {plan.planner!r}: only deployments have one"
         raise InvalidInput([Mistake(text, place="-f message")])
@@ -46,8 +46,8 @@ def write(plan: ActionPlan) -> dict[str, Any]:
             joins.append({"join": action.label, **links})
             continue
         uid, _, task = action.label.partition("/")
-        told = {"task": task, "type": action.action_type, **_own(action), **links}
-        nodes.setdefault(uid, []).append(told)
+        fields = {"task": task, "type": action.action_type, **_own(action), **links}
+        nodes.setdefault(uid, []).append(fields)
     message: dict[str, Any] = {
         "kind": "deployment",
         "name": plan.name,
@@ -63,36 +63,36 @@ def write(plan: ActionPlan) -> dict[str, Any]:
 
 
 def _engine(plan: ActionPlan) -> str:
-    """Say which engine made a plan: the role-based tells of its stages, or has their joins."""
-    said = (text or "" for action in plan.actions for text in (action.name, action.reason))
-    return "role" if any(map(_STAGE.match, said)) else "task"
+    """Return the engine that made a plan; only the role-based one has stages."""
+    texts = (text or "" for action in plan.actions for text in (action.name, action.reason))
+    return "role" if any(map(_STAGE.match, texts)) else "task"
 
 
 def _own(action: Action) -> dict[str, Any]:
-    told = {name: getattr(action, name) for name in _OWN if name != "retries" or action.retries}
-    told |= {"tokens": list(action.tokens), "parameters": dict(action.input_parameters)}
-    return {name: value for name, value in told.items() if value not in (None, [], {})}
+    fields = {name: getattr(action, name) for name in _OWN if name != "retries" or action.retries}
+    fields |= {"tokens": list(action.tokens), "parameters": dict(action.input_parameters)}
+    return {name: value for name, value in fields.items() if value not in (None, [], {})}
 
 
 def _links(action: Action, actions: Mapping[str, Action]) -> dict[str, Any]:
-    """Give what an action waits for, task by task, and the joins that stand for some of that.
+    """Return what an action waits for, task by task, and the joins that replace some of it.
 
-    A link that only a join stands for says which.
+    A link that exists only through a join names the join.
     """
-    told: dict[str, Any] = {"requires_any": [_group(g, actions) for g in action.needs_any]}
+    fields: dict[str, Any] = {"requires_any": [_group(g, actions) for g in action.needs_any]}
     for field, name in _LINKS.items():
         uuids = getattr(action, field)
-        told[name] = _named(uuids, actions)
+        fields[name] = _named(uuids, actions)
         joins = [actions[u] for u in uuids if actions[u].action_type == JOIN]
-        told[f"{name}_joins"] = [join.label for join in joins]
+        fields[f"{name}_joins"] = [join.label for join in joins]
         for join in joins if field == "needs" else ():
             groups = [_group(group, actions) for group in join.needs_any]
-            told["requires_any"] += [[{**x, "join": join.label} for x in g] for g in groups]
-    return {name: value for name, value in told.items() if value}
+            fields["requires_any"] += [[{**x, "join": join.label} for x in g] for g in groups]
+    return {name: value for name, value in fields.items() if value}
 
 
 def _group(uuids: Sequence[str], actions: Mapping[str, Action]) -> list[dict[str, str]]:
-    """Name the members of a group, each join by all that it stands for."""
+    """Name the members of a group; a join is replaced by its tasks."""
     links = []
     for uuid in uuids:
         label = actions[uuid].label
@@ -102,7 +102,7 @@ def _group(uuids: Sequence[str], actions: Mapping[str, Action]) -> list[dict[str
 
 
 def _named(uuids: Sequence[str], actions: Mapping[str, Action]) -> list[dict[str, str]]:
-    """Name tasks; those behind a join with the first join on the way to them."""
+    """Name tasks; those that are reached through a join with the first join on the way."""
     found: dict[str, dict[str, str]] = {}
     for uuid in sorted(uuids, key=lambda u: actions[u].action_type == JOIN):
         first = actions[uuid]
@@ -121,11 +121,11 @@ def _named(uuids: Sequence[str], actions: Mapping[str, Action]) -> list[dict[str
 
 
 def read(document: Mapping[str, Any], planner: str, surroundings: Surroundings) -> ActionPlan:
-    """Make the plan of a message; its uuids are new.
+    """Make the plan of a message, with new uuids.
 
-    One that :func:`write` wrote has the position and the tokens of each task. In others the tasks
-    are put in an order that fits, a task runs on its node as the only one, and each runs once.
-    Raises InvalidInput for links to what is not there, and for what stands twice.
+    A message from :func:`write` has the position and the tokens of each task. The tasks of other
+    messages are put in topological order, each node runs one task at a time, and each task runs
+    once. Raises InvalidInput for links to unknown tasks and for duplicates.
     """
     entries = _in_order(list(_entries(document)))
     reader = _MessageReader({entry.name: surroundings.new_id() for entry in entries})
@@ -148,7 +148,7 @@ def read(document: Mapping[str, Any], planner: str, surroundings: Surroundings) 
 
 
 class _Entry(NamedTuple):
-    """A task of a node, or a join, as it stands in a message."""
+    """A task of a node, or a join, in a message."""
 
     name: str
     path: Path
@@ -165,7 +165,7 @@ def _entries(document: Mapping[str, Any]) -> Iterator[_Entry]:
 
 
 def _completed(uid: str, task: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Add to a task that somebody else wrote the node and the tokens that go with it."""
+    """Add the node and the tokens to a task of a message from another program."""
     if task["type"] not in RUNNABLE or "tokens" in task:
         return task
     parameters = {**(task.get("parameters") or {}), "node": uid}
@@ -173,7 +173,7 @@ def _completed(uid: str, task: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _in_order(entries: list[_Entry]) -> list[_Entry]:
-    """Sort by position; where one has none, so that each stands behind all that it waits for."""
+    """Sort by position; topologically where an entry has no position."""
     if all("position" in entry.value for entry in entries):
         return sorted(entries, key=lambda entry: entry.value["position"])
     place = {entry.name: i for i, entry in enumerate(entries)}
@@ -181,9 +181,9 @@ def _in_order(entries: list[_Entry]) -> list[_Entry]:
         [[place[name] for name in _waits_for(entry.value) if name in place]] for entry in entries
     ]
     try:
-        return [entries[i] for i in graph.topological_order(before)]
-    except graph.Loop:
-        return entries  # told with its path once there is a plan to be validated
+        return [entries[i] for i in topological_order(before)]
+    except CycleError:
+        return entries  # planner.graph.validate names the cycle
 
 
 def _waits_for(entry: Mapping[str, Any]) -> Iterator[str]:
@@ -195,7 +195,7 @@ def _waits_for(entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 class _MessageReader:
-    """Reads one entry of a message after another, and collects what is wrong with them."""
+    """Reads the entries of a message and collects what is wrong with them."""
 
     def __init__(self, uuids: Mapping[str, str]) -> None:
         self._uuids = uuids
@@ -205,7 +205,7 @@ class _MessageReader:
         self.mistakes: list[Mistake] = []
 
     def action(self, name: str, path: Path, entry: Mapping[str, Any]) -> Action:
-        """Give the action of an entry; what it links to is looked up by name."""
+        """Return the action of an entry; its links are looked up by name."""
         for one in (name, entry.get("position")):
             if one in self._seen:
                 self.mistakes.append(Mistake(f"{one!r} stands twice", path))
@@ -216,7 +216,7 @@ class _MessageReader:
             for group in entry.get("requires_any") or ()
             if not own_joins.issuperset(link.get("join") for link in group)
         ]
-        told: dict[str, Any] = {name: entry.get(name) for name in _OWN}
+        fields: dict[str, Any] = {name: entry.get(name) for name in _OWN}
         return Action(
             uuid=self._uuids[name],
             name=name,
@@ -226,7 +226,7 @@ class _MessageReader:
             needs=self._linked(entry, "requires", path),
             needs_any=tuple(groups),
             tokens=tuple(entry.get("tokens") or ()),
-            **{**told, "retries": told["retries"] or 0},
+            **{**fields, "retries": fields["retries"] or 0},
         )
 
     def _linked(self, entry: Mapping[str, Any], field: str, path: Path) -> tuple[str, ...]:
@@ -234,7 +234,7 @@ class _MessageReader:
         return self._uuids_of([*direct, *(entry.get(f"{field}_joins") or ())], path)
 
     def _uuids_of(self, names: Sequence[str], path: Path) -> tuple[str, ...]:
-        """Give uuids in the order of the plan; equal lists are one object."""
+        """Return uuids in the order of the plan; equal lists are one object."""
         unknown = [name for name in names if name not in self._place]
         self.mistakes += [Mistake(f"there is no {name} in this message", path) for name in unknown]
         known = sorted({*names} - {*unknown}, key=self._place.__getitem__)

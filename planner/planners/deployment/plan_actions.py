@@ -1,4 +1,4 @@
-"""Makes a plan of positions and their links: actions with parameters, tokens and limits."""
+"""Makes the plan of ordered steps: actions with parameters, tokens and limits."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from planner.planners.deployment.tasks import Deployment, Task
 from planner.planners.solution import about
 from planner.states import PlanState
 
-#: The token of each running task of a node: as a node runs one at a time, so many are busy.
+#: Each running task holds one; a node runs one task at a time, so they count busy nodes.
 BUSY = "busy:nodes"
 
 
 class DeploymentStep(NamedTuple):
-    """One action to be: a task on a node, or a join where ``task`` is None.
+    """An action to be made: a task on a node, or a join where ``task`` is None.
 
-    ``before`` and the sets of ``any_of`` are places in the list of steps. ``order_only`` asks only
-    for an end, not for success.
+    ``before`` and the sets of ``any_of`` are positions in the list of steps. With ``order_only``
+    the steps before must have ended, but need not have succeeded.
     """
 
     name: str
@@ -32,20 +32,20 @@ class DeploymentStep(NamedTuple):
     reason: str | None = None
 
 
-def groups_beside(
+def groups_not_implied(
     before: Iterable[int], groups: Iterable[tuple[int, ...]]
 ) -> tuple[tuple[int, ...], ...]:
-    """Give the sets that ask for more than what is needed anyhow, each once.
+    """Return the sets without a member that is needed anyway, each once.
 
-    >>> groups_beside([1, 2], [(3, 4), (2, 3), (3, 4)])
+    >>> groups_not_implied([1, 2], [(3, 4), (2, 3), (3, 4)])
     ((3, 4),)
     """
     needed = frozenset(before)
     return tuple(dict.fromkeys(group for group in groups if needed.isdisjoint(group)))
 
 
-class Maker:
-    """Makes the actions of one deployment."""
+class DeploymentBuilder:
+    """Builds the actions and the plan of one deployment."""
 
     def __init__(self, deployment: Deployment, planner: str, surroundings: Surroundings) -> None:
         self._deployment, self._planner = deployment, planner
@@ -61,7 +61,7 @@ class Maker:
         tolerances: Sequence[Mapping[str, Any]],
         warnings: Iterable[str],
     ) -> ActionPlan:
-        """Give the plan of these steps, which stand in schedule order."""
+        """Return the plan of these steps, which stand in schedule order."""
         limits = {"node:*": 1}
         if max_nodes:
             limits[BUSY] = max_nodes
@@ -107,29 +107,29 @@ class Maker:
         )
 
     def about(self, step: DeploymentStep) -> dict[str, Any]:
-        """Say what an action is, apart from what it waits for."""
+        """Return the fields of an action, apart from its links."""
         task, uid = step.task, step.uid
         if task is None:
             return {"action_type": JOIN}
         if task.skipped is not None:
             what = f"skip {task.id} on {uid}"
             parameters: dict[str, Any] = {"reason": task.skipped}
-            return {**_nothing("skipped", what), "input_parameters": parameters}
+            return {**_no_operation("skipped", what), "input_parameters": parameters}
         if task.is_anchor:
-            return _nothing("anchor", "synchronization point")
+            return _no_operation("anchor", "synchronization point")
         address, duration = self._addresses.get(uid), self._deployment.durations.get(task.id)
         parameters = {**task.parameters, "node": uid}
         if address:
             parameters["address"] = address
         elif duration is not None:
             parameters["duration_s"] = duration
-        said = about(task.type, self._type(task.type), parameters)
+        known = about(task.type, self._type(task.type), parameters)
         return {
             "action_type": task.type,
             "input_parameters": parameters,
-            "description": said.description or f"{task.type} {task.id} on {uid}",
-            "tokens": tokens(task.type, uid, task.id, *(t.resource for t in said.touches)),
-            "estimate_s": said.estimate_s if duration is None else duration,
+            "description": known.description or f"{task.type} {task.id} on {uid}",
+            "tokens": tokens(task.type, uid, task.id, *(t.resource for t in known.touches)),
+            "estimate_s": known.estimate_s if duration is None else duration,
             "timeout_s": task.timeout_s,
             "retries": task.retries,
         }
@@ -138,18 +138,18 @@ class Maker:
         if name not in self._types:
             try:
                 self._types[name] = self._surroundings.action_type(name)
-            except UnknownPlugin:  # told of when the document was read, if it matters
+            except UnknownPlugin:  # reported when the document was read, if it matters
                 self._types[name] = None
         return self._types[name]
 
 
-def _nothing(action_type: str, description: str) -> dict[str, Any]:
-    """Say what an action is that takes no time, no worker and no token."""
+def _no_operation(action_type: str, description: str) -> dict[str, Any]:
+    """Return the fields of an action that takes no time, no worker and no token."""
     return {"action_type": action_type, "description": description, "estimate_s": 0.0}
 
 
 def tokens(action_type: str, uid: str, task_id: str, *touched: str) -> tuple[str, ...]:
-    """List what a task on a node holds while it runs.
+    """List the tokens that a task holds on its node while it runs.
 
     >>> tokens("puppet", "3", "netconfig", "node:3")
     ('type:puppet', 'node:3', 'task:netconfig', 'busy:nodes')

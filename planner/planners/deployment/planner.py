@@ -1,6 +1,6 @@
 """The deployment planner: from tasks and nodes to a plan, pass by pass.
 
-Source: Fuel, "Task Based Deployment With Astute"; what it leaves open is in doc/decisions.
+Source: Fuel, "Task Based Deployment With Astute"; what it leaves open is settled in doc/decisions.
 """
 
 from __future__ import annotations
@@ -10,27 +10,31 @@ from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
-from planner import graph
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake
+from planner.graph_algorithms import CycleError
 from planner.model import ActionPlan
-from planner.planners.deployment import alternatives, loops, message, roles
-from planner.planners.deployment.link import Linker
-from planner.planners.deployment.parts import Chosen
-from planner.planners.deployment.plan_actions import DeploymentStep, Maker, groups_beside
-from planner.planners.deployment.reading import Reader
+from planner.planners.deployment import alternatives, loops, message, role_based
+from planner.planners.deployment.document import DeploymentReader
+from planner.planners.deployment.fault_tolerance import tolerances
+from planner.planners.deployment.links import Linker
+from planner.planners.deployment.placement import Placement
+from planner.planners.deployment.plan_actions import (
+    DeploymentBuilder,
+    DeploymentStep,
+    groups_not_implied,
+)
 from planner.planners.deployment.schema import SCHEMA
-from planner.planners.deployment.select import Landing
+from planner.planners.deployment.selection import Selection
 from planner.planners.deployment.tasks import Deployment
-from planner.planners.deployment.tolerances import tolerances
 
 
 class DeploymentPlanner(Planner[Deployment | ActionPlan]):
     """Plans tasks instead of roles: each starts as soon as what it needs is done, on any node.
 
-    One task at a time runs on a node, and no more of a task at once than its strategy allows. Tasks
-    of version 1, or of none, know nothing of other nodes: if there are any, the role-based engine
-    is used, which runs group after group.
+    A node runs one task at a time, and a task runs on no more nodes at once than its strategy
+    allows. Tasks of version 1, or without a version, do not link nodes: if there are any, the
+    role-based engine is used, which runs group after group.
     """
 
     NAME = "deployment"
@@ -62,49 +66,54 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
     )
 
     def parse(self, document: Mapping[str, Any]) -> Deployment | ActionPlan:
-        """Read tasks and nodes, or a deployment message; raises InvalidInput, all at once."""
+        """Read tasks and nodes, or a deployment message; raises InvalidInput with all mistakes."""
         if message.is_message(document):
             return message.read(document, self.NAME, self.surroundings)
-        return Reader(document, self.surroundings).deployment()
+        return DeploymentReader(document, self.surroundings).deployment()
 
     def plan(self, problem: Deployment | ActionPlan, options: Options) -> ActionPlan:
-        """Land the tasks on nodes, link them, choose the part that is wanted, make actions."""
+        """Place the tasks on nodes, link them, select the wanted part, and make the actions."""
         if isinstance(problem, ActionPlan):
             return problem
-        engine, told = engine_of(problem, options.deployment_engine)
-        landing = Landing(problem)
-        arranged = (_task_based if engine == "task" else _role_based)(problem, landing)
-        maker = Maker(problem, self.NAME, self.surroundings)
-        chosen = Chosen(problem, arranged.steps)
-        steps = chosen.steps(maker)
+        engine, engine_notes = engine_of(problem, options.deployment_engine)
+        placement = Placement(problem)
+        ordered = (_task_based if engine == "task" else _role_based)(problem, placement)
+        builder = DeploymentBuilder(problem, self.NAME, self.surroundings)
+        chosen = Selection(problem, ordered.steps)
+        steps = chosen.steps(builder)
         used = dict.fromkeys(step.uid for step in steps if step.task is not None)
-        critical = roles.CRITICAL if engine == "role" else ()
-        failing, unread = tolerances(problem.tasks, landing.cluster, used, critical)
-        doubts = [*problem.doubts, *landing.doubts, *arranged.doubts, *unread]
-        if doubts and options.strict:
-            raise InvalidInput(doubts)
-        return maker.plan(
+        critical = role_based.CRITICAL if engine == "role" else ()
+        failing, unread = tolerances(problem.tasks, placement.cluster, used, critical)
+        warnings = [*problem.warnings, *placement.warnings, *ordered.warnings, *unread]
+        if warnings and options.strict:
+            raise InvalidInput(warnings)
+        return builder.plan(
             steps,
             max_nodes=options.max_nodes,
             tolerances=failing if steps else [],
-            warnings=[*problem.notes, *told, *map(self._placed, doubts), *chosen.notes],
+            warnings=[
+                *problem.notes,
+                *engine_notes,
+                *map(self._placed, warnings),
+                *chosen.notes,
+            ],
         )
 
-    def _placed(self, doubt: Mistake) -> str:
-        return str(Mistake(doubt.text, doubt.path, self.surroundings.locate(doubt.path)))
+    def _placed(self, warning: Mistake) -> str:
+        return str(Mistake(warning.text, warning.path, self.surroundings.locate(warning.path)))
 
 
-class Arranged(NamedTuple):
-    """All steps in an order that their links allow, and what was doubtful about them."""
+class OrderedSteps(NamedTuple):
+    """All steps in schedule order, and warnings about their links."""
 
     steps: Sequence[DeploymentStep]
-    doubts: Sequence[Mistake]
+    warnings: Sequence[Mistake]
 
 
 def engine_of(deployment: Deployment, wanted: str) -> tuple[str, list[str]]:
-    """Choose task or role, with what is to be told about it.
+    """Choose the task-based or the role-based engine; return it with the warnings about the choice.
 
-    ``task`` is refused, InvalidInput, if a task has no version 2; all of them are named.
+    Raises InvalidInput for engine ``task`` if a task has no version 2; it names all such tasks.
     """
     old = [task for task in deployment.tasks if not task.versioned]
     if wanted == "task" and old:
@@ -119,17 +128,17 @@ def engine_of(deployment: Deployment, wanted: str) -> tuple[str, list[str]]:
     ]
 
 
-def _task_based(deployment: Deployment, landing: Landing) -> Arranged:
-    """Link tasks with tasks; what offers a choice is settled once all else is known."""
-    linker = Linker(landing, deployment.tasks)
+def _task_based(deployment: Deployment, placement: Placement) -> OrderedSteps:
+    """Link tasks with tasks; dependencies of policy any are settled last."""
+    linker = Linker(placement, deployment.tasks)
     linker.link()
     links = linker.links
-    doubts = [*linker.doubts, *alternatives.settle(links, linker.choices)]
-    links.tidy()
+    warnings = [*linker.warnings, *alternatives.settle(links, linker.choices)]
+    links.remove_redundant()
     try:
-        order = loops.knotted(links)
-    except graph.Loop as loop:
-        raise loops.refused(linker, loop) from loop
+        order = loops.topological_order(links)
+    except CycleError as error:
+        raise loops.refusal(linker, error) from error
     place = {position: k for k, position in enumerate(order)}
     shared: dict[tuple[int, ...], tuple[int, ...]] = {}
 
@@ -141,20 +150,20 @@ def _task_based(deployment: Deployment, landing: Landing) -> Arranged:
 
     def step(position: int) -> DeploymentStep:
         before = places(tuple(links.before[position]))
-        any_of = groups_beside(before, map(places, links.any_of[position]))
+        any_of = groups_not_implied(before, map(places, links.any_of[position]))
         name = links.name(position)
         if links.is_join(position):
             return DeploymentStep(
                 name, before=before, any_of=any_of, reason="stands for links of many"
             )
-        uid, task = landing.pairs[position]
+        uid, task = placement.pairs[position]
         role = f"role {task.where.text}"
         why = "all that lead to it have ended" if task.is_anchor else role
         return DeploymentStep(name, uid, task, before, any_of, task.is_anchor, why)
 
-    return Arranged([step(position) for position in order], doubts)
+    return OrderedSteps([step(position) for position in order], warnings)
 
 
-def _role_based(deployment: Deployment, landing: Landing) -> Arranged:
-    """Put the groups one after another."""
-    return Arranged(roles.steps(roles.RoleBased(deployment, landing).stages()), ())
+def _role_based(deployment: Deployment, placement: Placement) -> OrderedSteps:
+    """Order the steps stage after stage."""
+    return OrderedSteps(role_based.steps(role_based.RoleBased(deployment, placement).stages()), ())

@@ -10,8 +10,8 @@ from planner.planners.solution_schema import COMMON
 RUNNABLE = ("puppet", "shell", "sync", "upload_file", "copy_files", "reboot")
 ANCHORS = ("stage", "anchor")
 TYPES = (*RUNNABLE, "group", "skipped", *ANCHORS)
-#: Fields of released task sets that say nothing about which task waits for which.
-UNHEEDED = ("fail_on_error", "reexecute_on", "refresh_on", "test_post", "test_pre")
+#: Fields of Fuel's task sets that are accepted and ignored.
+IGNORED = ("fail_on_error", "reexecute_on", "refresh_on", "test_post", "test_pre")
 ENGINES = ("auto", "task", "role")
 NAMES = ("regexp", "exact")
 
@@ -68,7 +68,7 @@ TASK: dict[str, Any] = {
         "parameters": {"type": ["object", "null"]},
         "timeout": _TIMEOUT,
         "retries": {"type": ["integer", "null"], "minimum": 0},
-        **{name: {} for name in UNHEEDED},
+        **{name: {} for name in IGNORED},
     },
 }
 

@@ -1,4 +1,4 @@
-"""Parameters of tasks as the action types have them, checked by the types' own schemas."""
+"""Translates the parameters of tasks to those of action types, and checks them."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any, NamedTuple
 from planner.contract import Surroundings
 from planner.errors import Mistake, Path, UnknownPlugin
 
-#: How released task sets call what the action types have under another name.
+#: Maps names of parameters in Fuel's task sets to those of the action types.
 NAMES = {
     "cmd": "command",
     "puppet_manifest": "manifest",
     "puppet_modules": "modules",
     "permissions": "mode",
 }
-#: They say something about the task, not to whoever runs it.
+#: Parameters that configure the task and are not for the action.
 _ABOUT = ("strategy", "timeout", "retries", "fault_tolerance", "interval", "dir_permissions")
 
 
-class Translated(NamedTuple):
-    """Parameters under our names, and what stands beside them in an action."""
+class TranslatedParameters(NamedTuple):
+    """Parameters under the names of the action types; timeout and retries are apart."""
 
     values: Mapping[str, Any]
     timeout: Any
     retries: Any
 
 
-def translated(raw: Mapping[str, Any]) -> Translated:
+def translated(raw: Mapping[str, Any]) -> TranslatedParameters:
     """Read the parameters of a task; its own timeout and retries win over those inside.
 
     >>> translated({"parameters": {"puppet_modules": "/a:/b", "cmd": "x", "timeout": 5}}).values
@@ -40,11 +40,11 @@ def translated(raw: Mapping[str, Any]) -> Translated:
     timeout, retries = (
         given.get(key) if raw.get(key) is None else raw[key] for key in ("timeout", "retries")
     )
-    return Translated(values, timeout, retries)
+    return TranslatedParameters(values, timeout, retries)
 
 
-class Checked:
-    """Holds parameters against the schema of their type, once for each task."""
+class ParameterChecker:
+    """Checks parameters with the schema of their action type."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
@@ -53,7 +53,7 @@ class Checked:
         self.notes: dict[str, None] = {}
 
     def __call__(self, action_type: str, values: Mapping[str, Any], path: Path) -> None:
-        """Check the parameters of one task, as they are on some node."""
+        """Check the parameters of one task as they are on some node."""
         around = self._surroundings
         try:
             if action_type not in self._unknown:

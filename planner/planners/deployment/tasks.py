@@ -1,4 +1,4 @@
-"""The problem that the deployment planner solves: tasks, nodes, and what is wanted of them."""
+"""The problem of the deployment planner: tasks, nodes, and the wanted part."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 from planner.errors import Mistake, Path
 from planner.model import ActionPlan
-from planner.planners.deployment.names import Patterns
+from planner.planners.deployment.name_patterns import Patterns
 from planner.planners.deployment.schema import ANCHORS
 
-#: Where anchors land, and the deployment server: neither is among "every node".
+#: The node of anchors, and the deployment server; a role ``*`` matches neither.
 SYNC, MASTER = "sync", "master"
 
 
 class Where(NamedTuple):
-    """Which nodes are meant: ``kind`` is every, self, sync, master, nowhere, patterns or groups.
+    """A selector of nodes; ``kind``: every, self, sync, master, nowhere, patterns or groups.
 
-    ``patterns`` are held against the tags of nodes; of kind groups also against ids of groups.
+    ``patterns`` are matched with the tags of nodes; of kind groups also with the ids of groups.
     """
 
     kind: str
@@ -26,7 +26,7 @@ class Where(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As a person writes it."""
+        """The selector as a person writes it."""
         return " or ".join(self.patterns) or {"every": "*", "sync": "null"}.get(
             self.kind, self.kind
         )
@@ -36,10 +36,10 @@ EVERY, NOWHERE = Where("every"), Where("nowhere")
 
 
 class Relation(NamedTuple):
-    """That a task comes after, or before, those of a name on some nodes.
+    """A task comes after, or before, the tasks of a name on some nodes.
 
     ``field`` is requires, required_for, cross-depends or cross-depended-by; ``any_of`` is policy
-    any; ``path`` its place in the document.
+    any; ``path`` is the place in the document.
     """
 
     field: str
@@ -50,18 +50,18 @@ class Relation(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As a person writes it."""
+        """The relation as a person writes it."""
         role = "" if self.where in (NOWHERE, EVERY) else f" on {self.where.text}"
         return f"{self.field} {self.name}{role}{' (any)' if self.any_of else ''}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """One task of the document, before it lands anywhere.
+    """One task of the document, before it is placed on nodes.
 
-    ``where`` is tags, else roles, else groups; ``groups`` are kept besides for the role-based
-    engine. ``skipped`` says why it is not to run. ``most`` is how many of it run at once;
-    ``index`` its place among the tasks; ``versioned`` is false where a 2.x is lacking.
+    ``where`` is from tags, else roles, else groups; ``groups`` are kept besides for the role-based
+    engine. ``skipped`` says why it does not run. ``most`` is how many of it run at once; ``index``
+    its place among the tasks; ``versioned`` is false without a version 2.x.
     """
 
     id: str
@@ -85,16 +85,16 @@ class Task:
 
     @property
     def is_anchor(self) -> bool:
-        """A synchronization point: it has no node, and what comes before it need not end well."""
+        """A synchronization point: it runs on no node, and what comes before it may fail."""
         return self.type in ANCHORS
 
     @property
     def is_group(self) -> bool:
-        """A group orders roles; it never lands on a node."""
+        """A group orders roles; it never runs on a node."""
         return self.type == "group"
 
     def path(self, *inside: str | int) -> Path:
-        """Give its place in the document, or that of something in it."""
+        """Return the place of the task, or of something in it, in the document."""
         return ("tasks", self.index, *inside)
 
 
@@ -109,7 +109,7 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """What of a deployment is wanted; nothing said means all. ``fetch`` adds what it depends on."""
+    """The wanted part of a deployment; None is no restriction. ``fetch`` adds the dependencies."""
 
     nodes: tuple[str, ...] | None = None
     tasks: tuple[str, ...] | None = None
@@ -119,9 +119,10 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deployment:
-    """A deployment: tasks and nodes as the document has them, in its order.
+    """A deployment: tasks and nodes in document order.
 
-    ``doubts`` are names that match nothing, found so far; ``notes`` are other warnings.
+    ``warnings`` become mistakes with the option ``strict``: names that match nothing, for example;
+    ``notes`` are other warnings.
     """
 
     name: str | None
@@ -130,10 +131,10 @@ class Deployment:
     patterns: Patterns
     part: Part
     durations: Mapping[str, float] = field(default_factory=dict)
-    doubts: Sequence[Mistake] = ()
+    warnings: Sequence[Mistake] = ()
     notes: Sequence[str] = ()
 
     @property
     def runnable(self) -> list[Task]:
-        """The tasks that can land on a node."""
+        """The tasks that can run on a node."""
         return [task for task in self.tasks if not task.is_group]

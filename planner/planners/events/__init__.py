@@ -1,6 +1,6 @@
-"""Events: a change runs through resources that depend on each other, and touches only what it must.
+"""Events: a change runs through resources that depend on each other and touches only what it must.
 
-Source: Solar, "events propagation". ``document`` reads what is to happen, ``rules`` finds out what
-a change can reach, ``unroll`` lets an action run twice where that ends a loop, ``subset`` keeps a
-part of it, ``planner`` writes the plan.
+Source: Solar, "events propagation". ``document`` reads the problem, ``event_graph`` finds what a
+change can reach, ``unroll`` ends loops by letting an action run twice, ``selection`` keeps the
+wanted part, ``planner`` writes the plan.
 """

@@ -1,4 +1,4 @@
-"""Reads a document of ``kind: events`` into a problem, and says all that is wrong with it."""
+"""Reads a document of ``kind: events`` into a problem and collects all its mistakes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake
 from planner.model import ProposedAction
 from planner.planners.events import grammar
-from planner.planners.events.grammar import Words
+from planner.planners.events.grammar import EventText
 from planner.planners.solution import ActionReader
 from planner.states import Outcome
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Connection:
-    """Data that goes from a resource to another, and what it brings."""
+    """Data that flows from one resource to another, and whether it brings events and an order."""
 
     source: str
     target: str
@@ -28,7 +28,7 @@ class Connection:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subset:
-    """The part of a plan that is wanted: names of actions, or of one run (``a.run#1``)."""
+    """The wanted part of a plan: names of actions, or of one run of an action (``a.run#1``)."""
 
     only: Sequence[str]
     since: Sequence[str]
@@ -39,13 +39,13 @@ class Subset:
 class EventsProblem:
     """Resources that depend on each other, and the actions that are staged.
 
-    ``events``, ``connections`` and ``after`` stand as in the document, so that their places are
-    known. ``any_of`` are the actions whose fan-in is any.
+    ``events``, ``connections`` and ``after`` keep the order of the document, so that a mistake can
+    name the place. ``any_of`` are the actions whose fan-in is any.
     """
 
     name: str | None
     staged: Collection[str]
-    events: Sequence[Words]
+    events: Sequence[EventText]
     connections: Sequence[Connection]
     after: Sequence[tuple[str, str]]
     any_of: frozenset[str]
@@ -55,11 +55,11 @@ class EventsProblem:
     warnings: Sequence[str]
 
     def proposed(self, action: str) -> ProposedAction:
-        """Give what an action does; nothing, where the document does not say."""
+        """Return what an action does; a nop where the document does not say."""
         return self.actions.get(action, self.nothing)
 
 
-def problem(document: Mapping[str, Any], surroundings: Surroundings) -> EventsProblem:
+def read_problem(document: Mapping[str, Any], surroundings: Surroundings) -> EventsProblem:
     """Read a document that fits the schema; raises InvalidInput with all mistakes."""
     mistakes: list[Mistake] = []
     connections = [
@@ -103,12 +103,12 @@ _NOP: Mapping[str, Any] = {"action_type": "nop"}
 
 def _events(
     raw_events: Sequence[Any], ends: Collection[str], mistakes: list[Mistake]
-) -> Iterator[Words]:
+) -> Iterator[EventText]:
     known: set[str] = set(ends)
     is_action = re.compile(grammar.ACTION).match
     for i, raw in enumerate(raw_events):
         try:
-            event = grammar.words(raw) if isinstance(raw, str) else _mapped(raw)
+            event = grammar.parse_event(raw) if isinstance(raw, str) else _mapped(raw)
         except ValueError as reason:
             mistakes.append(Mistake(str(reason), ("events", i)))
             continue
@@ -124,12 +124,12 @@ def _events(
         yield event
 
 
-def _mapped(raw: Mapping[str, Any]) -> Words:
-    return Words(raw["on"], tuple(Outcome(word) for word in raw["outcomes"]), raw["do"])
+def _mapped(raw: Mapping[str, Any]) -> EventText:
+    return EventText(raw["on"], tuple(Outcome(word) for word in raw["outcomes"]), raw["do"])
 
 
 def _by_name(mistake: Mistake, names: Sequence[str]) -> Mistake:
-    """Turn a place in the list of actions into that in the mapping of the document."""
+    """Map the path of a mistake from the list of actions to the mapping in the document."""
     actions, i, *rest = mistake.path
     return replace(mistake, path=(actions, names[int(i)], *rest))
 

@@ -1,19 +1,19 @@
-"""Over which nodes every way from one node to others leads. Pure."""
+"""Immediate dominators: the last node on every path from the root to a node. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-#: No node.
+#: Stands for no node.
 NONE = -1
 
 
 def dominators(after: Sequence[Iterable[int]], root: int) -> list[int]:
-    """Give for each node the last one before it on all ways from the root; NONE if there is none.
+    """Return the immediate dominator of each node; NONE for the root and for unreachable nodes.
 
-    Nodes are positions in ``after``, which has those that edges lead to. Source: Lengauer and
-    Tarjan, "A fast algorithm for finding dominators in a flowgraph", 1979, the simple form: edges
-    times the logarithm of nodes, at any depth. networkx goes up all the depth for each edge.
+    ``after`` holds the successors of each node. Source: Lengauer and Tarjan, "A fast algorithm for
+    finding dominators in a flowgraph", 1979, the simple version: edges times the logarithm of
+    nodes, at any depth. The algorithm of networkx is quadratic in the depth.
 
     >>> dominators([[1, 2], [3], [3], [4], [1], [0]], 0)
     [-1, 0, 0, 0, 3, -1]
@@ -44,10 +44,7 @@ def dominators(after: Sequence[Iterable[int]], root: int) -> list[int]:
 
 
 def _walk(after: Sequence[Iterable[int]], root: int) -> tuple[list[int], list[int]]:
-    """Go as deep as there is a way, then back: nodes in that order, and from where each was found.
-
-    The latter are places in the order.
-    """
+    """Return the nodes in depth-first order, and for each the index of its parent."""
     order, over = [root], [NONE]
     seen = {root}
     path = [(0, iter(after[root]))]
@@ -66,16 +63,16 @@ def _walk(after: Sequence[Iterable[int]], root: int) -> tuple[list[int], list[in
 
 
 class _Forest:
-    """Trees that grow together; finds the best on the way up, and makes the way shorter."""
+    """The link-eval forest of the algorithm, with path compression."""
 
     def __init__(self, count: int) -> None:
         self.over = [NONE] * count
-        #: How far up a node is reached past its tree.
+        #: The semidominator of each node, as an index in depth-first order.
         self.lowest = list(range(count))
         self._best = list(range(count))
 
     def best(self, node: int) -> int:
-        """Give the node with the least ``lowest`` from here up, without the top."""
+        """Return the node with the smallest ``lowest`` on the path up to, and without, the top."""
         over, lowest, best = self.over, self.lowest, self._best
         if over[node] == NONE:
             return node

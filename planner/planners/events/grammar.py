@@ -1,4 +1,4 @@
-"""The words of a document: names of actions, and ``on SOURCE OUTCOME RESOURCE.ACTION``."""
+"""The text form of events, ``on SOURCE OUTCOME RESOURCE.ACTION``, and the names of actions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from planner.errors import accepted
 from planner.states import Outcome
 
-#: ``#`` numbers the runs of an action, ``|`` stands between outcomes.
+#: Names: ``#`` is reserved for numbers of runs, ``|`` for lists of outcomes.
 RESOURCE = r"^[^\s#|]+$"
 ACTION = r"^[^\s#|]+\.[^\s.#|]+$"
 RUN = r"^[^\s#|]+\.[^\s.#|]+(#\d+)?$"
@@ -16,20 +16,20 @@ _FORM = "on SOURCE OUTCOME[|OUTCOME] RESOURCE.ACTION"
 _OUTCOMES = {str(outcome): outcome for outcome in Outcome}
 
 
-class Words(NamedTuple):
-    """An event as it was written: two names, and the outcomes between them."""
+class EventText(NamedTuple):
+    """An event as written: two names, and the outcomes between them."""
 
     source: str
     outcomes: tuple[Outcome, ...]
     target: str
 
 
-def words(text: str) -> Words:
-    """Read an event; raises ValueError with what is accepted.
+def parse_event(text: str) -> EventText:
+    """Parse an event; raises ValueError with what is accepted.
 
-    >>> words("on a.run changed|ok b.1.reload").target
+    >>> parse_event("on a.run changed|ok b.1.reload").target
     'b.1.reload'
-    >>> words("a changed b.c")
+    >>> parse_event("a changed b.c")
     Traceback (most recent call last):
     ValueError: 'a changed b.c' is not an event: on SOURCE OUTCOME[|OUTCOME] RESOURCE.ACTION
     """
@@ -37,12 +37,12 @@ def words(text: str) -> Words:
     if on != "on" or len(parts) < 3:
         raise ValueError(f"{text!r} is not an event: {_FORM}")
     source, *middle, target = parts
-    return Words(source, outcomes(" ".join(middle)), target)
+    return EventText(source, outcomes(" ".join(middle)), target)
 
 
 @cache
 def outcomes(text: str) -> tuple[Outcome, ...]:
-    """Read ``changed`` or ``failed|error``; raises ValueError with what is accepted."""
+    """Parse ``changed`` or ``failed|error``; raises ValueError with what is accepted."""
     found = []
     for word in text.split("|"):
         outcome = _OUTCOMES.get(word.strip())
@@ -53,7 +53,7 @@ def outcomes(text: str) -> tuple[Outcome, ...]:
 
 
 def split(action: str) -> tuple[str, str]:
-    """Give the resource and what is done to it: the part after the last dot.
+    """Split an action into its resource and its verb, the part after the last dot.
 
     >>> split("rmq.1.cluster_create")
     ('rmq.1', 'cluster_create')

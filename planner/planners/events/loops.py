@@ -1,60 +1,48 @@
-"""Names loops that no event can end, with the declaration behind each edge."""
+"""Errors for loops that no event can end, with the declaration of each edge."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Iterator
 
 from planner.errors import Mistake, Path
+from planner.graph_algorithms import shortest_cycle
 from planner.planners.events.document import EventsProblem
-from planner.planners.events.edges import EventGraph, fires, orders
-from planner.planners.events.reach import Edge
+from planner.planners.events.event_graph import EventGraph, events_of, orders
+from planner.planners.events.reachability import Edge
 
 
 def mistakes(
-    problem: EventsProblem, web: EventGraph, loops: Collection[frozenset[int]]
+    problem: EventsProblem, graph: EventGraph, loops: Collection[frozenset[int]]
 ) -> Iterator[Mistake]:
-    """Give a mistake for each edge of a short loop in each of the sets, in the loop's order."""
+    """Yield a mistake for each edge of a shortest loop in each of the components."""
     for nodes in loops:
-        cycle = _cycle(web, nodes)
-        names = [web.names[i] for i in (*cycle, cycle[0])]
+        cycle = _cycle(graph, nodes)
+        names = [graph.names[i] for i in (*cycle, cycle[0])]
         edges = list(zip(cycle, (*cycle[1:], cycle[0]), strict=True))
-        places = _places(problem, web, edges)
+        places = _places(problem, graph, edges)
         text = f"a loop in which no event can be cut: {' -> '.join(names)}"
         for one, other in edges:
-            how = "goes before" if (one, other) in web.orders else "alone sets off"
-            where = f"{web.names[one]} {how} {web.names[other]}"
+            how = "goes before" if (one, other) in graph.orders else "alone sets off"
+            where = f"{graph.names[one]} {how} {graph.names[other]}"
             yield Mistake(f"{text}; here {where}", places[(one, other)])
             text = "the same loop"
 
 
-def _cycle(web: EventGraph, nodes: frozenset[int]) -> list[int]:
-    """Find a shortest way from the first of the nodes back to it."""
+def _cycle(graph: EventGraph, nodes: frozenset[int]) -> list[int]:
+    """Find a shortest cycle through the first of the nodes."""
     after: dict[int, list[int]] = {}
-    for one, other in sorted({*web.orders, *web.events}):
+    for one, other in sorted({*graph.orders, *graph.events}):
         if one in nodes and other in nodes:
             after.setdefault(one, []).append(other)
-    first = min(nodes)
-    over: dict[int, int] = {}
-    ahead = deque([first])
-    while first not in over:
-        one = ahead.popleft()
-        for other in after[one]:
-            if other not in over:
-                over[other] = one
-                ahead.append(other)
-    cycle = [first]
-    while (one := over[cycle[-1]]) != first:
-        cycle.append(one)
-    return [first, *reversed(cycle[1:])]
+    return shortest_cycle(min(nodes), after.__getitem__)
 
 
-def _places(problem: EventsProblem, web: EventGraph, edges: Collection[Edge]) -> dict[Edge, Path]:
-    """Find where the document asks for each edge: where for an order, else where for an event."""
-    wanted = {(web.names[one], web.names[other]): (one, other) for one, other in edges}
+def _places(problem: EventsProblem, graph: EventGraph, edges: Collection[Edge]) -> dict[Edge, Path]:
+    """Find where the document declares each edge; an order wins over an event."""
+    wanted = {(graph.names[one], graph.names[other]): (one, other) for one, other in edges}
     found: dict[Edge, Path] = {}
     declared = [(o.first, o.second, o.path) for o in orders(problem)]
-    declared += [(f.source, f.target, f.path) for f in fires(problem)]
+    declared += [(f.source, f.target, f.path) for f in events_of(problem)]
     for first, second, path in declared:
         if (edge := wanted.get((first, second))) is not None:
             found.setdefault(edge, path)

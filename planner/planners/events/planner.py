@@ -1,7 +1,7 @@
 """Events planner: only what a real change touches is run, in the right order, once.
 
 Source: Solar, "events propagation"; its three stories are cases in tests/cases/events. Decisions
-0029 to 0033 say what was decided where it leaves things open.
+0029 to 0033 settle what it leaves open.
 """
 
 from __future__ import annotations
@@ -15,27 +15,26 @@ from planner.contract import Options, Planner
 from planner.errors import InvalidInput
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.planners.draft import tokens
-from planner.planners.events import document as documents
-from planner.planners.events.document import EventsProblem
-from planner.planners.events.edges import Outcomes, web
+from planner.planners.events.document import EventsProblem, read_problem
+from planner.planners.events.event_graph import Outcomes, event_graph
 from planner.planners.events.loops import mistakes
 from planner.planners.events.schema import SCHEMA
-from planner.planners.events.subset import part
-from planner.planners.events.unroll import Run, Unbreakable, unroll
+from planner.planners.events.selection import selected
+from planner.planners.events.unroll import Run, UnbreakableLoops, unroll
 from planner.states import Outcome, PlanState
 
 _FAILURES = (Outcome.FAILED, Outcome.ERROR)
-#: So many of the events that set an action off are named as its reason.
+#: How many of the events that trigger an action its reason names.
 _NAMED = 2
 
 
 class EventsPlanner(Planner[EventsProblem]):
-    """Plans what is staged and all that its changes may set off; outcomes decide what really runs.
+    """Plans what is staged and all that it may trigger; outcomes decide at run time what runs.
 
-    An order is a parent. An event is a trigger; its source is a need as well, unless it asks for a
-    failure (then the other kind of failure blocks) or the fan-in of its target is any. What is
-    staged has no triggers. An action that would close a loop of events runs again, under the next
-    number.
+    An order is a parent. An event is a trigger. Its source is a need as well, unless the event asks
+    for a failure (then the other kind of failure blocks the target) or the fan-in of its target is
+    any. A staged action has no triggers. An action that would close a loop of events runs again,
+    with the next number.
     """
 
     NAME = "events"
@@ -44,16 +43,16 @@ class EventsPlanner(Planner[EventsProblem]):
 
     def parse(self, document: Mapping[str, Any]) -> EventsProblem:
         """Check names, events, types and parameters."""
-        return documents.problem(document, self.surroundings)
+        return read_problem(document, self.surroundings)
 
     def plan(self, problem: EventsProblem, options: Options) -> ActionPlan:  # noqa: ARG002
-        """Find what may run, end its loops, and keep the part that is wanted."""
-        found = web(problem)
+        """Build the event graph, unroll its loops, and keep the wanted part."""
+        found = event_graph(problem)
         try:
             whole = unroll(found)
-        except Unbreakable as unbreakable:
-            raise InvalidInput(mistakes(problem, found, unbreakable.loops)) from None
-        runs, left_open = part(whole, problem.subset)
+        except UnbreakableLoops as error:
+            raise InvalidInput(mistakes(problem, found, error.loops)) from None
+        runs, left_open = selected(whole, problem.subset)
         uuids = [self.surroundings.new_id() for _ in runs]
         return ActionPlan(
             uuid=self.surroundings.new_id(),
@@ -61,22 +60,22 @@ class EventsPlanner(Planner[EventsProblem]):
             planner=self.NAME,
             state=PlanState.RECOMMENDED if runs else PlanState.SUCCEEDED,
             created_at=self.surroundings.now(),
-            warnings=(*problem.warnings, *_idle(problem, whole), *left_open),
+            warnings=(*problem.warnings, *_without_effect(problem, whole), *left_open),
             actions=tuple(_action(problem, runs, uuids, i) for i in range(len(runs))),
         )
 
 
 def _action(problem: EventsProblem, runs: Sequence[Run], uuids: Sequence[str], i: int) -> Action:
-    """Write one run as an action: its orders as parents, its events as triggers and needs."""
+    """Make the action of one run: its orders are parents, its events triggers and needs."""
     run = runs[i]
     proposed = problem.proposed(run.action)
-    unasked = {j: _unasked(outcomes) for j, outcomes in run.events.items()}
+    unasked = {j: _failures_not_asked_for(outcomes) for j, outcomes in run.events.items()}
     failing = [j for j, failures in unasked.items() if failures != _FAILURES]
     others = [j for j, failures in unasked.items() if failures == _FAILURES]
     any_of = run.action in problem.any_of
     parents, needs, groups = run.after, [] if any_of else others, []
     if run.staged:
-        # Nothing sets it off: what is left of its events is the order, and that failures block.
+        # Nothing triggers it. Its events still order it, and their failures still block it.
         parents = sorted({*run.after, *failing, *(others if any_of else ())})
         groups = [others] if any_of and others and not failing else []
     return Action(
@@ -104,10 +103,10 @@ def _action(problem: EventsProblem, runs: Sequence[Run], uuids: Sequence[str], i
 
 
 @cache
-def _unasked(outcomes: Outcomes) -> Outcomes:
-    """Give the kinds of failure that an event does not ask for.
+def _failures_not_asked_for(outcomes: Outcomes) -> Outcomes:
+    """Return the kinds of failure that an event does not ask for.
 
-    >>> _unasked((Outcome.CHANGED, Outcome.FAILED))
+    >>> _failures_not_asked_for((Outcome.CHANGED, Outcome.FAILED))
     (<Outcome.ERROR: 'error'>,)
     """
     return tuple([failure for failure in _FAILURES if failure not in outcomes])
@@ -117,25 +116,25 @@ def _reason(problem: EventsProblem, runs: Sequence[Run], run: Run) -> str:
     if run.staged:
         return "staged" if run.action in problem.staged and not run.repeat else "chosen"
     named = islice(run.events.items(), _NAMED)
-    events = [f"{runs[j].label} {_words(outcomes)}" for j, outcomes in named]
+    events = [f"{runs[j].label} {_outcome_text(outcomes)}" for j, outcomes in named]
     more = f" +{len(run.events) - _NAMED}" if len(run.events) > _NAMED else ""
-    said = f"on {', '.join(events)}{more}"
-    return f"runs again {said}: that closes a loop" if run.repeat else said
+    reason = f"on {', '.join(events)}{more}"
+    return f"runs again {reason}: that closes a loop" if run.repeat else reason
 
 
 @cache
-def _words(outcomes: Outcomes) -> str:
-    """Write outcomes as documents do, without the created that counts as changed.
+def _outcome_text(outcomes: Outcomes) -> str:
+    """Write outcomes as documents do, without the ``created`` that ``changed`` includes.
 
-    >>> _words((Outcome.CHANGED, Outcome.OK, Outcome.CREATED))
+    >>> _outcome_text((Outcome.CHANGED, Outcome.OK, Outcome.CREATED))
     'changed|ok'
     """
     implied = Outcome.CREATED if Outcome.CHANGED in outcomes else None
     return "|".join(outcome for outcome in outcomes if outcome is not implied)
 
 
-def _idle(problem: EventsProblem, runs: Sequence[Run]) -> list[str]:
-    """Say what of the document does nothing, and may be misspelt."""
+def _without_effect(problem: EventsProblem, runs: Sequence[Run]) -> list[str]:
+    """Return warnings for parts of the document that have no effect and may be misspelt."""
     targets = {run.action for run in runs if run.events}
     targets |= {event.target for event in problem.events}
     targets |= {f"{c.target}.{verb}" for c in problem.connections for verb in ("reload", "run")}

@@ -1,4 +1,4 @@
-"""Loops end here: the action that closes one runs again, under the next number."""
+"""Unrolls loops: the action that closes one runs again, with the next number."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from planner.graph import topological_order
+from planner.graph_algorithms import topological_order
 from planner.planners.events.cutting import Cut, cut
-from planner.planners.events.edges import EventGraph, Outcomes
-from planner.planners.events.reach import Edge, behind
+from planner.planners.events.event_graph import EventGraph, Outcomes
+from planner.planners.events.reachability import Edge, reachable_pairs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """One time that an action runs; the others are known by their place in the list of runs.
+    """One run of an action; other runs are named by their position in the list of runs.
 
-    ``number`` is None where it is the only one. ``after`` must have ended; ``events`` are those
-    that set it off, with the outcomes that do. ``repeat``: its events are those that were cut.
+    ``number`` is None for an action that runs once. ``after`` are the runs that must have ended;
+    ``events`` are those that trigger it, with the outcomes that do. A ``repeat`` is triggered by
+    the events that were cut.
     """
 
     action: str
@@ -30,28 +31,29 @@ class Run:
 
     @property
     def label(self) -> str:
-        """The name that it has in the plan."""
+        """The name of the run in the plan."""
         return self.action if self.number is None else f"{self.action}#{self.number}"
 
 
-class Unbreakable(Exception):
-    """Loops in which no event can be cut; ``loops`` are positions in the web."""
+class UnbreakableLoops(Exception):
+    """Loops in which no event can be cut; ``loops`` holds their positions in the event graph."""
 
     def __init__(self, loops: Collection[frozenset[int]]) -> None:
         self.loops = loops
         super().__init__(f"{len(loops)} loops")
 
 
-def unroll(web: EventGraph) -> list[Run]:
-    """Give the runs in schedule order, by name where nothing else decides; raises Unbreakable.
+def unroll(graph: EventGraph) -> list[Run]:
+    """Return the runs in schedule order, by name where nothing else decides.
 
-    The repeat of an action follows its first run, is set off by the cut events alone and sets off
-    nothing on the loop. What follows off the loop waits for both, and either may set it off.
+    The repeat of an action follows its first run, is triggered only by the events that were cut,
+    and triggers nothing on the loop. What follows the action outside the loop waits for both runs,
+    and either may trigger it. Raises UnbreakableLoops.
     """
-    found = cut(len(web.names), web.orders, web.events.keys(), web.staged)
+    found = cut(len(graph.names), graph.orders, graph.events.keys(), graph.staged)
     if found.left:
-        raise Unbreakable(found.left)
-    links = _Links(web, found)
+        raise UnbreakableLoops(found.left)
+    links = _Links(graph, found)
     after: list[list[int]] = [[] for _ in links.runs]
     events: list[dict[int, Outcomes]] = [{} for _ in links.runs]
     for one, other in links.orders():
@@ -60,10 +62,10 @@ def unroll(web: EventGraph) -> list[Run]:
         events[other][one] = outcomes
     order = topological_order([(a, tuple(e)) for a, e in zip(after, events, strict=True)])
     rank = {i: k for k, i in enumerate(order)}
-    staged = {*web.staged}
+    staged = {*graph.staged}
     return [
         Run(
-            action=web.names[node],
+            action=graph.names[node],
             number=int(repeat) if node in links.twice else None,
             staged=node in staged and not repeat,
             repeat=repeat,
@@ -76,33 +78,33 @@ def unroll(web: EventGraph) -> list[Run]:
 
 
 class _Links:
-    """Edges between runs; a run is a place in ``runs``, which go by name and number."""
+    """The edges between runs; a run is a position in ``runs``, which go by name and number."""
 
-    def __init__(self, web: EventGraph, found: Cut) -> None:
-        self._web, self._cut = web, found
+    def __init__(self, graph: EventGraph, found: Cut) -> None:
+        self._graph, self._cut = graph, found
         self._loop = {node: k for k, nodes in enumerate(found.loops) for node in nodes}
         #: The actions that run twice.
         self.twice = {target for _, target in found.edges}
-        #: Each run as the position of its action in the web, and whether it is its second.
+        #: Each run as the position of its action in the graph, and whether it is its second.
         self.runs = [
             (node, repeat)
-            for node in range(len(web.names))
+            for node in range(len(graph.names))
             for repeat in ((False, True) if node in self.twice else (False,))
         ]
         self._first = [i for i, (_, repeat) in enumerate(self.runs) if not repeat]
 
     def orders(self) -> Iterator[Edge]:
-        """Give the orders; what is off the loop waits for the last run."""
-        for one, other in self._web.orders:
+        """Yield the orders; what is outside the loop waits for the last run."""
+        for one, other in self._graph.orders:
             yield self._ends(one, other)[-1], self._first[other]
-        # Nothing is said twice: most repeats follow their first run over the loop anyhow.
+        # Most repeats follow their first run over the loop already.
         for node in self.twice.difference(self._implied()):
             yield self._first[node], self._second(node)
 
     def events(self) -> Iterator[tuple[int, int, Outcomes]]:
-        """Give the events; those that were cut lead to the repeat."""
+        """Yield the events; those that were cut lead to the repeat."""
         gone = {*self._cut.edges}
-        for (one, other), outcomes in self._web.events.items():
+        for (one, other), outcomes in self._graph.events.items():
             if (one, other) in gone:
                 yield self._first[one], self._second(other), outcomes
             else:
@@ -113,19 +115,19 @@ class _Links:
         return self._first[node] + 1
 
     def _ends(self, one: int, other: int) -> tuple[int, ...]:
-        """Give the runs of the first that the second follows: on a loop the first run only."""
+        """Return the runs of ``one`` that ``other`` follows: on a shared loop only the first."""
         if one not in self.twice or self._loop.get(one) == self._loop.get(other):
             return (self._first[one],)
         return (self._first[one], self._second(one))
 
     def _implied(self) -> set[int]:
-        """Find the actions whose repeat comes after their first run over the loop."""
+        """Find the actions whose repeat already follows their first run over the loop."""
         gone = {*self._cut.edges}
         if not gone:
             return set()
         kept = [
             (one, other)
-            for one, other in chain(self._web.orders, self._web.events)
+            for one, other in chain(self._graph.orders, self._graph.events)
             if (one, other) not in gone
             and one in self._loop
             and self._loop[one] == self._loop.get(other)
@@ -133,6 +135,10 @@ class _Links:
         before: defaultdict[int, list[int]] = defaultdict(list)
         for one, other in kept:
             before[other].append(one)
-        order = topological_order([(before.get(node, ()),) for node in range(len(self._web.names))])
+        order = topological_order(
+            [(before.get(node, ()),) for node in range(len(self._graph.names))]
+        )
         pairs = [(target, source) for source, target in self._cut.edges]
-        return {one for one, _ in behind([n for n in order if n in self._loop], kept, pairs)}
+        return {
+            one for one, _ in reachable_pairs([n for n in order if n in self._loop], kept, pairs)
+        }

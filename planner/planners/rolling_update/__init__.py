@@ -1,1 +1,1 @@
-"""Rolling updates: a new version of a template in, the exact list of batches out."""
+"""Rolling updates: from two versions of a template to the exact list of batches."""

@@ -1,8 +1,8 @@
-"""How a group is replaced batch by batch: pure functions of integers.
+"""Batches that replace the members of a group: pure functions of integers.
 
-Two readings of one policy. ``in_place`` has Heat's numbers: a batch takes old members away and then
-puts new ones in, and there are more than usual only where the minimum asks for it. ``create_first``
-is what Heat's blueprint promises: the new members of a batch are there before old ones go.
+Two modes. ``in_place`` computes Heat's numbers: a batch terminates old members before it creates
+new ones, and surplus members exist only where the minimum in service asks for it. ``create_first``
+is what Heat's blueprint promises: a batch creates its new members before it terminates old ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Numbers = tuple[int, int, int, int]
 
 
 class Batch(NamedTuple):
-    """What one batch does; ``size`` is the most members that there are once it has created."""
+    """One batch; ``size`` is how many members exist once it has created its new ones."""
 
     size: int
     create: int
@@ -25,9 +25,9 @@ class Batch(NamedTuple):
 def batches(
     target: int, capacity: int, max_batch_size: int, min_in_service: int
 ) -> list[tuple[int, int]]:
-    """Give Heat's list for an instance group: (size, members given the new definition) per batch.
+    """Return Heat's batches for an instance group: (size, members that are updated) of each.
 
-    ``target`` is how many members the group is to have, ``capacity`` how many it has, all outdated.
+    ``target`` is the number of members wanted, ``capacity`` the number there is, all outdated.
     Raises ValueError for a batch below 1 or another number below 0.
 
     >>> batches(10, 10, 5, 1), batches(10, 10, 4, 8)
@@ -39,10 +39,10 @@ def batches(
 def resource_group_batches(
     target: int, capacity: int, max_batch_size: int, min_in_service: int
 ) -> list[tuple[int, int]]:
-    """Give Heat's list for a resource group, which throws surplus members away at the end.
+    """Return Heat's batches for a resource group, which removes surplus members at the end.
 
-    So they do not count as updated: twice the work of :func:`batches` where the group is full. For
-    comparison; no plan is made of it.
+    The removed members do not count as updated, so a full group takes twice the work of
+    :func:`batches`. For comparison; no plan is made of it.
 
     >>> resource_group_batches(3, 3, 5, 5)
     [(6, 3), (6, 3), (3, 0)]
@@ -71,10 +71,10 @@ def in_place(
     min_in_service: int,
     steps: Sequence[int] = (),
 ) -> list[Batch]:
-    """Give the batches that terminate first: :func:`batches`, for the members still outdated only.
+    """Return the batches that terminate first: :func:`batches` without the current members.
 
-    ``current`` of ``capacity`` members are new already. ``capacity`` is at least ``target``. A
-    batch ends where as many members are new as one of ``steps`` says.
+    ``current`` of ``capacity`` members have the new definition already. ``capacity`` is at least
+    ``target``. A batch ends where the number of new members reaches one of ``steps``.
 
     >>> in_place(10, 10, 0, 4, 8)
     [Batch(size=12, create=4, terminate=2), Batch(size=12, create=4, terminate=4), \
@@ -95,7 +95,7 @@ Batch(size=10, create=2, terminate=4)]
 def create_first(
     target: int, capacity: int, current: int, max_batch_size: int, steps: Sequence[int] = ()
 ) -> list[Batch]:
-    """Give the batches that create first; what is above ``target`` goes with the first one.
+    """Return the batches that create first; members above ``target`` go with the first batch.
 
     >>> create_first(10, 10, 0, 5)
     [Batch(size=15, create=5, terminate=5), Batch(size=15, create=5, terminate=5)]
@@ -110,7 +110,7 @@ def create_first(
 
 
 def _next(target: int, done: int, largest: int, steps: Sequence[int]) -> int:
-    """Say how many are created next: never past a step, nor past the target."""
+    """Return how many members are created next, at most to the next step or the target."""
     until = min((step for step in steps if step > done), default=target)
     return min(largest, until - done, target - done)
 

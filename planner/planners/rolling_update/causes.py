@@ -1,6 +1,6 @@
-"""Why a group rolls: what differs between two versions of its definition.
+"""Why a group is updated: what differs between the two versions of its definition.
 
-Decided in doc/decisions: a change of zones or subnets is a cause, another name alone is none.
+Decision 0025: a change of zones or subnets is a cause; a new name alone is none.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from planner.planners.rolling_update.template import Group
 
 
 def cause(new: Group, old: Group | None) -> tuple[str | None, list[str]]:
-    """Say what sets a roll off, None for nothing; and what an operator should know of it."""
+    """Return what causes the update, None if nothing does, and warnings for the operator."""
     if old is None:
         return None, []
     changes = []
@@ -40,7 +40,7 @@ def cause(new: Group, old: Group | None) -> tuple[str | None, list[str]]:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Name what differs between two mappings, inside mappings too; order in lists counts.
+    """List the keys that differ between two mappings, nested ones too; the order of lists counts.
 
     >>> differences({"a": {"b": 1, "c": 2}, "d": [1, 2]}, {"a": {"b": 1, "c": 3}, "d": [2, 1]})
     ['a.c', 'd']
@@ -56,7 +56,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Compare as Heat does, which reads a number and its text as the same."""
+    """Compare as Heat does, where a number is equal to its text."""
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_equal, one, other))
     if isinstance(one, Mapping) and isinstance(other, Mapping):

@@ -1,7 +1,7 @@
-"""The functions of templates: references, parameters, joins, mappings, as far as groups use them.
+"""The intrinsic functions of templates, as far as groups use them.
 
-What only a cloud knows (the id of another resource, an attribute, the region) becomes a text like
-``${WebSecurityGroup}``: equal in two templates exactly if it is the same thing.
+What only a cloud knows (the id of another resource, an attribute, the region) becomes a text such
+as ``${WebSecurityGroup}``, which is equal in two templates exactly if it refers to the same thing.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from planner.errors import Mistake, Path, accepted
-from planner.planners.rolling_update.hidden import stand_in
+from planner.planners.rolling_update.hidden_parameters import placeholder
 
-#: Stands for a value that cannot be found out; why is among the mistakes.
+#: Stands for a value that cannot be evaluated; the reason is among the mistakes.
 UNRESOLVED: Final = object()
-#: What Fn::GetAZs gives: the zone of a cloud that names none.
+#: The result of Fn::GetAZs: the default zone of Nova.
 ZONES = ("nova",)
-#: Names of Heat's functions, those that are not worked out here too.
+#: Names of Heat's functions, including those that are not evaluated here.
 _HEAT = frozenset(
     (
         *("and", "any", "contains", "digest", "equals", "filter", "if", "not", "or", "repeat"),
@@ -29,10 +29,10 @@ _HEAT = frozenset(
 
 
 class Resolver:
-    """Finds the values in one template; what is wrong with it is noted in ``mistakes``.
+    """Evaluates the values of one template; mistakes are appended to ``mistakes``.
 
-    ``given`` are values of parameters, over their defaults; ``root`` is where the template stands;
-    a text stands for each value of a parameter that is ``hidden``.
+    ``given`` are values of parameters, which win over their defaults; ``root`` is the path of the
+    template in the document. A placeholder stands for each value of a ``hidden`` parameter.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class Resolver:
         self.known_parameters: set[str] = set(self._parameters)
 
     def wrong(self, text: str, path: Path) -> Any:
-        """Note a mistake; gives what stands for the value."""
+        """Note a mistake; return UNRESOLVED in place of the value."""
         self.mistakes.append(Mistake(text, (*self.root, *path)))
         return UNRESOLVED
 
     def value(self, node: Any, path: Path) -> Any:
-        """Give a value with all functions inside it worked out."""
+        """Return a value with all functions inside it evaluated."""
         if isinstance(node, Mapping):
             name = next((key for key in node if self._is_function(key, len(node))), None)
             if name is None:
@@ -117,7 +117,7 @@ class Resolver:
         if isinstance(found, str) and re.match(r"CommaDelimitedList|comma_delimited|List<", kind):
             found = [part.strip() for part in found.split(",")]
         if name in self._hidden:
-            found = stand_in(name, found)
+            found = placeholder(name, found)
         return self._inside(found, inside, path)
 
     def _inside(self, value: Any, keys: list[Any], path: Path) -> Any:
@@ -253,7 +253,7 @@ def _section(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _entry(among: Any, index: Any) -> Any:
-    """Give an entry by number, also written as text, or by key; None if there is none."""
+    """Return an entry by number, which may be a text, or by key; None if there is none."""
     if isinstance(among, Mapping):
         return among.get(str(index))
     if not isinstance(among, list) or not re.fullmatch(r"[0-9]+", str(index)):

@@ -1,4 +1,4 @@
-"""The members that a group has: which come first, which are left as they are."""
+"""The members of a group: reading them, and the order in which they are terminated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Member:
 
 
 def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistake]) -> list[Member]:
-    """Read the members of a group; what is wrong is noted."""
+    """Read the members of a group and note mistakes."""
     found: list[Member] = []
     seen: set[str] = set()
     for i, entry in enumerate(entries):
@@ -32,7 +32,7 @@ def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistak
         created_at = None
         if entry.get("created_at"):
             try:
-                created_at = moment(entry["created_at"])
+                created_at = parse_time(entry["created_at"])
             except ValueError:
                 text = f"{entry['created_at']!r} is not a time: 2026-01-31T12:00:00Z is"
                 mistakes.append(Mistake(text, (*path, i, "created_at")))
@@ -48,26 +48,26 @@ def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistak
     return found
 
 
-def made_up(group: str, number: int) -> list[Member]:
-    """Give members that stand for those nobody listed: GROUP-1, GROUP-2, ..."""
+def unlisted(group: str, number: int) -> list[Member]:
+    """Return members for a group whose members are not listed: GROUP-1, GROUP-2, ..."""
     return [Member(id=f"{group}-{i}") for i in range(1, number + 1)]
 
 
-def moment(text: str) -> datetime:
-    """Read a time; UTC where it says no zone. Raises ValueError."""
+def parse_time(text: str) -> datetime:
+    """Parse a time; UTC where it names no zone. Raises ValueError."""
     found = datetime.fromisoformat(text)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def in_turn(members: Iterable[Member], surplus: int = 0) -> list[Member]:
-    """Order members as they are taken away: outdated ones first, of these failed ones, then oldest.
+def termination_order(members: Iterable[Member], surplus: int = 0) -> list[Member]:
+    """Order members for termination: outdated before current, failed first, then the oldest.
 
-    ``surplus`` members are too many: so many that are current and failed go like outdated ones. One
-    whose age nobody said counts as old; equals stay as they stand.
+    Of ``surplus`` members too many, that many current and failed ones count as outdated. A member
+    of unknown age counts as old; equal ones keep their order.
 
     >>> three = [Member(id="a", current=True, failed=True), Member(id="b"),
     ...          Member(id="c", failed=True)]
-    >>> [[m.id for m in in_turn(three, surplus)] for surplus in (0, 1)]
+    >>> [[m.id for m in termination_order(three, surplus)] for surplus in (0, 1)]
     [['c', 'b', 'a'], ['a', 'c', 'b']]
     """
     first = datetime.min.replace(tzinfo=UTC)

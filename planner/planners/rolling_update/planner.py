@@ -1,7 +1,7 @@
-"""Rolling update planner: two versions of a template in, the exact list of batches out.
+"""Rolling update planner: from two versions of a template to the exact list of batches.
 
-Source: Heat's blueprint as-update-policy, and what Heat does; ``batches`` holds the arithmetic,
-``roll`` what happens to a group, ``drawing_up`` the actions and their links.
+Source: Heat's blueprint as-update-policy, and Heat itself. ``batches`` has the arithmetic, ``roll``
+decides what happens to a group, ``plan_actions`` makes the actions and their links.
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ from typing import Any
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake, UnknownPlugin, accepted
 from planner.model import ActionPlan, ProposedAction
-from planner.planners.rolling_update import hidden, members, summary, template, turns
-from planner.planners.rolling_update.drawing_up import DrawingUp
+from planner.planners.rolling_update import (
+    concurrency,
+    hidden_parameters,
+    members,
+    summary,
+    template,
+)
 from planner.planners.rolling_update.functions import Resolver
 from planner.planners.rolling_update.members import Member
-from planner.planners.rolling_update.roll import IN_PLACE, Roll, RollSettings, RollStep, rolled
+from planner.planners.rolling_update.plan_actions import RollBuilder
+from planner.planners.rolling_update.roll import IN_PLACE, Roll, RollSettings, RollStep, decide_roll
 from planner.planners.rolling_update.schema import SCHEMA
 from planner.planners.rolling_update.template import Group
 from planner.planners.solution import read_actions
@@ -27,7 +33,7 @@ from planner.states import PlanState
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RollingUpdateProblem:
-    """Groups by name in two versions, the members they have, and what bounds the roll."""
+    """Groups by name in two versions, their members, and the limits of the update."""
 
     name: str | None
     old: Mapping[str, Group]
@@ -44,8 +50,8 @@ class RollingUpdateProblem:
 class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
     """Replaces the members of groups whose definition changed, batch by batch.
 
-    The new template's update policy says how many at once, how many stay in service, and how long
-    to wait in between. A failure pauses the plan, with what is in service kept.
+    The update policy of the new template says how many are replaced at once, how many stay in
+    service, and how long to wait in between. A failure pauses the plan; what is in service stays.
     """
 
     NAME = "rolling_update"
@@ -54,11 +60,11 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
     FILES = {"old_file": "old", "new_file": "new"}
 
     def parse(self, document: Mapping[str, Any]) -> RollingUpdateProblem:
-        """Read both templates, the members, the gates; raises InvalidInput, all at once."""
+        """Read both templates, the members and the gates; raises InvalidInput with all mistakes."""
         given = document.get("parameters") or {}
         before = {**given, **(document.get("old_parameters") or {})}
         old_template, new_template = document.get("old") or {}, document.get("new") or {}
-        secret = hidden.names(old_template, new_template)
+        secret = hidden_parameters.names(old_template, new_template)
         old_reader = Resolver(old_template, before, ("old",), secret)
         new_reader = Resolver(new_template, given, ("new",), secret)
         old = template.groups(old_template, old_reader, with_policies=False)
@@ -77,7 +83,7 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             raise InvalidInput(dict.fromkeys(mistakes))
         quota = document.get("quota")
         declared = old_reader.known_parameters | new_reader.known_parameters
-        doubts = [
+        unknown = [
             f"{field}: no parameter {name!r} in the templates; {accepted(name, declared)}"
             for field in ("parameters", "old_parameters")
             for name in document.get(field) or {}
@@ -93,11 +99,11 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             durations=document.get("durations") or {},
             deadline=deadline,
             quota=quota["instances"] if isinstance(quota, Mapping) else quota,
-            warnings=(*warnings, *doubts, *self._unknown(document.get("durations") or {})),
+            warnings=(*warnings, *unknown, *self._unknown(document.get("durations") or {})),
         )
 
     def _unknown(self, types: Iterable[str]) -> Iterator[str]:
-        """Say which action types there are none of, where durations are given."""
+        """Yield warnings for durations of unknown action types."""
         for name in types:
             try:
                 self.surroundings.action_type(name)
@@ -114,37 +120,37 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             return (), ()
 
     def plan(self, problem: RollingUpdateProblem, options: Options) -> ActionPlan:  # noqa: ARG002
-        """Draw up every group's batches; raises InvalidInput for a deadline or quota too small."""
+        """Plan the batches of each group; raises InvalidInput if deadline or quota is too small."""
         rolls, warnings = _rolls(problem)
-        drawing = DrawingUp(self.surroundings, problem.gates, problem.durations)
-        taken = list(turns.in_turns(rolls, problem.settings.max_unavailable_total))
+        builder = RollBuilder(self.surroundings, problem.gates, problem.durations)
+        taken = list(concurrency.side_by_side(rolls, problem.settings.max_unavailable_total))
         after: tuple[str, ...] = ()
         ends: dict[str, float] = {}
         for number, turn in enumerate(taken, 1):
             last: list[str] = []
             for roll in turn:
-                end = drawing.roll(roll, after)
-                ends[roll.group.name] = max((drawing.ends[u] for u in end), default=0.0)
+                end = builder.roll(roll, after)
+                ends[roll.group.name] = max((builder.ends[u] for u in end), default=0.0)
                 last += end if end != after else ()
             if number < len(taken) and last:
-                after = drawing.join(f"turn-{number}", tuple(last))
-        total_s = max(drawing.ends.values(), default=0.0)
-        peak = turns.peak(taken)
+                after = builder.join(f"turn-{number}", tuple(last))
+        total_s = max(builder.ends.values(), default=0.0)
+        peak = concurrency.peak(taken)
         self._require_bounds(problem, peak, total_s)
-        timed = not drawing.untimed
+        timed = not builder.untimed
         return ActionPlan(
             uuid=self.surroundings.new_id(),
             name=problem.name,
             planner=self.NAME,
-            state=PlanState.RECOMMENDED if drawing.actions else PlanState.SUCCEEDED,
+            state=PlanState.RECOMMENDED if builder.actions else PlanState.SUCCEEDED,
             created_at=self.surroundings.now(),
             efficacy_indicators=tuple(
                 summary.of_group(roll, ends[roll.group.name], timed=timed) for roll in rolls
             ),
-            global_efficacy=(summary.of_all(rolls, peak, total_s, drawing.untimed),),
+            global_efficacy=(summary.of_all(rolls, peak, total_s, builder.untimed),),
             on_failure="pause",
             warnings=(*problem.warnings, *warnings),
-            actions=tuple(drawing.actions),
+            actions=tuple(builder.actions),
         )
 
     def _require_bounds(self, problem: RollingUpdateProblem, peak: int, total_s: float) -> None:
@@ -181,7 +187,7 @@ def _deadline(written: Any, mistakes: list[Mistake]) -> datetime | float | None:
     if not isinstance(written, str):
         return None if written is None else float(written)
     try:
-        return members.moment(written)
+        return members.parse_time(written)
     except ValueError:
         text = f"{written!r} is neither a time, such as 2026-01-31T06:00:00Z, nor seconds"
         mistakes.append(Mistake(text, ("deadline",)))
@@ -194,8 +200,8 @@ def _rolls(problem: RollingUpdateProblem) -> tuple[list[Roll], list[str]]:
         old = problem.old.get(name)
         known = problem.members.get(name)
         if known is None and old is not None:
-            known = members.made_up(name, old.size(None))
-        found = rolled(new, old, known or [], problem.settings)
+            known = members.unlisted(name, old.size(None))
+        found = decide_roll(new, old, known or [], problem.settings)
         rolls.append(found)
         gone = [m for phase in found.phases for m in phase.terminate]
         if gone and name not in problem.members:

@@ -1,4 +1,4 @@
-"""What happens to one group: whether it rolls and why, in which batches, how low, how high."""
+"""What happens to one group: why, in which batches, and how few and many members there are."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from planner.planners.rolling_update import batches, causes
 from planner.planners.rolling_update.batches import Batch
-from planner.planners.rolling_update.members import Member, in_turn
+from planner.planners.rolling_update.members import Member, termination_order
 from planner.planners.rolling_update.template import Group
 from planner.planners.rolling_update.update_policy import Policy
 
 CREATE_FIRST, IN_PLACE = "create_first", "in_place"
-#: The phase in which a group gets the size that it is to have, after its roll or without one.
+#: The phase that changes the size of a group, after its batches or without any.
 RESIZE = "resize"
 
 
@@ -24,7 +24,7 @@ class RollStep(NamedTuple):
     percent: bool = False
 
     def of(self, target: int) -> int:
-        """Give it as a number, percentages rounded up.
+        """Return the number for a group of this size, percentages rounded up.
 
         >>> RollStep(10, percent=True).of(30), RollStep(10, percent=True).of(31), RollStep(1).of(30)
         (3, 4, 1)
@@ -34,7 +34,7 @@ class RollStep(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RollSettings:
-    """What a document says of all its groups."""
+    """Settings of a document that hold for all its groups."""
 
     mode: str = CREATE_FIRST
     pause_first: bool = False
@@ -44,7 +44,7 @@ class RollSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Phase:
-    """One batch, or the resize without a roll: ``create`` new members, ``terminate`` these.
+    """One batch, or the resize without one: how many are created, and which are terminated.
 
     ``creates_first`` says which of the two comes first. Pauses are in seconds.
     """
@@ -59,7 +59,7 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Roll:
-    """What happens to a group. ``cause`` says what set the roll off; None: it does not roll."""
+    """What happens to a group; ``cause`` says why it is updated, None if it is not."""
 
     group: Group
     old: Group | None
@@ -75,13 +75,13 @@ class Roll:
 
     @property
     def floor(self) -> int:
-        """The fewest in service in any order that the plan allows."""
-        return min([self.in_service, *(low for low, _ in self._course())])
+        """The fewest members in service, in any order that the plan allows."""
+        return min([self.in_service, *(low for low, _ in self._extremes())])
 
     @property
     def peak(self) -> int:
-        """The most members that there are at once."""
-        return max([len(self.members), *(high for _, high in self._course())])
+        """The most members at once."""
+        return max([len(self.members), *(high for _, high in self._extremes())])
 
     @property
     def end(self) -> int:
@@ -90,11 +90,11 @@ class Roll:
 
     @property
     def unavailable(self) -> int:
-        """How many more than at the start, or than it is to have, are out of service at worst."""
+        """How many fewer members than at the start, or at the end, are in service at worst."""
         return max(0, min(self.in_service, self.end) - self.floor)
 
-    def _course(self) -> Iterator[tuple[int, int]]:
-        """Give for each phase the fewest in service and the most that there are."""
+    def _extremes(self) -> Iterator[tuple[int, int]]:
+        """Yield the fewest in service and the most members of each phase."""
         serving, there = self.in_service, len(self.members)
         for phase in self.phases:
             lost, gone = sum(not m.failed for m in phase.terminate), len(phase.terminate)
@@ -104,10 +104,10 @@ class Roll:
             yield serving - phase.create + added, most
 
 
-def rolled(
+def decide_roll(
     new: Group, old: Group | None, members: Sequence[Member], settings: RollSettings
 ) -> Roll:
-    """Decide what happens to a group that has these members."""
+    """Decide what happens to a group with these members."""
     cause, warnings = causes.cause(new, old)
     if cause is None or new.policy is None:
         phases = list(_resized(new, members))
@@ -138,7 +138,7 @@ def _phases(
 ) -> Iterator[Phase]:
     size = new.size(len(members))
     target = min(size, len(members))
-    turn, done = in_turn(members, len(members) - target), 0
+    turn, done = termination_order(members, len(members) - target), 0
     found = _batches(target, policy, members, settings)
     for number, batch in enumerate(found, 1):
         between = policy.pause_s if number < len(found) else 0
@@ -167,7 +167,7 @@ def _batches(
         return batches.create_first(target, len(members), current, largest, steps)
     if settings.max_unavailable_total is not None:
         largest = min(largest, settings.max_unavailable_total)
-    # One that stays and is failed is no member in service: it must not count towards the minimum.
+    # A failed member that stays is not in service, so the minimum must be met without it.
     least = policy.min_in_service + stuck - spare
     return batches.in_place(target, len(members), current, largest, least, steps)
 
@@ -179,5 +179,5 @@ def _resized(new: Group, members: Sequence[Member]) -> Iterator[Phase]:
         yield Phase(name=RESIZE, create=create, terminate=(), creates_first=True)
     elif size < len(members):
         number = len(members) - size
-        gone = tuple(in_turn(members, number)[:number])
+        gone = tuple(termination_order(members, number)[:number])
         yield Phase(name=RESIZE, create=0, terminate=gone, creates_first=True)

@@ -1,4 +1,4 @@
-"""What a roll comes to, in sentences and in figures, for whoever reads the plan before it runs."""
+"""The summary of an update in sentences and figures, for reading before it runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from planner.planners.rolling_update.roll import RESIZE, Phase, Roll
 
 
 def of_group(roll: Roll, end_s: float, *, timed: bool) -> dict[str, Any]:
-    """Give the efficacy indicator of one group: ``description`` and, in ``value``, the figures.
+    """Return the efficacy indicator of one group: ``description``, and the figures in ``value``.
 
-    ``batches`` lists (created, terminated) of each; ``floor``, the fewest in service; ``peak``, the
-    most members at once; ``end_s``, None if not known, from the start of the plan.
+    ``batches`` lists (created, terminated) of each; ``floor`` is the fewest in service; ``peak``
+    the most members at once; ``end_s`` is counted from the start of the plan, None if not known.
     """
     rolling = [phase for phase in roll.phases if phase.name != RESIZE]
     pauses = [s for p in rolling for s in (p.pause_before_s, p.pause_after_s) if s]
@@ -36,7 +36,7 @@ def of_group(roll: Roll, end_s: float, *, timed: bool) -> dict[str, Any]:
 def of_all(
     rolls: Sequence[Roll], peak: int, total_s: float, untimed: Collection[str]
 ) -> dict[str, Any]:
-    """Give what all groups together come to; ``untimed`` are the types of unknown duration."""
+    """Return the indicator of all groups; ``untimed`` are action types of unknown duration."""
     if not any(roll.phases for roll in rolls):
         text = "nothing changes"
     elif untimed:

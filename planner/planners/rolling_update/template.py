@@ -1,7 +1,7 @@
-"""Templates: which groups there are, what their members are made of, how they are replaced.
+"""Templates: their groups, the definition of the members, and the update policy.
 
-CloudFormation's form and Heat's own. Source of the rules: Heat's blueprint as-update-policy, and
-what Heat does; where the two part is told in doc/decisions.
+Both CloudFormation's form and Heat's own. Source of the rules: Heat's blueprint as-update-policy,
+and Heat itself; doc/decisions says where the two differ.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from planner.planners.rolling_update.functions import UNRESOLVED, Resolver
 from planner.planners.rolling_update.update_policy import Policy
 
 LAUNCH_CONFIGURATION = "AWS::AutoScaling::LaunchConfiguration"
-#: Properties that say where members stand.
+#: Properties that place members in zones and subnets.
 PLACES = ("AvailabilityZones", "VPCZoneIdentifier")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Configuration:
-    """What members are made of: properties of a launch configuration, or a resource inside."""
+    """The definition of members: properties of a launch configuration, or of a resource inside."""
 
     name: str
     value: Mapping[str, Any]
@@ -30,7 +30,10 @@ class Configuration:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Group:
-    """One group of a template. ``desired`` None: as many as there are, between the other two."""
+    """One group of a template.
+
+    ``desired`` None: as many members as there are, at least ``least`` and at most ``most``.
+    """
 
     name: str
     configuration: Configuration
@@ -42,7 +45,7 @@ class Group:
     heat_default: bool = False
 
     def size(self, capacity: int | None) -> int:
-        """Give how many members it is to have, of the number that it has (None: not known)."""
+        """Return how many members are wanted, given how many there are (None: not known)."""
         if self.desired is not None:
             return self.desired
         found = max(self.least, capacity or 0)
@@ -51,7 +54,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How a type of group writes things: size, bounds, what members are, and its policy."""
+    """The properties of a type of group: size, bounds, and where its members are defined."""
 
     size: str
     bounds: tuple[str, str] | None = None
@@ -71,9 +74,9 @@ TYPES = tuple(_KINDS)
 def groups(
     template: Mapping[str, Any], resolver: Resolver, *, with_policies: bool
 ) -> dict[str, Group]:
-    """Read the groups of a template by name; what is wrong is noted by the resolver.
+    """Read the groups of a template by name; the resolver notes mistakes.
 
-    Policies are read where asked for: of two templates, the new one's hold.
+    Update policies are read only ``with_policies``, because those of the new template count.
     """
     key = "resources" if "resources" in template else "Resources"
     resources = template.get(key)
@@ -83,7 +86,7 @@ def groups(
     reader = _TemplateReader(resolver, key, resources, with_policies=with_policies)
     found = {}
     for name, resource in resources.items():
-        kind = reader.part(resource, "Type", (key, name))[0] if reader.is_mapping(name) else None
+        kind = reader.section(resource, "Type", (key, name))[0] if reader.is_mapping(name) else None
         if isinstance(kind, str) and kind in _KINDS:
             group = reader.group(name, kind, resource)
             if group is not None:
@@ -104,30 +107,30 @@ class _TemplateReader:
         self._with_policies = with_policies
 
     def is_mapping(self, name: str) -> bool:
-        """Say whether a resource is a mapping; anything else is a mistake."""
+        """Return whether a resource is a mapping; anything else is a mistake."""
         if isinstance(self._resources[name], Mapping):
             return True
         self._resolver.wrong("a resource is a mapping with Type and Properties", (self._key, name))
         return False
 
-    def part(self, resource: Mapping[str, Any], name: str, path: Path) -> tuple[Any, Path]:
-        """Give a part of a resource (``Type``, in Heat's form ``type``), and where it stands."""
+    def section(self, resource: Mapping[str, Any], name: str, path: Path) -> tuple[Any, Path]:
+        """Return a section of a resource (``Type``, in Heat's form ``type``) and its path."""
         heat = {"UpdatePolicy": "update_policy"}.get(name, name.lower())
         name = heat if heat in resource else name
         return resource.get(name), (*path, name)
 
     def group(self, name: str, kind: str, resource: Mapping[str, Any]) -> Group | None:
-        """Read one group; None, and noted why, where it makes no sense."""
+        """Read one group; return None, and note a mistake, where it is invalid."""
         path: Path = (self._key, name)
         if "Condition" in resource or "condition" in resource:
             self._resolver.wrong("conditions are not read: leave out what does not apply", path)
-        properties, at = self.part(resource, "Properties", path)
+        properties, at = self.section(resource, "Properties", path)
         properties = {} if properties is None else properties
         if not isinstance(properties, Mapping):
             self._resolver.wrong("Properties is a mapping", at)
             return None
         how = _KINDS[kind]
-        written, policy_at = self.part(resource, "UpdatePolicy", path)
+        written, policy_at = self.section(resource, "UpdatePolicy", path)
         found = None
         if self._with_policies and kind == "OS::Heat::AutoScalingGroup":
             rolling = properties.get("rolling_updates")
@@ -208,14 +211,14 @@ class _TemplateReader:
     def _launch_configuration(self, name: str, where: Path) -> Configuration | None:
         resource = self._resources.get(name)
         path: Path = (self._key, name)
-        kind = self.part(resource, "Type", path)[0] if isinstance(resource, Mapping) else None
+        kind = self.section(resource, "Type", path)[0] if isinstance(resource, Mapping) else None
         if not isinstance(resource, Mapping) or kind != LAUNCH_CONFIGURATION:
             known = [n for n in self._resources if self._is_configuration(n)]
             text = f"no {LAUNCH_CONFIGURATION} {name!r}; {accepted(name, known)}"
             self._resolver.wrong(text, where)
             return None
-        properties, at = self.part(resource, "Properties", path)
-        metadata, beside = self.part(resource, "Metadata", path)
+        properties, at = self.section(resource, "Properties", path)
+        metadata, beside = self.section(resource, "Metadata", path)
         value = self._resolver.value(properties or {}, at)
         if not isinstance(value, Mapping):
             self._resolver.wrong("Properties is a mapping", at)
@@ -233,7 +236,7 @@ class _TemplateReader:
 
 
 def _referred(written: Any) -> str | None:
-    """Give the name in ``{Ref: NAME}`` or ``{get_resource: NAME}``."""
+    """Return the name in ``{Ref: NAME}`` or ``{get_resource: NAME}``."""
     if isinstance(written, Mapping) and len(written) == 1:
         ((function, name),) = written.items()
         if function in ("Ref", "get_resource") and isinstance(name, str):

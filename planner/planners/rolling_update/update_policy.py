@@ -12,13 +12,13 @@ from planner.planners.rolling_update.functions import UNRESOLVED, Resolver
 
 #: The longest PauseTime in seconds.
 LONGEST_PAUSE_S = 3600
-#: What counts as no policy.
+#: Values that mean no policy.
 _NONE: tuple[Any, ...] = (None, {})
 _DURATION = re.compile(r"PT(?:([0-9]{1,18})H)?(?:([0-9]{1,18})M)?(?:([0-9]{1,18})S)?")
 
 
 class Policy(NamedTuple):
-    """What a policy says; the defaults are Heat's."""
+    """The values of a policy; the defaults are Heat's."""
 
     min_in_service: int = 0
     max_batch_size: int = 1
@@ -26,7 +26,7 @@ class Policy(NamedTuple):
 
 
 def duration_s(text: str) -> int | None:
-    """Give the seconds of ``PT#H#M#S``; None for any other text.
+    """Return the seconds of ``PT#H#M#S``; None for any other text.
 
     >>> duration_s("PT1M30S"), duration_s("PT"), duration_s("P1D"), duration_s("PT1.5S")
     (90, 0, None, None)
@@ -89,7 +89,7 @@ _HEAT: _Readers = {
 
 
 def one_entry(resolver: Resolver, found: Any, path: Path) -> Policy | None:
-    """Read an UpdatePolicy: one entry, whatever its name; ``{}`` is none."""
+    """Read an UpdatePolicy: one entry, whatever its name; ``{}`` is no policy."""
     if found in _NONE:
         return None
     if not isinstance(found, Mapping):
@@ -104,7 +104,7 @@ def one_entry(resolver: Resolver, found: Any, path: Path) -> Policy | None:
 
 
 def of_resource_group(resolver: Resolver, found: Any, path: Path) -> Policy | None:
-    """Read ``update_policy`` of a resource group, in which ``rolling_update`` is meant."""
+    """Read ``update_policy`` of a resource group, from its entry ``rolling_update``."""
     if found in _NONE:
         return None
     if not isinstance(found, Mapping):
@@ -118,7 +118,7 @@ def of_resource_group(resolver: Resolver, found: Any, path: Path) -> Policy | No
 
 
 def heat(resolver: Resolver, found: Any, path: Path) -> Policy | None:
-    """Read a policy in Heat's words; none, and ``{}``, is no policy."""
+    """Read a policy in Heat's form; None and ``{}`` are no policy."""
     return None if found in _NONE else _read(resolver, found, path, _HEAT)
 
 

@@ -66,7 +66,7 @@ log = /var/log/nodes.log
 
 def test_machines_are_what_the_sections_say(tmp_path, monkeypatch):
     made = []
-    monkeypatch.setattr(configuration, "OpenMachines", lambda *given: made.append(given))
+    monkeypatch.setattr("applier.machines.OpenMachines", lambda *given: made.append(given))
     configuration.machines(read(tmp_path, MACHINES))
     configuration.machines(read(tmp_path, ""))
     assert made == [

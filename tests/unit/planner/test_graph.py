@@ -1,4 +1,4 @@
-"""Links as a graph: is it one, in which waves, and what is wrong with one that is none."""
+"""The order graph of a plan: what is refused, its waves, and the kinds of its edges."""
 
 from __future__ import annotations
 
@@ -73,6 +73,12 @@ def test_an_action_before_itself_is_a_loop() -> None:
         graph.validate(actions({"a": ["a"]}))
 
 
+def test_the_loop_that_is_named_is_a_shortest_one() -> None:
+    links = {"a": ["c", "d"], "b": ["a"], "c": ["b"], "d": ["a"]}
+    with pytest.raises(InvalidPlan, match=r"a loop: a -> d -> a$"):
+        graph.validate(actions(links))
+
+
 def test_all_loops_are_named() -> None:
     with pytest.raises(InvalidPlan) as refused:
         graph.validate(actions({"a": ["b"], "b": ["a"], "c": ["d"], "d": ["c"], "e": []}))
@@ -140,23 +146,6 @@ def test_waves_do_not_depend_on_the_order_of_the_actions() -> None:
     assert waves({"c": ["b"], "b": ["a"], "a": []}) == [["a"], ["b"], ["c"]]
 
 
-def test_arranging_keeps_what_is_in_order() -> None:
-    assert graph.topological_order([[], [(0,)], [], [(1, 2), (0,)]]) == [0, 1, 2, 3]
-
-
-def test_arranging_keeps_small_positions_first() -> None:
-    assert graph.topological_order([[(3,)], [], [(0,)], []]) == [1, 3, 0, 2]
-
-
-def test_arranging_a_loop_says_what_is_left() -> None:
-    with pytest.raises(graph.Loop) as loop:
-        graph.topological_order([[], [(2,)], [(1,)], [(2,)]])
-    assert loop.value.left == (1, 2, 3)
-    assert graph.strongly_connected_components([[], [(2,)], [(1,)], [(2,)]], loop.value.left) == [
-        frozenset({1, 2})
-    ]
-
-
 def test_an_edge_of_several_kinds_is_given_once_as_the_strongest() -> None:
     links = {
         "a": [],
@@ -175,9 +164,3 @@ def test_an_edge_of_several_kinds_is_given_once_as_the_strongest() -> None:
         ("c", "d"): "any",
         ("a", "d"): "order",
     }
-
-
-def test_the_graph_has_every_action_and_the_kind_of_every_edge() -> None:
-    found = graph.digraph(actions({"a": [], "b": ["a"], "c": []}))
-    assert sorted(found) == ["uuid-a", "uuid-b", "uuid-c"]
-    assert list(found.edges(data="kind")) == [("uuid-a", "uuid-b", "order")]

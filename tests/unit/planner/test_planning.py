@@ -296,6 +296,7 @@ def test_uuids_and_times_are_all_that_differs_between_two_plans() -> None:
     assert edges(ActionPlan.from_dict(one)) == edges(ActionPlan.from_dict(two))
 
 
+@pytest.mark.slow
 def test_every_interpreter_gives_the_same_bytes_whatever_its_hash_seed(tmp_path: Path) -> None:
     actions = [
         {"action_type": t, "resource_id": f"i{k % 3}", "touches": [f"instance:i{k % 3}", *more]}

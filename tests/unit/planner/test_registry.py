@@ -13,6 +13,8 @@ from planner import registry
 from planner.errors import BrokenPlugin, UnknownPlugin
 from planner.planners.weight import WeightPlanner
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 
 

@@ -43,7 +43,7 @@ def test_a_flavor_that_does_not_exist_is_refused_beforehand(context):
 
 
 def test_a_definition_without_a_flavor_fails(context, stop):
-    with pytest.raises(ActionFailed, match="nothing says which flavor"):
+    with pytest.raises(ActionFailed, match="its definition has no flavor"):
         CreateInstance({**NEW, "configuration": {}}, context).execute(stop)
 
 

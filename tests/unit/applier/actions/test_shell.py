@@ -13,6 +13,8 @@ from applier.errors import ActionFailed
 from applier.machines import process
 from planner.states import Outcome
 
+pytestmark = pytest.mark.slow
+
 
 def run(context, stop, **parameters) -> Outcome:
     work = Shell(parameters, context)

@@ -109,6 +109,7 @@ def test_the_exit_code_says_how_the_plan_stopped(
     assert exit_code(replace(new_plan(), state=state, actions=(only,))) == code
 
 
+@pytest.mark.slow
 def test_a_process_is_gone_only_if_that_can_be_known() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         ended.wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applier.clouds import document, operations
+from applier.clouds import operations, simulated_document
 from applier.clouds.capacity import free_in_pool, free_on_hosts
 from applier.errors import ActionFailed
 
@@ -17,7 +17,7 @@ NOTHING = "00000000-0000-4000-8000-000000000000"
 
 @pytest.fixture
 def world():
-    return document.read()
+    return simulated_document.read()
 
 
 def goes_on(world, work) -> None:
@@ -199,7 +199,7 @@ def test_two_that_share_a_host_go_on_at_once(world):
 
 
 def fault(world, **fields):
-    world["faults"].append(document.complete_fault(world, fields))
+    world["faults"].append(simulated_document.complete_fault(world, fields))
 
 
 @pytest.mark.parametrize(

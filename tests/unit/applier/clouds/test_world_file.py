@@ -88,6 +88,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
         WorldFile(tmp_path / "folder").read()
 
 
+@pytest.mark.slow
 def test_readers_never_see_half_a_file(path):
     file, done, seen = WorldFile(path), threading.Event(), []
     file.read()
@@ -108,6 +109,7 @@ def test_readers_never_see_half_a_file(path):
     assert set(seen) == {4}
 
 
+@pytest.mark.slow
 def test_a_process_is_alive_until_it_has_ended_even_before_anybody_waits_for_it():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     entry = {"pid": child.pid, "born": born(child.pid)}

@@ -145,6 +145,7 @@ def test_output_of_an_action_that_fails_is_kept_too():
 
 
 @pytest.mark.parametrize("chunk", [1, 1000, 1_000_000, 20_000_000])
+@pytest.mark.slow
 def test_twenty_megabytes_need_little_memory(chunk):
     text = "x" * chunk
     tracemalloc.start()

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 
+import pytest
+
 from applier.engines.workers import Workers
 
 PATIENCE_S = 20.0
@@ -42,6 +44,7 @@ def test_one_after_another_needs_one_thread():
         assert len(workers._threads) == 1
 
 
+@pytest.mark.slow
 def test_work_that_hangs_does_not_keep_the_process_alive():
     program = (
         "import threading\n"

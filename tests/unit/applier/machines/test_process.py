@@ -15,6 +15,8 @@ import pytest
 from applier.machines import process
 from applier.machines.process import run
 
+pytestmark = pytest.mark.slow
+
 
 class Printed:
     """Keeps output, and sets an event once the first line is whole."""

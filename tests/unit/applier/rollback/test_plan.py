@@ -11,7 +11,7 @@ import pytest
 
 from applier.rollback.plan import rollback
 from planner.errors import InvalidInput
-from planner.graph import digraph, validate
+from planner.graph import edges, validate
 from planner.model import JOIN, Action, ActionPlan, Effect, Touch, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
@@ -42,12 +42,12 @@ def rolled_back(*actions, **fields):
 def comes_after(plan, kinds=("order", "need")):
     """Give for each revert the reverts before it, also through joins."""
     names = {a.uuid: a.name for a in plan.actions}
-    graph = digraph(plan.actions)
+    links = [(one, other) for one, other, kind in edges(plan.actions) if kind in kinds]
 
     def before(uuid):
-        for other in graph.predecessors(uuid):
-            if graph.edges[other, uuid]["kind"] in kinds:
-                yield from before(other) if names[other] is None else [names[other]]
+        for one, other in links:
+            if other == uuid:
+                yield from before(one) if names[one] is None else [names[one]]
 
     return {a.name: sorted(set(before(a.uuid))) for a in plan.actions if a.name}
 

@@ -39,6 +39,7 @@ def test_who_was_never_heard_of_is_not_alive():
     assert not alive(replace(claimant(0), heartbeat_at=None), NOW)
 
 
+@pytest.mark.slow
 def test_on_this_host_a_process_that_is_gone_is_gone(ended_pid):
     assert not alive(claimant(0, host=socket.gethostname(), pid=ended_pid), NOW)
 

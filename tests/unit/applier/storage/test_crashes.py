@@ -17,6 +17,8 @@ from applier.testing.plans import new_plan
 from applier.testing.runs import LATER, NOW, claimed, starts, succeeds
 from planner.states import ActionState, PlanState
 
+pytestmark = pytest.mark.slow
+
 ROUNDS, BATCH = 10, 4
 
 #: Writes batches until it is killed, and says of each when it is durable. Each batch ends one group
@@ -100,11 +102,12 @@ def test_a_file_that_may_not_grow_stops_the_record_and_breaks_nothing(tmp_path):
     with closing(SqlStore(f"sqlite:///{tmp_path}/plans.db")) as store:
 
         def bound(pages):
-            store._database.writer.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-            store._database.writer.rollback()
+            with closing(store._database.engine.raw_connection()) as database:
+                database.cursor().execute(f"PRAGMA max_page_count = {pages}")
 
         def stop():
-            pages = store._database.writer.exec_driver_sql("PRAGMA page_count").scalar()
+            with closing(store._database.engine.raw_connection()) as database:
+                (pages,) = database.cursor().execute("PRAGMA page_count").fetchone()
             bound(pages)
 
         fill_and_free(store, stop, lambda: bound(2**30))

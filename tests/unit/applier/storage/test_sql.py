@@ -16,16 +16,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from applier.errors import PlanConflict, StoreError
-from applier.storage import schema
-from applier.storage.connection import parse
+from applier.storage import schema_version
+from applier.storage.compiled import Compiled
 from applier.storage.sql import SqlStore
 from applier.storage.tables import attempts
+from applier.storage.urls import parse
 from applier.store import Service
 from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
 from applier.testing.plans import new_plan
@@ -67,12 +69,12 @@ class TestFile:
     def test_every_connection_is_set_up(self, path, synchronous, level):
         url = f"sqlite:///{path}"
         with closing(SqlStore(url, synchronous=synchronous, busy_timeout_s=1.5)) as store:
-            for database in (store._database.writer, store._database.readers.connect()):
-                with database:
-                    asked = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
-                    found = [database.exec_driver_sql(f"PRAGMA {a}").scalar() for a in asked]
-                assert found == ["wal", level, 1, 1500]
+            with closing(store._database.engine.raw_connection()) as database:
+                asked = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+                found = [database.cursor().execute(f"PRAGMA {a}").fetchone()[0] for a in asked]
+            assert found == ["wal", level, 1, 1500]
 
+    @pytest.mark.slow
     def test_opening_it_again_does_not_drop_the_locks_of_this_process(self, path, store):
         # POSIX: to close any handle of a file drops all locks that the process has on it. Another
         # process would then take itself for the last, and remove the log that this one writes to.
@@ -85,7 +87,7 @@ class TestFile:
         # To turn on the write-ahead log, SQLite needs the file for itself and does not wait.
         url = f"sqlite:///{path}"
         with ThreadPoolExecutor(1) as other:
-            with schema.alone(parse(url)):
+            with schema_version.alone(parse(url)):
                 opened = other.submit(SqlStore, url)
                 while not waits_for_lock(path.parent):
                     assert not opened.done()
@@ -118,9 +120,9 @@ class TestFile:
     def test_a_full_disk_is_said_and_what_was_there_stays(self, store):
         plan = new_plan("a")
         store.save_plan(plan)
-        pages = store._database.writer.exec_driver_sql("PRAGMA page_count").scalar()
-        store._database.writer.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-        store._database.writer.rollback()
+        with closing(store._database.engine.raw_connection()) as database:
+            (pages,) = database.cursor().execute("PRAGMA page_count").fetchone()
+            database.cursor().execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match="database or disk is full; free some space"):
             store.save_plan(new_plan(*map(str, range(500))))
         assert [summary.uuid for summary in store.list_plans()] == [plan.uuid]
@@ -147,29 +149,37 @@ class TestFile:
         plan = store.load_plan("abcd")
         assert (plan.name, plan.state) == ("other", PlanState.PENDING)
 
-    def test_a_ctrl_c_in_the_middle_stays_one(self, store):
-        plan = new_plan("a")
+    @pytest.mark.parametrize("step", ["parameters", "rows"])
+    def test_a_ctrl_c_in_the_middle_stays_one(self, store, step, monkeypatch):
+        plan, other = new_plan("a"), new_plan("b", "c")
         store.save_plan(plan)
 
-        def interrupt(_cursor: object, statement: str, *_: object) -> None:
-            if statement.startswith("SELECT"):
-                raise KeyboardInterrupt
+        def interrupt(*_):
+            raise KeyboardInterrupt
 
-        engine = store._database.engine
-        sa.event.listen(engine, "do_execute", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            store.load_plan(plan.uuid)
-        sa.event.remove(engine, "do_execute", interrupt)
+        with monkeypatch.context() as patched:
+            patched.setattr(Compiled, step, interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                store.load_plan(plan.uuid)
+            with pytest.raises(KeyboardInterrupt):
+                store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
         assert store.load_plan(plan.uuid) == plan
+        store.save_plan(other)
+        assert store.load_plan(other.uuid) == other
 
+    @pytest.mark.slow
     def test_a_process_killed_while_it_saves_leaves_nothing(self, path, store):
         script = (
-            "import os, signal, sqlalchemy as sa\n"
+            "import os, signal\n"
             "from applier.storage.sql import SqlStore\n"
+            "from applier.storage.transactions import Transaction\n"
             "from applier.testing.plans import new_plan\n"
             f"store = SqlStore('sqlite:///{path}')\n"
-            "def die(*_): os.kill(os.getpid(), signal.SIGKILL)\n"
-            "sa.event.listen(store._database.engine, 'commit', die)\n"
+            "write = Transaction.write\n"
+            "def die(*given):\n"
+            "    write(*given)\n"
+            "    if len(given) > 1000: os.kill(os.getpid(), signal.SIGKILL)\n"
+            "Transaction.write = die\n"
             "store.save_plan(new_plan(*map(str, range(3000))))\n"
         )
         ran = subprocess.run([sys.executable, "-c", script], capture_output=True)
@@ -195,7 +205,7 @@ class TestNothingCanBeWritten:
     def test_a_new_record_is_refused_in_a_sentence_that_helps(self, path, room):
         url = f"sqlite:///{path}"
         for _ in range(2):
-            for make in (SqlStore, schema.upgrade):
+            for make in (SqlStore, schema_version.upgrade):
                 with full_disk(room), pytest.raises(StoreError, match="; free some space"):
                     make(url)
         SqlStore(url).close()
@@ -235,10 +245,11 @@ class TestNothingCanBeWritten:
 
     def test_an_older_record_is_not_read(self, path):
         url = f"sqlite:///{path}"
-        schema.upgrade(url, "0001")
+        schema_version.upgrade(url, "0001")
         with full_disk(), pytest.raises(StoreError, match="disk I/O error; free some space"):
             SqlStore(url)
 
+    @pytest.mark.slow
     def test_a_record_in_a_folder_that_may_not_be_written_is_read(self, tmp_path):
         folder = tmp_path / "a folder #1"
         url = f"sqlite:///{folder}/plans.db"
@@ -273,58 +284,59 @@ def waits_for_lock(folder):
     return any("->" in line and inode in line for line in locks)
 
 
+@contextmanager
+def traced(store):
+    """Note the statements of a store that only one thread uses."""
+    seen = []
+    with closing(store._database.engine.raw_connection()) as database:
+        database.driver_connection.set_trace_callback(seen.append)
+    yield seen
+    with closing(store._database.engine.raw_connection()) as database:
+        database.driver_connection.set_trace_callback(None)
+
+
+@pytest.mark.slow
 class TestCost:
-    def test_a_commit_is_four_statements_that_are_already_compiled(self, store):
+    def test_a_commit_is_four_statements_that_are_already_compiled(self, store, monkeypatch):
         plan = new_plan(*"abcdefghij")
         claim = claimed(store, plan)
         first, then, warm = plan.actions[:4], plan.actions[4:8], plan.actions[8:]
         store.commit(plan.uuid, claim, [starts(a) for a in (*first, *warm)], now=NOW)
         store.commit(plan.uuid, claim, [succeeds(a) for a in warm], now=NOW)
-        seen = []
-
-        @sa.event.listens_for(store._database.engine, "before_cursor_execute")
-        def note(_connection, _cursor, statement, parameters, context, executemany):
-            compiled = context.compiled is None or context.cache_hit.name == "CACHE_HIT"
-            seen.append((" ".join(statement.split()[:2]), executemany, compiled))
-
         batch = [succeeds(a) for a in first] + [starts(a) for a in then]
-        store.commit(plan.uuid, claim, batch, now=NOW)
-        # The first is a write: SQLite gives the right to write at once, or waits for it.
-        assert seen == [
-            ("BEGIN", False, True),
-            ("UPDATE actionplan_plan", False, True),
-            ("UPDATE actionplan_action", True, True),
-            ("INSERT INTO", True, True),
-            ("UPDATE actionplan_action", True, True),
+        monkeypatch.setattr(Compiled, "__init__", None)
+        with traced(store) as seen:
+            store.commit(plan.uuid, claim, batch, now=NOW)
+        assert [" ".join(statement.split()[:2]) for statement in seen] == [
+            "BEGIN IMMEDIATE",
+            "UPDATE actionplan_plan",
+            *["UPDATE actionplan_action"] * 4,
+            *["INSERT INTO"] * 4,
+            *["UPDATE actionplan_action"] * 4,
+            "COMMIT",
         ]
 
-    def test_every_method_that_writes_begins_with_a_write(self, store):
-        begun = {}
-
-        @sa.event.listens_for(store._database.engine, "before_cursor_execute")
-        def note(connection, _cursor, statement, *_):
-            if connection is store._database.writer:
-                begun.setdefault("first" if statement == "BEGIN" else "next", []).append(statement)
-                if len(begun.get("first", ())) > len(begun.get("checked", ())) and (
-                    statement != "BEGIN"
-                ):
-                    begun.setdefault("checked", []).append(statement.split()[0])
-
+    def test_every_method_that_writes_asks_for_the_right_to_write_first(self, store):
         plan, other = new_plan("a", "b"), new_plan("c")
-        store.save_plan(other)
-        store.skip_action(other.uuid, other.actions[0].uuid, now=NOW, message="")
-        store.move_plan(other.uuid, PlanState.CANCELLED, now=NOW)
-        claim = claimed(store, plan)
-        store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
-        store.beat(plan.uuid, claim, now=NOW)
-        store.reserve(plan.uuid, claim, ["node:a"], now=NOW)
-        store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
-        store.resume_plan(plan.uuid, [], now=NOW)
-        here = {"host": "h", "pid": 1, "user": "u", "started_at": NOW, "heartbeat_at": NOW}
-        store.report_service(Service(uuid="s", **here))
-        store.remove_service("s")
-        writes = ["INSERT", *["UPDATE"] * 2, "INSERT", *["UPDATE"] * 7, *["DELETE"] * 2]
-        assert begun["checked"] == writes
+        with traced(store) as seen:
+            store.save_plan(other)
+            store.skip_action(other.uuid, other.actions[0].uuid, now=NOW, message="")
+            store.move_plan(other.uuid, PlanState.CANCELLED, now=NOW)
+            claim = claimed(store, plan)
+            store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+            store.beat(plan.uuid, claim, now=NOW)
+            store.reserve(plan.uuid, claim, ["node:a"], now=NOW)
+            store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
+            store.resume_plan(plan.uuid, [], now=NOW)
+            here = {"host": "h", "pid": 1, "user": "u", "started_at": NOW, "heartbeat_at": NOW}
+            store.report_service(Service(uuid="s", **here))
+            store.remove_service("s")
+        began = [(b, a.split()[0]) for b, a in pairwise(seen) if b.startswith("BEGIN")]
+        reads = [first for begin, first in began if begin == "BEGIN"]
+        writes = [first for begin, first in began if begin == "BEGIN IMMEDIATE"]
+        assert set(reads) == {"SELECT"}
+        # The row of the plan comes first, so that two writers of one plan wait for each other.
+        assert writes == ["INSERT", *["UPDATE"] * 2, "INSERT", *["UPDATE"] * 7, *["DELETE"] * 2]
 
     def test_twenty_thousand_resources_are_reserved_and_given_back_in_a_moment(self, store):
         one, other = new_plan("a"), new_plan("b")
@@ -343,7 +355,7 @@ class TestCost:
         row = {"plan": "p", "state": "SUCCEEDED", "number": 1, "output": "x" * 200}
         row |= {"started_at": NOW, "ended_at": NOW + timedelta(seconds=2)}
         rows = ({**row, "action": str(i), "measures": MEASURES[i % 4]} for i in numbered)
-        with store._database.write() as database:
+        with store._database.engine.begin() as database:
             database.execute(sa.insert(attempts), list(rows))
         store.durations(["nop"])
         took = []
@@ -391,7 +403,7 @@ class TestConflicts:
         assert refusal.value.state == "CANCELLED"
 
     def test_a_nul_that_a_server_refuses_is_said(self, postgresql_url):  # noqa: F811
-        schema.upgrade(postgresql_url)
+        schema_version.upgrade(postgresql_url)
         with (
             closing(SqlStore(postgresql_url)) as store,
             pytest.raises(StoreError, match=r"NUL .* take the NUL character out of the plan"),
@@ -399,7 +411,7 @@ class TestConflicts:
             store.save_plan(new_plan("a\0b"))
 
     def test_a_value_that_does_not_fit_is_said(self, mysql_url):  # noqa: F811
-        schema.upgrade(mysql_url)
+        schema_version.upgrade(mysql_url)
         with (
             closing(SqlStore(mysql_url)) as store,
             pytest.raises(StoreError, match=r"too long for column 'name'.* does not fit"),

@@ -10,9 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 from applier.errors import PlanNotFound, StoreError
-from applier.storage import schema
-from applier.storage.connection import parse
+from applier.storage import schema_version
 from applier.storage.sql import SqlStore
+from applier.storage.urls import parse
 from applier.testing.attempts import ends, retries
 from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
 from applier.testing.plans import MADE, new_plan
@@ -22,7 +22,7 @@ from planner.states import ActionState, PlanState
 
 @pytest.mark.server
 def test_a_batch_that_met_a_deadlock_is_written_again(postgresql_url):  # noqa: F811
-    schema.upgrade(postgresql_url)
+    schema_version.upgrade(postgresql_url)
     plan = new_plan("a")
     row = {"plan": plan.uuid}
     hold_action = sa.text("UPDATE actionplan_action SET position = 0 WHERE plan = :plan")
@@ -145,7 +145,7 @@ def hang_up(*lines):
 @pytest.fixture(params=["postgresql_url", "mysql_url"])
 def gateway(request):
     url = request.getfixturevalue(request.param)
-    schema.upgrade(url)
+    schema_version.upgrade(url)
     gateway = Gateway(url)
     yield gateway
     gateway.listener.close()

@@ -209,6 +209,7 @@ def lines_of(text: str) -> list[str]:
     [EVERY_KIND, DEPLOYMENT, actions((ODD, {})), actions(*ODD_LANES), wide_plan(20), wide_plan(50)],
     ids=["every kind", "deployment", "odd", "odd lanes", "wide", "wider"],
 )
+@pytest.mark.slow
 def test_graphviz_reads_it(plan: ActionPlan) -> None:
     done = subprocess.run(["dot", "-Tplain"], input=dot.render(plan), text=True, check=False)
     assert done.returncode == 0

@@ -102,7 +102,7 @@ def test_a_template_and_a_file_with_it_are_one_too_many(folder: Path) -> None:
     with (folder / "roll.yaml").open("a") as file:
         file.write("old: {}\n")
     assert refusal(folder / "roll.yaml") == [
-        f"{folder}/roll.yaml:2: old_file: 'old' is given as well: give one of them"
+        f"{folder}/roll.yaml:2: old_file: 'old' is set as well: set only one of them"
     ]
 
 

@@ -1,0 +1,103 @@
+"""The shape of a simulated cloud, as JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: A whole cloud: tables (``hosts``, ``instances``, ...) of entries, as JSON holds them.
+World = dict[str, Any]
+#: A failure or delay that is injected into operations.
+Fault = dict[str, Any]
+
+#: The kinds of capacity that a host has and a flavor needs.
+ROOM = ("vcpus", "ram_mb", "disk_gb")
+#: Default seconds of each operation.
+DURATIONS = {
+    "live_migrate": 2,
+    "cold_migrate": 3,
+    "resize": 3,
+    "stop": 1,
+    "start": 1,
+    "shelve": 2,
+    "create": 3,
+    "delete": 1,
+    "service": 1,
+    "power": 3,
+    "volume_migrate": 4,
+}
+#: The operations that a fault can affect.
+OPERATIONS = (
+    "migrate",
+    "resize",
+    "stop",
+    "start",
+    "shelve",
+    "create",
+    "delete",
+    "service",
+    "power",
+    "volume_migrate",
+)
+#: Fields of an ongoing operation in the file.
+ONGOING = ("id", "pid", "born", "operation", "what", "changes", "uses", "holds")
+
+_TEXT = {"type": "string", "minLength": 1}
+_TEXT_OR_NULL = {"type": ["string", "null"]}
+_COUNT = {"type": "integer", "minimum": 0}
+_SECONDS = {"type": "number", "minimum": 0}
+
+
+def _entry(required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(required),
+        "properties": {**required, **optional},
+    }
+
+
+def _table(required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": _entry(required, **optional)}
+
+
+_UUID = {
+    "title": "a UUID",
+    "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+}
+_UUIDS = {"propertyNames": _UUID}
+FAULT = _entry(
+    {"operation": {"enum": [*OPERATIONS, "*"]}},
+    target=_TEXT,
+    times={"type": ["integer", "null"], "minimum": 1},
+    kind={"enum": ["fail", "error", "hang", "slow"]},
+    message=_TEXT_OR_NULL,
+    seconds=_SECONDS,
+)
+SCHEMA = _entry(
+    {
+        "hosts": _table(
+            dict.fromkeys(ROOM, _COUNT),
+            power={"enum": ["on", "off", "suspended"]},
+            labels={"type": "object"},
+        ),
+        "flavors": _table(dict.fromkeys(ROOM, _COUNT)),
+        "instances": _UUIDS
+        | _table(
+            {"name": _TEXT, "host": {"type": ["string", "null"]}, "flavor": _TEXT},
+            status={"enum": ["ACTIVE", "SHUTOFF", "SHELVED"]},
+        ),
+    },
+    services=_table({"status": {"enum": ["enabled", "disabled"]}}, reason=_TEXT_OR_NULL),
+    pools=_table({"size_gb": _COUNT}),
+    volume_types={"type": "array", "items": _TEXT},
+    volumes=_UUIDS
+    | _table(
+        {"name": _TEXT, "size_gb": _COUNT, "pool": _TEXT},
+        type=_TEXT_OR_NULL,
+        instance=_TEXT_OR_NULL,
+    ),
+    durations=_entry({}, **dict.fromkeys(DURATIONS, _SECONDS)),
+    faults={"type": "array", "items": FAULT},
+    ongoing={"type": "array", "items": {"type": "object", "required": list(ONGOING)}},
+)

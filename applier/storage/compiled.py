@@ -1,0 +1,73 @@
+"""Statements as text for a driver: each is compiled once, and then run by the driver's cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+#: A row that was read: values by the names of columns.
+Row = Mapping[Any, Any]
+
+
+class Compiled:
+    """The text of one statement in one dialect, and how its values are converted.
+
+    Drivers convert values themselves, except for those of the types of our own.
+    """
+
+    def __init__(self, statement: sa.ClauseElement, dialect: sa.Dialect) -> None:
+        compiled: Any = statement.compile(dialect=dialect)
+        self.text = str(compiled)
+        self._positional: bool = compiled.positional
+        kinds = {name: bind.type for name, bind in compiled.binds.items()}
+        # Such as the OFFSET that SQLAlchemy adds to a LIMIT.
+        self._constants = {n: bind.value for n, bind in compiled.binds.items() if not bind.required}
+        self._parameters = [
+            (name, _to_driver(kinds[name], dialect))
+            for name in (compiled.positiontup if compiled.positional else kinds)
+        ]
+        columns = list(statement.selected_columns) if isinstance(statement, sa.Select) else []
+        self._columns = [str(column.key) for column in columns]
+        self._converters = [
+            (str(column.key), convert)
+            for column in columns
+            if (convert := _from_driver(column.type, dialect)) is not None
+        ]
+
+    def parameters(self, values: Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
+        """Convert the values of the parameters, by name, into what the driver takes."""
+        if self._constants:
+            values = {**self._constants, **values}
+        if self._positional:
+            return [
+                values[name] if convert is None else convert(values[name])
+                for name, convert in self._parameters
+            ]
+        return {
+            name: values[name] if convert is None else convert(values[name])
+            for name, convert in self._parameters
+        }
+
+    def rows(self, found: Iterable[Sequence[Any]]) -> list[Row]:
+        """Convert rows as the driver read them."""
+        rows: list[Row] = []
+        for values in found:
+            row = dict(zip(self._columns, values, strict=True))
+            for key, convert in self._converters:
+                row[key] = convert(row[key])
+            rows.append(row)
+        return rows
+
+
+def _to_driver(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Callable[[Any], Any] | None:
+    ours = isinstance(kind, sa.TypeDecorator)
+    return kind.dialect_impl(dialect).bind_processor(dialect) if ours else None
+
+
+def _from_driver(
+    kind: sa.types.TypeEngine[Any], dialect: sa.Dialect
+) -> Callable[[Any], Any] | None:
+    ours = isinstance(kind, sa.TypeDecorator)
+    return kind.dialect_impl(dialect).result_processor(dialect, None) if ours else None

@@ -1,0 +1,179 @@
+"""Plans in a database: kept, found, and changed by operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from types import EllipsisType
+
+from applier.contracts import Claimant
+from applier.errors import ActionNotFound, PlanNotFound
+from applier.storage import rows, rules, statements
+from applier.storage.changes import Change, Move
+from applier.storage.compiled import Row
+from applier.storage.database import Database, plan_row
+from applier.storage.refusals import Duplicate
+from applier.storage.transactions import Transaction
+from applier.store import PlanSummary
+from planner.model import ActionPlan
+from planner.states import ActionState, PlanState, Who, check
+
+
+class Plans:
+    """The half of the store that is about plans that nobody runs, or not for longer."""
+
+    _database: Database
+
+    def save_plan(self, plan: ActionPlan) -> None:
+        """See :meth:`applier.store.Store.save_plan`."""
+        rules.require_distinct(plan)
+        head, members = rows.plan_row(plan), list(rows.action_rows(plan))
+
+        def save() -> None:
+            try:
+                with self._database.write() as transaction:
+                    transaction.write(statements.INSERT_PLAN, head)
+                    if members:
+                        transaction.write(statements.INSERT_ACTION, *members)
+            except Duplicate:
+                state = self._database.head(plan.uuid)["state"]
+                raise rules.already_saved(plan.uuid, state) from None
+
+        self._database.tried(save, lost_too=False)
+
+    def load_plan(self, uuid: str) -> ActionPlan:
+        """See :meth:`applier.store.Store.load_plan`."""
+
+        def load() -> ActionPlan:
+            with self._database.read() as transaction:
+                head = plan_row(transaction, uuid)
+                members = transaction.read(statements.ACTIONS, {"plan_uuid": uuid})
+            return rows.plan_of(head, members)
+
+        return self._database.tried(load)
+
+    def find_plan(self, reference: str) -> str:
+        """See :meth:`applier.store.Store.find_plan`."""
+
+        def find() -> str:
+            with self._database.read() as transaction:
+                if reference == rules.LAST:
+                    found = transaction.read(statements.LAST)
+                    if not found:
+                        raise PlanNotFound(reference)
+                    return str(found[0]["uuid"])
+                pattern = statements.beginning(reference)
+                asked = {"reference": reference, "beginning": pattern}
+                found = transaction.read(statements.FIND, asked)
+            return rules.choose(reference, [(row["uuid"], row["name"]) for row in found])
+
+        return self._database.tried(find)
+
+    def list_plans(
+        self, *, state: PlanState | None = None, limit: int | None = None
+    ) -> list[PlanSummary]:
+        """See :meth:`applier.store.Store.list_plans`."""
+
+        newest, counts = statements.LIST if state is None else statements.LIST_STATE
+        asked = {"state": state, "most": statements.ALL if limit is None else limit}
+
+        def listed() -> list[PlanSummary]:
+            with self._database.read() as transaction:
+                heads = transaction.read(newest, asked)
+                actions = rows.counts_of(transaction.read(counts, asked))
+            return [rows.summary(head, actions.get(head["uuid"], {})) for head in heads]
+
+        return self._database.tried(listed)
+
+    def count_plans(self, *, state: PlanState | None = None) -> int:
+        """See :meth:`applier.store.Store.count_plans`."""
+
+        statement = statements.COUNT if state is None else statements.COUNT_STATE
+
+        def count() -> int:
+            with self._database.read() as transaction:
+                return int(transaction.read(statement, {"state": state})[0]["number"])
+
+        return self._database.tried(count)
+
+    def pending_plans(self) -> list[str]:
+        """See :meth:`applier.store.Store.pending_plans`."""
+
+        def read() -> list[str]:
+            with self._database.read() as transaction:
+                return [row["uuid"] for row in transaction.read(statements.PENDING_PLANS)]
+
+        return self._database.tried(read)
+
+    def move_plan(
+        self,
+        uuid: str,
+        new: PlanState,
+        *,
+        now: datetime,
+        message: str | None = None,
+        seen: Claimant | None = None,
+    ) -> None:
+        """See :meth:`applier.store.Store.move_plan`."""
+
+        def allowed(head: Row) -> None:
+            check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
+            rules.require_free(uuid, head["state"], rows.claimant_of(head), seen)
+
+        def members(transaction: Transaction) -> None:
+            change = {"plan_uuid": uuid, "new_message": rules.kept(message), "now": now}
+            for old, then in rules.LEFT_OPEN.get(new, {}).items():
+                states = {"old_state": str(old), "new_state": str(then)}
+                transaction.write(statements.CANCEL, {**change, **states})
+
+        with self._database.named(uuid, "move", new, message) as name:
+            move = Move(uuid, new, now=now, message=message, name=name)
+            self._database.tried(partial(move.make, self._database, allowed, members))
+
+    def resume_plan(
+        self,
+        uuid: str,
+        actions: Sequence[str],
+        *,
+        now: datetime,
+        message: str | None = None,
+        seen: Claimant | EllipsisType | None = ...,
+    ) -> None:
+        """See :meth:`applier.store.Store.resume_plan`."""
+        wanted = tuple(dict.fromkeys(actions))
+
+        def members(transaction: Transaction) -> None:
+            rows = transaction.read(statements.STATES, {"plan_uuid": uuid})
+            found = {row["uuid"]: row["state"] for row in rows}
+            for action in wanted:
+                if action not in found:
+                    raise ActionNotFound(uuid, action)
+                state = ActionState(found[action])
+                check("action", action, state, ActionState.PENDING, Who.OPERATOR)
+            if wanted:
+                row = {"plan_uuid": uuid, "new_message": None}
+                transaction.write(statements.AGAIN, *({**row, "action_uuid": a} for a in wanted))
+
+        def allowed(head: Row) -> None:
+            rules.require_resumable(uuid, PlanState(head["state"]), wanted)
+            rules.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
+
+        with self._database.named(uuid, "resume", wanted, message) as name:
+            move = Move(uuid, PlanState.PENDING, now=now, message=message, name=name)
+            self._database.tried(partial(move.make, self._database, allowed, members))
+
+    def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
+        """See :meth:`applier.store.Store.skip_action`."""
+        with self._database.named(plan, "skip", action, message) as name:
+            change = Change(plan, action, ActionState.SKIPPED, now=now, message=message, name=name)
+            self._database.tried(partial(change.make, self._database, rules.WAITING_PLAN))
+
+    def settle_action(
+        self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
+    ) -> None:
+        """See :meth:`applier.store.Store.settle_action`."""
+        rules.require_settling(action, new)
+        with self._database.named(plan, "settle", action, new, message) as name:
+            change = Change(plan, action, new, now=now, message=message, name=name)
+            self._database.tried(partial(change.make, self._database, rules.UNCLAIMED_PLAN))

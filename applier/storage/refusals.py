@@ -1,0 +1,155 @@
+"""What databases, and the ways to them, refuse: told apart, and said in one sentence.
+
+Passwords never stand in a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from applier.errors import StoreError
+from applier.storage.urls import shown
+
+#: What drivers say when there is nobody at the other end, or not yet.
+UNREACHABLE = (
+    r"onnection refused|timeout expired|timed out|No route|unreachable|reset by peer|"
+    r"closed the connection|starting up|shutting down|resolve host|Name or service"
+)
+#: Numbers of MySQL's errors that mean the same, or that the server killed the connection.
+MYSQL_LOST = frozenset({1047, 1927, 2002, 2003, 2006, 2013})
+#: SQLSTATEs, and numbers of MySQL, of a transaction that gave way to another and can be repeated.
+DEADLOCKS = frozenset({"40P01", "40001", 1020, 1205, 1213})
+#: What a database says, and what helps. The first that fits counts.
+HINTS = (
+    (r"disk is full|No space left|disk full", "free some space there"),
+    (
+        r"disk I/O error",
+        "free some space there; if there is enough, the disk has failed: see the system's log",
+    ),
+    (r"file is not a database", "name another file in [actionplan] connection"),
+    (
+        r"unable to open|readonly|read-only|Read-only|Permission denied",
+        "check the rights on the file and on its folder",
+    ),
+    (r"database is locked", "another process has been writing to it for too long"),
+    (r"\bNUL\b", "take the NUL character out of the plan"),
+    (r"password|Access denied|authentication", "check [actionplan] connection"),
+    (
+        r'Unknown database|database ".*" does not exist',
+        "create the database, or check [actionplan] connection",
+    ),
+    (r"too long|too large|out of range", "the value does not fit into the record"),
+)
+
+
+class Refused(Exception):
+    """A transaction could not be made; the cause is what the driver raised."""
+
+
+class ConnectionLost(Refused):
+    """There is no connection to the server, or it broke: a later try may have one."""
+
+
+class Deadlock(Refused):
+    """The transaction gave way to another, and can be repeated."""
+
+
+class Duplicate(Refused):
+    """A row breaks a constraint: one with its key is there already."""
+
+
+def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None) -> Refused:
+    """Say what kind of refusal an error of the driver is; ``connection`` is the driver's."""
+    cause = getattr(error, "orig", None) or error
+    codes = {getattr(cause, name, None) for name in ("sqlstate", "pgcode")} | {*cause.args[:1]}
+    if codes & DEADLOCKS:
+        return Deadlock(error)
+    if lost(error) or (
+        isinstance(cause, dialect.loaded_dbapi.Error)
+        and dialect.is_disconnect(cause, connection, None)  # type: ignore[arg-type]
+    ):
+        return ConnectionLost(error)
+    if isinstance(cause, dialect.loaded_dbapi.IntegrityError):
+        return Duplicate(error)
+    return Refused(error)
+
+
+def lost(error: BaseException) -> bool:
+    """Say whether there is no connection, so that a later try may have one."""
+    if isinstance(error, ConnectionLost) or getattr(error, "connection_invalidated", False):
+        return True
+    cause = _cause(error)
+    return type(cause).__name__ == "OperationalError" and (
+        not MYSQL_LOST.isdisjoint(cause.args[:1])
+        or re.search(UNREACHABLE, _words(cause)) is not None
+    )
+
+
+@contextmanager
+def translate_errors(url: sa.URL) -> Iterator[None]:
+    """Turn whatever the database refuses inside into a StoreError with one sentence.
+
+    A Ctrl-C stays one, whatever comes in its wake: its connection is given up, and drivers and
+    SQLAlchemy's own assertions each complain of that in their way.
+    """
+    try:
+        yield
+    except Exception as error:
+        if interrupt := _interrupt(error):
+            raise interrupt from None
+        if isinstance(error, Refused | SQLAlchemyError | sqlite3.Error):
+            raise StoreError(sentence(error, url)) from error
+        raise
+
+
+def _interrupt(error: BaseException | None) -> BaseException | None:
+    """Return the Ctrl-C in whose wake an error came, if there was one."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def sentence(error: BaseException, url: sa.URL) -> str:
+    """Say what went wrong with the database of a URL, and what would help."""
+    text = _words(error)
+    if url.password:
+        text = text.replace(str(url.password), "***")
+    helpful = hinted(text)
+    if helpful == text and lost(error):
+        helpful += "; is the server running? see [actionplan] connection"
+    return f"{shown(url)}: {helpful}"
+
+
+def hinted(text: str) -> str:
+    """Add what would help, if that is known.
+
+    >>> hinted("cannot create the file: No space left on device")
+    'cannot create the file: No space left on device; free some space there'
+    """
+    hint = next((hint for what, hint in HINTS if re.search(what, text)), None)
+    return f"{text}; {hint}" if hint else text
+
+
+def _words(error: BaseException) -> str:
+    """Return the first line of what the driver said, without the statement it said it of."""
+    cause = _cause(error)
+    # MySQL's errors are (number, text).
+    lines = str(cause.args[-1] if cause.args else cause).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(cause).__name__
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return the driver's own error inside another."""
+    while True:
+        if isinstance(error, Refused) and error.__cause__ is not None:
+            error = error.__cause__
+        elif isinstance(error, DBAPIError) and error.orig is not None:
+            error = error.orig
+        else:
+            return error

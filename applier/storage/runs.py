@@ -1,0 +1,194 @@
+"""Runs of plans in a database: who runs what, how far it is, and what is wished of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+
+from applier.contracts import Claimant, Report, Request
+from applier.errors import PlanConflict
+from applier.storage import rows, rules, statements
+from applier.storage.changes import Move, action_row, give_back, take_turn, writes_of
+from applier.storage.compiled import Row
+from applier.storage.database import Database, plan_row
+from applier.storage.transactions import Unexpected, Write
+from applier.store import Attempt, Reservation
+from planner.states import ActionState, PlanState, Who, check
+
+
+class Runs:
+    """The half of the store that is about plans that somebody runs."""
+
+    _database: Database
+    _new_id: Callable[[], str]
+
+    def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
+        """See :meth:`applier.store.Store.claim_plan`."""
+
+        def claim() -> None:
+            with self._database.write() as transaction:
+                claimed = transaction.write(statements.CLAIM, change)
+            if not claimed:
+                head = self._database.head(uuid)
+                # It is ours if a try was written whose answer was lost.
+                if head["claim"] != token:
+                    raise rules.cannot_claim(uuid, head["state"])
+
+        with self._database.named(uuid, "claim", claimant) as token:
+            change = {"plan_uuid": uuid, "new_claim": token, "now": now}
+            change |= {"host": claimant.host, "pid": claimant.pid, "user": claimant.user}
+            self._database.tried(claim)
+        return token
+
+    def claimant(self, uuid: str) -> Claimant | None:
+        """See :meth:`applier.store.Store.claimant`."""
+        return self._database.tried(lambda: rows.claimant_of(self._database.head(uuid)))
+
+    def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
+        """See :meth:`applier.store.Store.beat`."""
+
+        def beat() -> None:
+            with self._database.write() as transaction:
+                held = {"plan_uuid": uuid, "held": claim, "now": now}
+                lives = transaction.write(statements.BEAT, held)
+            if not lives:
+                raise rules.lost_claim(uuid, self._database.head(uuid)["state"])
+
+        self._database.tried(beat)
+
+    def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
+        """See :meth:`applier.store.Store.commit`."""
+        for report in reports:
+            check("action", report.uuid, report.old, report.state, Who.ENGINE)
+
+        def write() -> None:
+            try:
+                with self._database.write() as transaction:
+                    transaction.write_all(writes)
+            except Unexpected:
+                self._refuse(uuid, claim, reports, name)
+
+        with self._database.named(uuid, "commit", claim, *reports) as name:
+            held = {"plan_uuid": uuid, "held": claim, "now": now, "write": name}
+            writes = [Write(statements.HOLD_CLAIM, [held]), *writes_of(uuid, reports, now)]
+            self._database.tried(write)
+
+    def _refuse(self, uuid: str, claim: str, reports: Sequence[Report], name: str) -> None:
+        """Return if a write was made before, else say why it could not be made."""
+        with self._database.read() as transaction:
+            head = plan_row(transaction, uuid)
+            if head["last_write"] == name:
+                return
+            if head["claim"] != claim:
+                raise rules.lost_claim(uuid, head["state"])
+            for report in reports:
+                found = action_row(transaction, uuid, report.uuid)["state"]
+                if found != report.old:
+                    raise rules.row_changed(uuid, head["state"], report.uuid, report.old, found)
+        text = f"plan {uuid}: two reports of one batch start from one state"
+        raise PlanConflict(uuid, head["state"], text)
+
+    def move_claimed(
+        self, uuid: str, claim: str, new: PlanState, *, now: datetime, message: str | None = None
+    ) -> None:
+        """See :meth:`applier.store.Store.move_claimed`."""
+
+        def allowed(head: Row) -> None:
+            if head["claim"] != claim:
+                raise rules.lost_claim(uuid, head["state"])
+            check("plan", uuid, PlanState(head["state"]), new, Who.ENGINE)
+
+        with self._database.named(uuid, "move", claim, new, message) as name:
+            move = Move(uuid, new, now=now, message=message, name=name)
+            self._database.tried(partial(move.make, self._database, allowed))
+
+    def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
+        """See :meth:`applier.store.Store.reserve`."""
+        wanted = [{"plan": uuid, "resource": resource} for resource in dict.fromkeys(resources)]
+
+        def reserve() -> None:
+            hold = {"plan_uuid": uuid, "held": claim, "now": now, "write": self._new_id()}
+            with self._database.write() as transaction:
+                held = transaction.write(statements.HOLD_CLAIM, hold)
+                if held:
+                    # First: of two who reserve at once, the second sees all of the first.
+                    number = take_turn(transaction)
+                    give_back(transaction, uuid)
+                    if wanted:
+                        transaction.write(statements.INSERT_RESERVATION, *wanted)
+                    turn = {"plan_uuid": uuid, "new_number": number}
+                    transaction.write(statements.QUEUE_RESERVED, turn)
+            if not held:
+                raise rules.lost_claim(uuid, self._database.head(uuid)["state"])
+
+        self._database.tried(reserve)
+
+    def held_by_others(self, uuid: str) -> list[Reservation]:
+        """See :meth:`applier.store.Store.held_by_others`."""
+
+        def read() -> list[Reservation]:
+            with self._database.read() as transaction:
+                found = transaction.read(statements.HELD, {"plan_uuid": uuid})
+                if not found:
+                    plan_row(transaction, uuid)
+            return rules.firsts(Reservation(**row) for row in found)
+
+        return self._database.tried(read)
+
+    def add_request(self, plan: str, wish: Request, *, now: datetime) -> None:
+        """See :meth:`applier.store.Store.add_request`."""
+
+        def add() -> None:
+            with self._database.write() as transaction:
+                if transaction.write(statements.COUNT_WISH, {"plan_uuid": plan}):
+                    number = plan_row(transaction, plan)["wishes"]
+                    row = rows.wish_row(plan, number, wish, now)
+                    transaction.write(statements.INSERT_WISH, row)
+                    return
+            raise rules.not_claimed(plan, self._database.head(plan)["state"])
+
+        self._database.tried(add, lost_too=False)
+
+    def requests(self, plan: str, after: int = 0) -> list[Request]:
+        """See :meth:`applier.store.Store.requests`."""
+
+        def read() -> list[Request]:
+            with self._database.read() as transaction:
+                found = transaction.read(statements.WISHES, {"plan_uuid": plan, "after": after})
+                return [rows.wish_of(row) for row in found]
+
+        return self._database.tried(read)
+
+    def attempts(self, plan: str, action: str) -> list[Attempt]:
+        """See :meth:`applier.store.Store.attempts`."""
+        where = {"plan_uuid": plan, "action_uuid": action}
+
+        def read() -> list[Attempt]:
+            with self._database.read() as transaction:
+                row = action_row(transaction, plan, action)
+                found = [rows.attempt_of(r) for r in transaction.read(statements.ATTEMPTS, where)]
+            if row["state"] == ActionState.ONGOING and row["started_at"] is not None:
+                found.append(Attempt(number=row["attempts"], started_at=row["started_at"]))
+            return found
+
+        return self._database.tried(read)
+
+    def output(self, plan: str, action: str) -> str | None:
+        """See :meth:`applier.store.Store.output`."""
+        tried = self.attempts(plan, action)
+        return tried[-1].output if tried else None
+
+    def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
+        """See :meth:`applier.store.Store.durations`."""
+
+        def read() -> dict[str, list[float]]:
+            with self._database.read() as transaction:
+                took = {}
+                for name in action_types:
+                    asked = {"action_type": name, "most": most}
+                    found = transaction.read(statements.DURATIONS, asked)
+                    took[name] = rules.seconds((r["started_at"], r["ended_at"]) for r in found)
+            return took
+
+        return self._database.tried(read)

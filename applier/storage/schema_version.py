@@ -1,0 +1,168 @@
+"""The version of the tables: look, refuse what is not ours, create and upgrade.
+
+A SQLite file is created and upgraded when it is opened. A server is upgraded when somebody asks
+(``actionplan db upgrade``). alembic is loaded only to change something: opening compares the
+version in the database with :data:`REVISIONS`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from applier.errors import StoreError
+from applier.storage.connection import make_engine
+from applier.storage.refusals import hinted, translate_errors
+from applier.storage.tables import VERSION_TABLE, metadata
+from applier.storage.urls import parse, shown
+
+#: Every version of the tables that there was, oldest first; a test compares it with alembic's.
+REVISIONS = ("0001", "0002", "0003")
+#: Tables that, together, only Watcher has.
+WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
+#: Written into a SQLite file, for those who ask what the file is (``file plans.db``).
+APPLICATION_ID = 0x41506C6E
+
+
+def upgrade(connection: str, revision: str = "head") -> None:
+    """Create the tables of a database, or bring them up to this release; raises StoreError."""
+    _migrate(connection, revision, up=True)
+
+
+def downgrade(connection: str, revision: str = "base") -> None:
+    """Take the tables back to an older version; ``base`` removes them and all that they hold."""
+    _migrate(connection, revision, up=False)
+
+
+def _migrate(connection: str, revision: str, *, up: bool) -> None:
+    url = parse(connection)
+    engine = make_engine(url)
+    try:
+        with translate_errors(url), alone(url):
+            if url.get_backend_name() == "sqlite":
+                create_file(url, engine)
+            with engine.begin() as database:
+                version(database, url)
+            run_alembic(engine, revision, up=up)
+    finally:
+        engine.dispose()
+
+
+def version(database: sa.Connection, url: sa.URL) -> str | None:
+    """Give the version of the tables, None without any; raises StoreError if they are not ours."""
+    names = require_ours(database, url)
+    if VERSION_TABLE not in names:
+        return None
+    column: sa.ColumnClause[str] = sa.column("version_num")
+    found = database.execute(sa.select(column).select_from(sa.table(VERSION_TABLE))).scalar()
+    if found is not None and found not in REVISIONS:
+        raise StoreError(
+            f"{shown(url)}: its tables have version {found}, of a newer release than this one, "
+            f"which knows versions up to {REVISIONS[-1]}; upgrade ActionPlan"
+        )
+    return found
+
+
+def require_ours(database: sa.Connection, url: sa.URL) -> set[str]:
+    """Give the names of all tables; raises StoreError if they are Watcher's.
+
+    A SQLite file is never shared: one with tables of anybody else is refused as well.
+    """
+    names = set(sa.inspect(database).get_table_names())
+    whose = "Watcher" if any(tables <= names for tables in WATCHER) else None
+    if whose is None and url.get_backend_name() == "sqlite":
+        strange = names - set(metadata.tables) - {VERSION_TABLE}
+        whose = "something else" if strange else None
+    if whose:
+        raise StoreError(
+            f"{shown(url)} holds the tables of {whose}; give ActionPlan a database of its own, "
+            "and name it in the option connection of [actionplan]"
+        )
+    return names
+
+
+def require(database: sa.Connection, url: sa.URL) -> None:
+    """Return if the tables of a server have the version of this release, else raise StoreError."""
+    found = version(database, url)
+    if found != REVISIONS[-1]:
+        what = f"of version {found}, of an older release" if found else "not there yet"
+        raise StoreError(f"{shown(url)}: the tables are {what}; run: actionplan db upgrade")
+
+
+def prepare_file(url: sa.URL, engine: sa.Engine) -> None:
+    """Create or upgrade a SQLite file, if need be; several processes may do it at once."""
+    with alone(url):
+        create_file(url, engine)
+        with engine.begin() as database:
+            found = version(database, url)
+        if found != REVISIONS[-1]:
+            run_alembic(engine, "head", up=True)
+
+
+def create_file(url: sa.URL, engine: sa.Engine) -> None:
+    """Make an empty file that only its owner may read, and give it a write-ahead log.
+
+    Call it inside :func:`alone`.
+    """
+    path = Path(url.database or "")
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        # Not opened: to close it again would drop the locks that this process has on it.
+        pass
+    except OSError as error:
+        text = hinted(f"cannot create the file: {error.strerror}")
+        raise StoreError(f"{shown(url)}: {text}") from error
+    with engine.connect() as database:
+        # The mode stays with the file. To change it, SQLite needs the file for itself and does
+        # not wait for it, whatever the time-out says: hence `alone`.
+        driver = database.connection.cursor()
+        driver.execute("PRAGMA journal_mode = WAL")
+        driver.close()
+
+
+@contextmanager
+def alone(url: sa.URL) -> Iterator[None]:
+    """Hold off others who open a SQLite file of the same folder; a missing folder is created.
+
+    The lock is on the folder itself, ends with the process, and leaves nothing behind. Nothing to
+    do for servers.
+    """
+    if url.get_backend_name() != "sqlite":
+        yield
+        return
+    folder = Path(url.database or "").absolute().parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        text = hinted(f"cannot use the folder {folder}: {error.strerror}")
+        raise StoreError(f"{shown(url)}: {text}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def run_alembic(engine: sa.Engine, revision: str, *, up: bool) -> None:
+    """Change the tables in one transaction, as far as the database has such for tables."""
+    # It takes as long to load as the rest of a short command to run.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    folder = str(Path(__file__).with_name("migrations"))
+    config.set_main_option("script_location", folder.replace("%", "%%"))
+    with engine.begin() as database:
+        if engine.dialect.name == "sqlite":
+            # A write first: a transaction that has read before it writes is refused, and not
+            # kept waiting, when a process of an older release writes in between.
+            database.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+        config.attributes["connection"] = database
+        (command.upgrade if up else command.downgrade)(config, revision)

@@ -1,0 +1,49 @@
+"""URLs of databases: read, completed with what they leave open, and shown without passwords."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError
+
+from applier.errors import StoreError
+
+ACCEPTED = "sqlite:////PATH, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE"
+#: Per kind of database: the driver where the URL names none, the extra that installs it, options.
+DRIVERS = {
+    "postgresql": ("psycopg", "postgresql", {"connect_timeout": "10"}),
+    "mysql": ("pymysql", "mysql", {"charset": "utf8mb4"}),
+    "mariadb": ("pymysql", "mysql", {"charset": "utf8mb4"}),
+}
+
+
+def parse(connection: str) -> sa.URL:
+    """Read a URL and fill in what it leaves open; raises StoreError.
+
+    ``postgresql://`` means psycopg 3, ``mysql://`` and ``mariadb://`` mean PyMySQL with utf8mb4.
+    """
+    try:
+        url = sa.make_url(connection)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(f"[actionplan] connection is not {ACCEPTED}") from error
+    backend, _, driver = url.drivername.partition("+")
+    if backend == "sqlite":
+        if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
+            raise StoreError(f"{connection}: name a file, as in sqlite:////var/lib/plans.db")
+        return url
+    if backend not in DRIVERS:
+        raise StoreError(f"[actionplan] connection: {backend!r} is not one of {ACCEPTED}")
+    default, _, options = DRIVERS[backend]
+    # oslo.db and the tables know MariaDB by the name of MySQL.
+    name = "mysql" if backend == "mariadb" else backend
+    query = url.query if driver not in ("", default) else {**options, **url.query}
+    return url.set(drivername=f"{name}+{driver or default}", query=query)
+
+
+def shown(url: sa.URL) -> str:
+    """Write a URL for people.
+
+    >>> shown(parse("postgresql://plan:secret@db.example/plans?password=secret"))
+    'postgresql://plan:***@db.example/plans'
+    """
+    plain = url.set(drivername=url.get_backend_name(), query={})
+    return plain.render_as_string(hide_password=True)

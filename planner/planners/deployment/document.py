@@ -1,0 +1,263 @@
+"""Reads documents of ``kind: deployment`` and collects their mistakes and warnings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner.contract import Surroundings
+from planner.errors import InvalidInput, Mistake, Path
+from planner.model import ActionPlan
+from planner.planners.deployment import fields
+from planner.planners.deployment.conditions import Condition, Unreadable
+from planner.planners.deployment.name_patterns import Patterns, near
+from planner.planners.deployment.schema import IGNORED, RUNNABLE
+from planner.planners.deployment.task_parameters import ParameterChecker, translated
+from planner.planners.deployment.tasks import (
+    NOWHERE,
+    SYNC,
+    Deployment,
+    Node,
+    Part,
+    Relation,
+    Task,
+    Where,
+)
+
+#: Prefixes of the names of actions; no node may have them as its uid.
+RESERVED = (SYNC, "join", "null")
+
+
+class DeploymentReader:
+    """Reads one document that fits the schema."""
+
+    def __init__(self, document: Mapping[str, Any], surroundings: Surroundings) -> None:
+        self._document = document
+        self._patterns = Patterns(exact=document.get("names") == "exact")
+        self._settings = document.get("settings") or {}
+        self._checker = ParameterChecker(surroundings)
+        self._missing: dict[str, Path] = {}
+        self._ignored: dict[str, list[str]] = {}
+        self._mistakes: list[Mistake] = []
+        self._warnings: list[Mistake] = []
+
+    def deployment(self) -> Deployment:
+        """Return the problem; raises InvalidInput with all mistakes."""
+        raw = self._document.get("tasks") or []
+        tasks = [self._task(i, task) for i, task in enumerate(raw)]
+        self._once("id", [task.id for task in tasks], "tasks")
+        nodes = self._nodes()
+        part = self._part()
+        durations = self._document.get("durations") or {}
+        known = {task.id for task in tasks}
+        for name in durations:
+            if name not in known:
+                self._warn(f"no task {name!r}{near(name, known)}", ("durations", name))
+        for place, path in self._missing.items():
+            self._warn(f"the settings have no {place!r}: it is taken as null", path)
+        if self._mistakes or self._checker.mistakes:
+            raise InvalidInput([*self._mistakes, *self._checker.mistakes])
+        return Deployment(
+            name=self._document.get("name"),
+            tasks=tasks,
+            nodes=nodes,
+            patterns=self._patterns,
+            part=part,
+            durations=durations,
+            warnings=self._warnings,
+            notes=[*self._checker.notes, *self._notes()],
+        )
+
+    def _wrong(self, text: str, path: Path) -> None:
+        self._mistakes.append(Mistake(text, path))
+
+    def _warn(self, text: str, path: Path) -> None:
+        self._warnings.append(Mistake(text, path))
+
+    def _notes(self) -> Iterator[str]:
+        for field, ids in self._ignored.items():
+            yield f"the field {field!r} is not heeded here: {len(ids)} of the tasks have it"
+
+    def _once(self, what: str, names: list[str], field: str) -> None:
+        first: dict[str, int] = {}
+        for i, name in enumerate(names):
+            if first.setdefault(name, i) != i:
+                text = f"the {what} {name!r} stands twice: also at {field}[{first[name]}]"
+                self._wrong(text, (field, i, what))
+
+    def _task(self, i: int, raw: Mapping[str, Any]) -> Task:
+        path: Path = ("tasks", i)
+        for field in IGNORED:
+            if raw.get(field) is not None:
+                self._ignored.setdefault(field, []).append(raw["id"])
+        strategy, most = self._strategy(raw, path)
+        parameters = translated(raw)
+        if raw["type"] in RUNNABLE:
+            self._checker(raw["type"], parameters.values, path)
+        given = raw.get("parameters") or {}
+        return Task(
+            id=raw["id"],
+            type=raw["type"],
+            index=i,
+            versioned=self._versioned(raw, path),
+            where=self._where(raw, path),
+            groups=fields.names(raw.get("groups")),
+            requires=self._local(raw, "requires", path),
+            required_for=self._local(raw, "required_for", path),
+            cross_depends=self._cross(raw, "cross-depends", path),
+            cross_depended_by=self._cross(raw, "cross-depended-by", path),
+            tasks=fields.names(raw.get("tasks")),
+            strategy=strategy,
+            most=most,
+            skipped=self._skipped(raw, path),
+            fault_tolerance=raw.get("fault_tolerance", given.get("fault_tolerance")),
+            parameters=parameters.values,
+            timeout_s=self._number(parameters.timeout, (*path, "parameters", "timeout")),
+            retries=int(
+                self._number(parameters.retries, (*path, "parameters", "retries"), True) or 0
+            ),
+        )
+
+    def _number(self, value: Any, path: Path, whole: bool = False) -> float | None:
+        """Read a number or its text; anything else is a mistake."""
+        if value is None:
+            return None
+        try:
+            return fields.number(value, whole=whole)
+        except ValueError as reason:
+            self._wrong(str(reason), path)
+            return None
+
+    def _versioned(self, raw: Mapping[str, Any], path: Path) -> bool:
+        if raw["type"] not in RUNNABLE:
+            return True
+        try:
+            return fields.major(raw.get("version")) == 2
+        except ValueError as reason:
+            self._wrong(str(reason), (*path, "version"))
+            return True
+
+    def _where(self, raw: Mapping[str, Any], path: Path) -> Where:
+        for field in ("tags", "role", "roles", "groups"):
+            if raw.get(field) is not None:
+                where = self._checked_where(fields.where(raw[field]), (*path, field))
+                named = field == "groups" and where.kind == "patterns"
+                return where._replace(kind="groups") if named else where
+        return NOWHERE
+
+    def _checked_where(self, where: Where, path: Path) -> Where:
+        for pattern in where.patterns:
+            self._readable(pattern, path)
+        return where
+
+    def _readable(self, pattern: str, path: Path) -> bool:
+        try:
+            self._patterns.test(pattern)
+        except re.error as reason:
+            text = f"{pattern!r} is no regular expression: {reason}"
+            self._wrong(text, path)
+            return False
+        return True
+
+    def _local(self, raw: Mapping[str, Any], field: str, path: Path) -> list[Relation]:
+        found = []
+        value = raw.get(field)
+        for k, name in enumerate(fields.names(value)):
+            at: Path = (*path, field, k) if isinstance(value, list) else (*path, field)
+            if self._readable(name, at):
+                found.append(Relation(field, name, NOWHERE, False, at))
+        return found
+
+    def _cross(self, raw: Mapping[str, Any], field: str, path: Path) -> list[Relation]:
+        value = raw.get(field)
+        entries = value if isinstance(value, list) else [] if value is None else [value]
+        found = []
+        for k, entry in enumerate(entries):
+            at: Path = (*path, field, k) if isinstance(value, list) else (*path, field)
+            relation = {"name": entry} if isinstance(entry, str) else entry
+            if "name" in relation:
+                where = self._checked_where(fields.role_of(relation), at)
+                if self._readable(relation["name"], at):
+                    any_of = relation.get("policy") == "any"
+                    found.append(Relation(field, relation["name"], where, any_of, at))
+            elif "yaql_exp" in relation:
+                self._warn("yaql is not evaluated here: no relation comes of it", at)
+            else:
+                self._wrong("the field 'name' is missing", at)
+        return found
+
+    def _strategy(self, raw: Mapping[str, Any], path: Path) -> tuple[str, int | None]:
+        inside = raw.get("strategy") is None
+        value = (raw.get("parameters") or {}).get("strategy") if inside else raw["strategy"]
+        at: Path = (*path, "parameters", "strategy") if inside else (*path, "strategy")
+        if value is None:
+            return "parallel", None
+        if isinstance(value, Mapping) and fields.is_yaql(value.get("amount")):
+            self._warn("yaql is not evaluated here: one at a time", (*at, "amount"))
+            return "parallel", 1
+        try:
+            return fields.strategy(value)
+        except ValueError as reason:
+            self._wrong(str(reason), at)
+            return "parallel", None
+
+    def _skipped(self, raw: Mapping[str, Any], path: Path) -> str | None:
+        if raw["type"] == "skipped":
+            return "a task of type skipped"
+        value, at = raw.get("condition"), (*path, "condition")
+        text = value["yaql_exp"] if isinstance(value, dict) and fields.is_yaql(value) else value
+        if text is None or isinstance(text, bool) or fields.is_boolean(text):
+            false = text is False or str(text).strip().lower() == "false"
+            return "its condition is false" if false else None
+        if not isinstance(value, str):
+            if fields.is_yaql(value):
+                self._warn("yaql is not evaluated here: the condition is taken as true", at)
+            else:
+                self._wrong("a condition is a text such as settings:a.b == true", at)
+            return None
+        missing: list[str] = []
+        try:
+            holds = Condition(value).holds(self._settings, missing.append)
+        except Unreadable as reason:
+            self._wrong(f"no condition: {reason}", at)
+            return None
+        for place in missing:
+            self._missing.setdefault(place, at)
+        return None if holds else f"its condition is false: {' '.join(value.split())}"
+
+    def _nodes(self) -> list[Node]:
+        nodes = []
+        for i, raw in enumerate(self._document["nodes"]):
+            uid, roles = str(raw["uid"]), fields.names(raw.get("roles"))
+            tags = roles if raw.get("tags") is None else fields.names(raw["tags"])
+            nodes.append(Node(uid=uid, tags=tags, address=raw.get("address")))
+            if uid in RESERVED:
+                self._wrong(f"{uid!r} is no uid: it means something else", ("nodes", i, "uid"))
+        self._once("uid", [node.uid for node in nodes], "nodes")
+        return nodes
+
+    def _part(self) -> Part:
+        only = self._document.get("only") or {}
+        for name in fields.names(only.get("tasks")):
+            self._readable(name, ("only", "tasks"))
+        return Part(
+            nodes=fields.names(only["nodes"]) if "nodes" in only else None,
+            tasks=fields.names(only["tasks"]) if "tasks" in only else None,
+            fetch=bool(self._document.get("fetch_deps") or only.get("fetch_deps")),
+            changed_since=self._earlier(),
+        )
+
+    def _earlier(self) -> ActionPlan | None:
+        value = self._document.get("changed_since")
+        if value is None:
+            return None
+        path: Path = ("changed_since",)
+        try:
+            earlier = ActionPlan.from_dict(value)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            self._wrong("no action plan, such as 'create --out' writes", path)
+            return None
+        if earlier.planner != "deployment":
+            self._wrong(f"a plan of planner {earlier.planner!r}: no deployment", path)
+        return earlier

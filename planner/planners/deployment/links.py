@@ -1,0 +1,212 @@
+"""Links tasks on nodes: relations between names become links between positions.
+
+``requires`` and ``required_for`` match on the same node and on the sync node; cross dependencies
+match on the nodes of their role. Where n tasks wait for m, a join stands between them. A task that
+is on both sides keeps links of its own, without the one to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from planner.errors import Mistake
+from planner.planners.deployment.name_patterns import near
+from planner.planners.deployment.placement import Placement
+from planner.planners.deployment.tasks import SYNC, Relation, Task
+
+#: Up to this many links are direct; more go through a join.
+DENSE = 16
+
+
+class Choice(NamedTuple):
+    """A dependency of policy ``any``, which is settled once all other links are known.
+
+    ``of`` waits for one of the sets ``one_of``, or, if ``forward``, one of them waits for it. A set
+    is the matching tasks of one node; sets stand in document order of the nodes.
+    """
+
+    relation: Relation
+    of: int
+    one_of: Sequence[tuple[int, ...]]
+    forward: bool
+
+
+class Links:
+    """What comes before what, by position: first the placed tasks, then joins.
+
+    All of ``before[i]`` must have succeeded before i starts (before an anchor: ended). Of each set
+    in ``any_of[i]`` one must have succeeded.
+    """
+
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+        self.before: list[dict[int, None]] = [{} for _ in placement.pairs]
+        self.any_of: list[list[tuple[int, ...]]] = [[] for _ in placement.pairs]
+        self.joins: dict[tuple[int, ...], int] = {}
+        self.join_names: list[str] = []
+        self._taken: set[str] = set()
+
+    def __len__(self) -> int:
+        """Return the number of positions, joins included."""
+        return len(self.before)
+
+    def name(self, position: int) -> str:
+        """Return the name of an action or a join."""
+        landed = len(self.placement.pairs)
+        if position < landed:
+            return self.placement.name(position)
+        return self.join_names[position - landed]
+
+    def is_join(self, position: int) -> bool:
+        """Return whether a position is a join."""
+        return position >= len(self.placement.pairs)
+
+    def join(self, members: tuple[int, ...], label: str, *, one_is_enough: bool = False) -> int:
+        """Return the join of these members; the same members share one join."""
+        key = (-1, *members) if one_is_enough else members
+        found = self.joins.get(key)
+        if found is None:
+            found = self.joins[key] = len(self.before)
+            self.before.append({} if one_is_enough else dict.fromkeys(members))
+            self.any_of.append([members] if one_is_enough else [])
+            name, number = f"join/{label}", 1
+            while name in self._taken:
+                number += 1
+                name = f"join/{label}#{number}"
+            self._taken.add(name)
+            self.join_names.append(name)
+        return found
+
+    def connect(self, first: Sequence[int], then: Sequence[int], label: str) -> None:
+        """Make all of ``then`` wait for all of ``first``, no task for itself."""
+        inside = sorted(set(first).intersection(then))
+        if len(inside) > 1:
+            # Tasks on both sides wait for each other, which is a loop; two are enough to report it.
+            one, other = inside[:2]
+            self.before[one][other] = self.before[other][one] = None
+            return
+        outside = [i for i in then if i not in inside]
+        if min(len(first), len(outside)) > 1 and len(first) * len(outside) > DENSE:
+            join = self.join(tuple(first), label)
+            for i in outside:
+                self.before[i][join] = None
+        else:
+            for i in outside:
+                self.before[i].update(dict.fromkeys(first))
+        for i in inside:
+            self.before[i].update((p, None) for p in first if p != i)
+
+    def remove_redundant(self) -> None:
+        """Remove links to tasks that the same position already waits for through a join."""
+        members = {join: frozenset(self.before[join]) for join in self.joins.values()}
+        for i, before in enumerate(self.before[: len(self.placement.pairs)]):
+            covered = [members[p] for p in before if p in members]
+            if covered:
+                self.before[i] = {p: None for p in before if not any(p in c for c in covered)}
+
+
+class Linker:
+    """Turns the relations of all tasks into links, and warns of those that match nothing."""
+
+    def __init__(self, placement: Placement, tasks: Sequence[Task]) -> None:
+        self.placement, self.links = placement, Links(placement)
+        self.choices: list[Choice] = []
+        self.warnings: list[Mistake] = []
+        self._tasks = tasks
+
+    def link(self) -> None:
+        """Link all relations but those of policy any, which are appended to ``choices``."""
+        for task in self._tasks:
+            if task.is_group:
+                self._warn_names((*task.requires, *task.required_for))
+                continue
+            for relation in task.requires:
+                for own, other in self._local(task, relation):
+                    self.links.before[own][other] = None
+            for relation in task.required_for:
+                for own, other in self._local(task, relation):
+                    self.links.before[other][own] = None
+            for relation in (*task.cross_depends, *task.cross_depended_by):
+                self._cross(task, relation)
+            self._warn_names((*task.requires, *task.required_for))
+
+    def _local(self, task: Task, relation: Relation) -> Iterator[tuple[int, int]]:
+        """Yield (own position, other position) for each match on the same node or the sync node."""
+        here = self.placement.places[task.id]
+        for task_id in self.placement.names(relation.name):
+            there = self.placement.places.get(task_id, {})
+            synced = there.get(SYNC)
+            for uid, own in here.items():
+                for other in {there.get(uid), synced} - {None, own}:
+                    yield own, other  # type: ignore[misc]
+
+    def _cross(self, task: Task, relation: Relation) -> None:
+        here = self.placement.places[task.id]
+        forward = relation.field == "cross-depended-by"
+        found = False
+        if relation.where.kind == "self":
+            sides = [([own], self.matches(relation, {uid: None})) for uid, own in here.items()]
+        else:
+            nodes = self.placement.cluster.of(relation.where)
+            sides = [(list(here.values()), self.matches(relation, nodes))]
+        for own, matched in sides:
+            others = [p for positions in matched.values() for p in positions]
+            found = found or (bool(others) and (len(own) > 1 or others != own))
+            if relation.any_of:
+                self._choose(relation, own, matched, forward)
+            elif forward:
+                self.links.connect(own, others, _label(task.id, None))
+            else:
+                self.links.connect(others, own, _label(relation.name, relation))
+        if here and not found:
+            self._warn_relation(task, relation)
+
+    def _choose(
+        self, relation: Relation, own: list[int], matched: Mapping[str, list[int]], forward: bool
+    ) -> None:
+        sets = [tuple(positions) for positions in matched.values()]
+        for i in own:
+            one_of = [found for found in sets if found != (i,)]
+            if any(i in found for found in one_of):
+                one_of = [tuple(p for p in found if p != i) for found in one_of]
+            if one_of:
+                self.choices.append(Choice(relation, i, one_of, forward))
+
+    def matches(self, relation: Relation, nodes: Collection[str]) -> dict[str, list[int]]:
+        """Return the positions that a relation matches on these nodes, by node."""
+        found: dict[str, list[int]] = {}
+        for task_id in self.placement.names(relation.name):
+            places = self.placement.places.get(task_id, {})
+            for uid in nodes if len(nodes) < len(places) else places:
+                if uid in nodes and uid in places:
+                    found.setdefault(uid, []).append(places[uid])
+        if len(found) > 1:
+            return {uid: found[uid] for uid in nodes if uid in found}
+        return found
+
+    def _warn_names(self, relations: Iterable[Relation]) -> None:
+        for relation in relations:
+            if not self.placement.names(relation.name):
+                self._warn_name(relation)
+
+    def _warn_name(self, relation: Relation) -> None:
+        text = f"no task is called {relation.name!r}{near(relation.name, self.placement.places)}"
+        self.warnings.append(Mistake(text, relation.path))
+
+    def _warn_relation(self, task: Task, relation: Relation) -> None:
+        """Warn of a cross dependency without a match, unless its role has been warned of."""
+        names = self.placement.names(relation.name)
+        if not names:
+            self._warn_name(relation)
+        elif relation.any_of or (
+            any(self.placement.places.get(task_id) for task_id in names if task_id != task.id)
+            and (relation.where.kind == "self" or self.placement.cluster.of(relation.where))
+        ):
+            text = f"{task.id} {relation.text}: no such task on these nodes, it waits for nothing"
+            self.warnings.append(Mistake(text, relation.path))
+
+
+def _label(name: str, relation: Relation | None) -> str:
+    role = relation.where.text if relation else "*"
+    return f"{name}@{role}"

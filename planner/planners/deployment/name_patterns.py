@@ -1,0 +1,82 @@
+"""Patterns of names and roles: ``/.../`` is a regular expression, a plain name may be one."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+Test = Callable[[str], object]
+
+#: A pattern of only these characters matches itself alone, as a name or a regular expression.
+_PLAIN = re.compile(r"[\w:@/ -]*")
+
+
+class Patterns:
+    """Compiles patterns; an invalid regular expression raises ``re.error``.
+
+    ``/x/`` is Fuel's form: anchored at the start, open at the end. A pattern without slashes has to
+    match the whole name, or be equal to it; with ``exact`` it has to be equal.
+
+    >>> names = ["db", "db-check", "primary-db", "db+api"]
+    >>> [Patterns().among(names, p) for p in ("/db/", "db", ".*db", "/.*db$/", "db+api")]
+    [['db', 'db-check', 'db+api'], ['db'], ['db', 'primary-db'], ['db', 'primary-db'], ['db+api']]
+    >>> Patterns(exact=True).among(names, ".*db")
+    []
+    """
+
+    def __init__(self, *, exact: bool = False) -> None:
+        self._exact = exact
+        self._tests: dict[str, Test] = {}
+
+    def test(self, pattern: str) -> Test:
+        """Return the function that says whether a name matches."""
+        if pattern not in self._tests:
+            if self.is_plain(pattern):
+                self._tests[pattern] = pattern.__eq__
+            elif len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
+                self._tests[pattern] = re.compile(pattern[1:-1]).match
+            else:
+                whole = re.compile(pattern).fullmatch
+                self._tests[pattern] = lambda name: name == pattern or whole(name)
+        return self._tests[pattern]
+
+    def is_plain(self, pattern: str) -> bool:
+        """Return whether a pattern can match no name but itself."""
+        if len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
+            return False
+        return self._exact or pattern == "*" or _PLAIN.fullmatch(pattern) is not None
+
+    def among(self, names: Iterable[str], pattern: str) -> list[str]:
+        """List the names that match, in their order."""
+        test = self.test(pattern)
+        return [name for name in names if test(name)]
+
+
+class Index:
+    """Finds which of many names match a pattern; each pattern is searched once."""
+
+    def __init__(self, names: Mapping[str, object], patterns: Patterns) -> None:
+        self._names, self._patterns = names, patterns
+        self._found: dict[str, Sequence[str]] = {}
+
+    def __call__(self, pattern: str) -> Sequence[str]:
+        """List the names that match, in their order."""
+        found = self._found.get(pattern)
+        if found is None:
+            if self._patterns.is_plain(pattern):
+                found = [pattern] if pattern in self._names else []
+            else:
+                found = self._patterns.among(self._names, pattern)
+            self._found[pattern] = found
+        return found
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Return a "did you mean" with the known name that is closest, or an empty text.
+
+    >>> near("netconfg", ["hiera", "netconfig"])
+    "; did you mean 'netconfig'?"
+    """
+    found = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {found[0]!r}?" if found else ""

@@ -1,0 +1,136 @@
+"""Which task runs on which node: by the roles and tags of nodes, and by the tasks of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from planner.errors import InvalidInput, Mistake, Path
+from planner.planners.deployment.name_patterns import Index, near
+from planner.planners.deployment.tasks import MASTER, SYNC, Deployment, Task, Where
+
+#: Maps the id of each task to its nodes, in document order, and each node to the position.
+Places = Mapping[str, Mapping[str, int]]
+
+
+class Cluster:
+    """The nodes of a deployment by their tags; the roles of a node are its tags if it has none."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._nodes = [node for node in deployment.nodes if node.uid != MASTER]
+        tags = dict.fromkeys(tag for node in self._nodes for tag in node.tags)
+        self.tags: Mapping[str, None] = tags
+        self._index = Index(tags, deployment.patterns)
+        self._groups = {task.id: task.where for task in deployment.tasks if task.is_group}
+        self._group_index = Index(self._groups, deployment.patterns)
+        self._found: dict[Where, dict[str, None]] = {}
+
+    @cached_property
+    def every(self) -> Mapping[str, None]:
+        """Every node that has a role; never the deployment server, nor the sync node."""
+        return {node.uid: None for node in self._nodes if node.tags}
+
+    def of(self, where: Where) -> Mapping[str, None]:
+        """Return the nodes that a selector matches, in document order; ``self`` matches none."""
+        if where.kind not in ("patterns", "groups"):
+            special = {"sync": {SYNC: None}, "master": {MASTER: None}, "every": self.every}
+            return special.get(where.kind, {})
+        found = self._found.get(where)
+        if found is None:
+            tags = {tag for pattern in where.patterns for tag in self._index(pattern)}
+            uids = set(self._of_groups(where)) if where.kind == "groups" else set()
+            found = {MASTER: None} if MASTER in uids else {}
+            found |= {
+                node.uid: None
+                for node in self._nodes
+                if node.uid in uids or not tags.isdisjoint(node.tags)
+            }
+            self._found[where] = found
+        return found
+
+    def _of_groups(self, where: Where) -> Iterator[str]:
+        for pattern in where.patterns:
+            for group in self._group_index(pattern):
+                if self._groups[group].kind != "groups":
+                    yield from self.of(self._groups[group])
+
+    def unmatched(self, where: Where) -> Iterator[str]:
+        """Yield the patterns that match neither a tag of a node nor, where allowed, a group."""
+        for pattern in where.patterns:
+            meant = where.kind == "groups" and self._group_index(pattern)
+            if not (meant or self._index(pattern)):
+                yield pattern
+
+
+class Placement:
+    """Every task on every node that it runs on, each pair once, by position.
+
+    Anchors come first, on the sync node; then the deployment server and the nodes in document
+    order, the tasks of each in document order. Raises InvalidInput for an unknown task in a group
+    that has nodes.
+    """
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.cluster = Cluster(deployment)
+        self.warnings: list[Mistake] = []
+        tasks = {task.id: task for task in deployment.runnable}
+        nodes = {task_id: dict(self._nodes_of(task)) for task_id, task in tasks.items()}
+        self._with_groups(deployment, tasks, nodes)
+        self._warn_roles(deployment.tasks)
+        order = [SYNC, MASTER, *(node.uid for node in deployment.nodes if node.uid != MASTER)]
+        landed: dict[str, list[Task]] = {uid: [] for uid in order}
+        for task in tasks.values():
+            for uid in nodes[task.id]:
+                landed[uid].append(task)
+        #: The pairs (uid, task) by position.
+        self.pairs: Sequence[tuple[str, Task]] = [(uid, t) for uid in order for t in landed[uid]]
+        places: dict[str, dict[str, int]] = {task_id: {} for task_id in tasks}
+        for position, (uid, task) in enumerate(self.pairs):
+            places[task.id][uid] = position
+        self.places: Places = places
+        self.names = Index({task.id: None for task in deployment.tasks}, deployment.patterns)
+
+    def name(self, position: int) -> str:
+        """Return the name of an action: ``UID/TASK``."""
+        uid, task = self.pairs[position]
+        return f"{uid}/{task.id}"
+
+    def _nodes_of(self, task: Task) -> Mapping[str, None]:
+        return {SYNC: None} if task.is_anchor else self.cluster.of(task.where)
+
+    def _with_groups(
+        self, deployment: Deployment, tasks: Mapping[str, Task], nodes: dict[str, dict[str, None]]
+    ) -> None:
+        mistakes = []
+        groups = {task.id for task in deployment.tasks if task.is_group}
+        for group in deployment.tasks:
+            found = self.cluster.of(group.where) if group.is_group else {}
+            for k, task_id in enumerate(group.tasks if found else ()):
+                if task_id in tasks:
+                    if not tasks[task_id].is_anchor:
+                        nodes[task_id].update(found)
+                elif task_id in groups:
+                    text = f"{task_id!r} is a group: only tasks land on nodes"
+                    self.warnings.append(Mistake(text, group.path("tasks", k)))
+                else:
+                    text = f"no task {task_id!r}{near(task_id, tasks)}"
+                    mistakes.append(Mistake(text, group.path("tasks", k)))
+        if mistakes:
+            raise InvalidInput(mistakes)
+
+    def _warn_roles(self, tasks: Sequence[Task]) -> None:
+        """Warn of each role that no node has once, with its first place and how many more."""
+        found: dict[str, list[Path]] = {}
+        for task in tasks:
+            if task.where.kind == "nowhere" and not task.is_anchor:
+                text = f"task {task.id!r} names no role, tags or groups: it lands nowhere"
+                self.warnings.append(Mistake(text, task.path()))
+            relations = (*task.cross_depends, *task.cross_depended_by)
+            own = (task.where, task.path()) if not task.is_anchor else (Where("sync"), ())
+            for where, path in (own, *((r.where, r.path) for r in relations)):
+                for pattern in self.cluster.unmatched(where):
+                    found.setdefault(pattern, []).append(path)
+        for pattern, paths in found.items():
+            more = f" ({len(paths) - 1} more places name it)" if len(paths) > 1 else ""
+            text = f"no node has the role {pattern!r}{near(pattern, self.cluster.tags)}{more}"
+            self.warnings.append(Mistake(text, paths[0]))

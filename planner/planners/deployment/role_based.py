@@ -1,0 +1,252 @@
+"""The role-based engine: groups of nodes one after another, as before task-based deployment.
+
+Source: Fuel's orchestrator of releases 6.1 to 8.0. The tasks before ``deploy_start`` run first, one
+after another, each on all its nodes; then the groups, in waves; then the tasks after
+``deploy_end``. Cross dependencies are ignored. Each task runs once on a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from planner import graph_algorithms
+from planner.errors import InvalidInput, Mistake
+from planner.graph_algorithms import CycleError, Predecessors
+from planner.planners.deployment.name_patterns import Index, near
+from planner.planners.deployment.placement import Placement, Places
+from planner.planners.deployment.plan_actions import DeploymentStep
+from planner.planners.deployment.tasks import MASTER, Deployment, Task
+
+#: Groups of which no node may fail unless they have a fault tolerance.
+CRITICAL = ("primary-controller", "controller", "ceph-osd", "primary-mongo")
+START, END = "deploy_start", "deploy_end"
+
+
+class Entry(NamedTuple):
+    """The tasks that a node runs one after another for one role."""
+
+    uid: str
+    role: str
+    tasks: tuple[Task, ...]
+
+
+class Stage(NamedTuple):
+    """Entries that run together; if ``strict``, the next stage needs all of them to succeed."""
+
+    name: str
+    entries: Sequence[Entry]
+    strict: bool = False
+
+
+class TaskOrder:
+    """The order of task ids; raises InvalidInput for unknown names and for loops."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._tasks = deployment.tasks
+        self._index = Index({task.id: None for task in self._tasks}, deployment.patterns)
+        self._place = {task.id: i for i, task in enumerate(self._tasks)}
+        groups = {task.id: None for task in self._tasks if task.is_group}
+        self._groups = Index(groups, deployment.patterns)
+        self.before: list[dict[int, None]] = [{} for _ in self._tasks]
+        mistakes = [m for task in self._tasks for m in self._link(task)]
+        if mistakes:
+            raise InvalidInput(mistakes)
+        try:
+            self.positions = graph_algorithms.topological_order(self._groups_before())
+        except CycleError as error:
+            raise InvalidInput(self._loops(error)) from error
+
+    def _link(self, task: Task) -> Iterator[Mistake]:
+        own = self._place[task.id]
+        links = [(r.name, self._index, r.field, r.path) for r in task.requires]
+        links += [(r.name, self._index, r.field, r.path) for r in task.required_for]
+        links += [
+            (name, self._groups, "groups", task.path("groups"))
+            for name in ([] if task.is_group else task.groups)
+        ]
+        links += [(name, self._index, "tasks", task.path("tasks")) for name in task.tasks]
+        for name, index, field, path in links:
+            found = index(name)
+            if not found:
+                what = "group" if field == "groups" else "task"
+                text = f"no {what} is called {name!r}{near(name, self._place)}"
+                yield Mistake(f"{text}; the role-based engine wants all that are named", path)
+            for other in (self._place[task_id] for task_id in found):
+                if other != own and field in ("requires", "tasks"):
+                    self.before[own][other] = None
+                elif other != own:
+                    self.before[other][own] = None
+
+    def _groups_before(self) -> list[Predecessors]:
+        return [[tuple(found)] for found in self.before]
+
+    def _loops(self, error: CycleError) -> Iterator[Mistake]:
+        """Yield a mistake with the path of a shortest loop in each strongly connected component."""
+        before = self._groups_before()
+        for component in graph_algorithms.strongly_connected_components(before, error.nodes):
+            cycle = graph_algorithms.cycle_in(before, component)
+            names = [self._tasks[p].id for p in (*cycle, cycle[0])]
+            yield Mistake(f"a loop: {' -> '.join(names)}", self._tasks[cycle[0]].path())
+
+    def ancestors(self, task_id: str) -> set[int]:
+        """Return what comes before a task, directly or through others."""
+        return self._reachable(task_id, self.before)
+
+    def descendants(self, task_id: str) -> set[int]:
+        """Return what comes after a task, directly or through others."""
+        after: list[list[int]] = [[] for _ in self._tasks]
+        for i, found in enumerate(self.before):
+            for p in found:
+                after[p].append(i)
+        return self._reachable(task_id, after)
+
+    def _reachable(self, task_id: str, links: Sequence[Iterable[int]]) -> set[int]:
+        start = self._place.get(task_id)
+        if start is None:
+            return set()
+        return {*graph_algorithms.reachable([start], links.__getitem__)} - {start}
+
+    def groups_of(self, task: Task) -> list[str]:
+        """Name the groups that a task is bound to, by its own field or by theirs."""
+        own = [task_id for name in task.groups for task_id in self._groups(name)]
+        return own + [g.id for g in self._tasks if g.is_group and task.id in g.tasks]
+
+
+class RoleBased:
+    """Divides a deployment into stages by roles."""
+
+    def __init__(self, deployment: Deployment, placement: Placement) -> None:
+        self._deployment, self._cluster = deployment, placement.cluster
+        self._places = placement.places
+        self._order = TaskOrder(deployment)
+        tasks, order = deployment.tasks, self._order
+        early, late = order.ancestors(START), order.descendants(END)
+        sorted_tasks = [(i, tasks[i]) for i in order.positions]
+        run = [(i, t) for i, t in sorted_tasks if not (t.is_group or t.is_anchor)]
+        self._early = [task for i, task in run if i in early]
+        self._late = [task for i, task in run if i in late and i not in early]
+        self._tasks = [task for i, task in run if i not in early and i not in late]
+
+    def stages(self) -> list[Stage]:
+        """Return the stages in order; priorities count by hundreds in each of the three parts."""
+        middle = [s._replace(name=f"deployment-{k}00") for k, s in enumerate(self._waves(), 1)]
+        return [
+            *_hooks("pre-deployment", self._early, self._places, strict=True),
+            *middle,
+            *_hooks("post-deployment", self._late, self._places, strict=False),
+        ]
+
+    def _waves(self) -> Iterator[Stage]:
+        tasks = self._deployment.tasks
+        groups = {i: task for i, task in enumerate(tasks) if task.is_group}
+        nodes = {i: list(self._cluster.of(task.where)) for i, task in groups.items()}
+        done = {i for i in groups if not nodes[i]}
+        while len(done) < len(groups):
+            wave = [
+                i
+                for i in groups
+                if i not in done and all(p in done for p in self._order.before[i] if p in groups)
+            ]
+            yield from self._wave([(groups[i], nodes[i]) for i in wave])
+            done.update(wave)
+        grouped = {uid for found in nodes.values() for uid in found}
+        uids = [MASTER, *(n.uid for n in self._deployment.nodes if n.uid != MASTER)]
+        rest = [self._entry(uid, None) for uid in uids if uid not in grouped]
+        alone = [entry for entry in rest if entry.tasks]
+        if alone:
+            yield Stage("", alone)
+
+    def _wave(self, groups: Sequence[tuple[Task, Sequence[str]]]) -> Iterator[Stage]:
+        """Yield the stages of groups that run together.
+
+        One by one: a stage for each node. An amount: a stage for each chunk. All other groups share
+        stages, with no node twice in one.
+        """
+        made = [(group, [self._entry(uid, group) for uid in uids]) for group, uids in groups]
+        for group, entries in made:
+            if group.strategy == "one_by_one":
+                yield from (Stage("", [entry]) for entry in entries)
+        together: list[list[Entry]] = []
+        times: dict[str, int] = {}
+        for group, entries in made:
+            if group.strategy == "one_by_one":
+                continue
+            if group.most is not None:
+                for k in range(0, len(entries), group.most):
+                    yield Stage("", entries[k : k + group.most])
+                continue
+            for entry in entries:
+                turn = times[entry.uid] = times.get(entry.uid, -1) + 1
+                if turn == len(together):
+                    together.append([])
+                together[turn].append(entry)
+        yield from (Stage("", entries) for entries in together)
+
+    def _entry(self, uid: str, group: Task | None) -> Entry:
+        """Return the tasks of a group on a node, and those that no group of theirs brings there."""
+        chosen = [
+            task
+            for task in self._tasks
+            if (group is not None and group.id in self._bound[task.id])
+            or (uid in self._places[task.id] and uid not in self._brought[task.id])
+        ]
+        return Entry(uid, group.id if group else "", tuple(chosen))
+
+    @cached_property
+    def _bound(self) -> Mapping[str, Sequence[str]]:
+        return {task.id: self._order.groups_of(task) for task in self._tasks}
+
+    @cached_property
+    def _brought(self) -> Mapping[str, frozenset[str]]:
+        """Map each task to the nodes of the groups that it is bound to."""
+        nodes = {task.id: self._cluster.of(task.where) for task in self._deployment.tasks}
+        return {
+            task_id: frozenset(uid for group in groups for uid in nodes[group])
+            for task_id, groups in self._bound.items()
+        }
+
+
+def _hooks(name: str, tasks: Sequence[Task], places: Places, *, strict: bool) -> Iterator[Stage]:
+    """Yield one stage for each task that has nodes, on all of them."""
+    number = 0
+    for task in tasks:
+        uids = places[task.id]
+        if uids:
+            number += 1
+            yield Stage(f"{name}-{number}00", [Entry(uid, "", (task,)) for uid in uids], strict)
+
+
+def steps(stages: Sequence[Stage]) -> list[DeploymentStep]:
+    """Turn stages into steps: a join after each stage, and each task of a node after its last.
+
+    A node with a failed task gets no more tasks; after a failure in a strict stage no node does.
+    """
+    made: list[DeploymentStep] = []
+    last: dict[str, int] = {}
+    seen: set[tuple[str, str]] = set()
+    gates: dict[bool, int] = {}  # the last join of each kind, strict or not
+    for stage in stages:
+        ends: list[int] = []
+        for uid, role, tasks in stage.entries:
+            first = True
+            for task in tasks:
+                if (uid, task.id) in seen:
+                    continue
+                seen.add((uid, task.id))
+                own = (last[uid],) if uid in last else ()
+                before = tuple(sorted({*own, *(gates.values() if first else ())}))
+                why = f"{stage.name}: role {role}" if role else stage.name
+                made.append(DeploymentStep(f"{uid}/{task.id}", uid, task, before, reason=why))
+                last[uid], first = len(made) - 1, False
+            if not first:
+                ends.append(last[uid])
+        if ends:
+            # Entries come after the joins of both kinds, so a join need not follow the one before.
+            name, members = f"join/{stage.name}", tuple(sorted(ends))
+            made.append(
+                DeploymentStep(name, before=members, order_only=not stage.strict, reason=stage.name)
+            )
+            gates[stage.strict] = len(made) - 1
+    return made

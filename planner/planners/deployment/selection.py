@@ -1,0 +1,243 @@
+"""Selects a part of a deployment: the chosen tasks, their dependencies, and what is missing.
+
+A task that is left out but stands between two chosen ones stays as a join, which does nothing and
+keeps their order and need. A task depends on everything that comes before it in the graph, also
+through anchors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planner.errors import InvalidInput, Mistake, accepted
+from planner.graph_algorithms import reachable
+from planner.model import Action, ActionPlan
+from planner.planners.deployment.name_patterns import Index, near
+from planner.planners.deployment.plan_actions import (
+    DeploymentBuilder,
+    DeploymentStep,
+    groups_not_implied,
+)
+from planner.planners.deployment.tasks import MASTER, SYNC, Deployment
+
+#: Parameters that only a simulated node reads.
+_SIMULATION_ONLY = frozenset({"duration_s"})
+
+
+class _Dependents(NamedTuple):
+    """How many tasks depend on something, and the first of them."""
+
+    first: str
+    number: int
+
+    def and_more(self, number: int) -> _Dependents:
+        return _Dependents(self.first, self.number + number)
+
+    @property
+    def text(self) -> str:
+        if self.number == 1:
+            return f"{self.first} depends"
+        return f"{self.first} and {self.number - 1} more depend"
+
+
+class Selection:
+    """The chosen steps, by position in schedule order, each with the reason for choosing it."""
+
+    def __init__(self, deployment: Deployment, steps: Sequence[DeploymentStep]) -> None:
+        self._deployment, self._part = deployment, deployment.part
+        self._steps = steps
+        self.reasons: dict[int, str | None] = {}
+        self.notes: list[str] = []
+
+    def steps(self, builder: DeploymentBuilder) -> list[DeploymentStep]:
+        """Return the steps that remain; ``notes`` then say what is missing."""
+        part = self._part
+        if part.nodes is None and part.tasks is None and part.changed_since is None:
+            return list(self._steps)
+        self.reasons = dict.fromkeys(self._named())
+        if part.changed_since is not None:
+            changed = self._changed(part.changed_since, builder)
+            self.reasons = {i: changed[i] for i in self.reasons if i in changed}
+        if part.fetch:
+            self._fetch()
+        elif part.changed_since is None:
+            self._note_missing()
+        return self._remaining()
+
+    def _named(self) -> list[int]:
+        """Choose by nodes and tasks; raises InvalidInput for unknown names."""
+        part, deployment, mistakes = self._part, self._deployment, []
+        uids = {SYNC, MASTER, *(node.uid for node in deployment.nodes)}
+        for k, uid in enumerate(part.nodes or ()):
+            if uid not in uids:
+                mistakes.append(
+                    Mistake(f"no node {uid!r}; {accepted(uid, uids)}", ("only", "nodes", k))
+                )
+        names = {task.id: None for task in deployment.runnable}
+        index, ids = Index(names, deployment.patterns), set[str]()
+        for k, name in enumerate(part.tasks or ()):
+            if not index(name):
+                text = f"no task is called {name!r}{near(name, names)}"
+                mistakes.append(Mistake(text, ("only", "tasks", k)))
+            ids.update(index(name))
+        if mistakes:
+            raise InvalidInput(mistakes)
+        return [
+            i
+            for i, step in enumerate(self._steps)
+            if step.task is not None
+            and (part.nodes is None or step.uid in part.nodes)
+            and (part.tasks is None or step.task.id in ids)
+        ]
+
+    def _changed(self, earlier: ActionPlan, builder: DeploymentBuilder) -> dict[int, str]:
+        """Return what differs from an earlier plan and what depends on that, with the reason."""
+        known = {action.name: action for action in earlier.actions}
+        short = earlier.uuid[:8]
+        found: dict[int, str] = {}
+        causes: dict[int, str] = {}
+        for i, step in enumerate(self._steps):
+            if step.task is not None:
+                why = _difference(known.pop(step.name, None), builder.about(step), short)
+                if why:
+                    found[i], causes[i] = why, step.name
+                    continue
+            cause = next((causes[p] for p in _before(step) if p in causes), None)
+            if cause is not None:
+                causes[i] = cause
+                if step.task is not None:
+                    found[i] = f"depends on {cause}, which changed"
+        gone = [a.label for a in known.values() if a.name and a.action_type != "join"]
+        if gone:
+            more = f" and {len(gone) - 5} more" if len(gone) > 5 else ""
+            self.notes.append(f"no longer there since plan {short}: {', '.join(gone[:5])}{more}")
+        if not found:
+            self.notes.append(f"nothing changed since plan {short}")
+        return found
+
+    def _fetch(self) -> None:
+        for i in range(len(self._steps) - 1, -1, -1):
+            if i in self.reasons:
+                for p in _before(self._steps[i]):
+                    name = self._steps[i].name
+                    if self._steps[i].task is None:
+                        name = str(self.reasons[i]).removesuffix(" depends on it")
+                    self.reasons.setdefault(p, f"{name} depends on it")
+
+    def _note_missing(self) -> None:
+        """Note each dependency that is left out, and who depends on it."""
+        wanting: dict[int, _Dependents] = {}
+        through: dict[int, _Dependents] = {}
+        for i in sorted(self.reasons):
+            step = self._steps[i]
+            loose = [g for g in step.any_of if not any(self._chosen(p) for p in g)]
+            for p in (*step.before, *(p for group in loose for p in group)):
+                who = through if self._steps[p].task is None else wanting
+                who[p] = who[p].and_more(1) if p in who else _Dependents(step.name, 1)
+        for join, users in through.items():
+            for p in _before(self._steps[join]):
+                wanting[p] = wanting[p].and_more(users.number) if p in wanting else users
+        for p, users in sorted(wanting.items()):
+            if p not in self.reasons:
+                self.notes.append(f"{self._steps[p].name} is left out; {users.text} on it")
+
+    def _chosen(self, i: int) -> bool:
+        if i in self.reasons:
+            return True
+        step = self._steps[i]
+        return step.task is None and any(p in self.reasons for p in _before(step))
+
+    def _remaining(self) -> list[DeploymentStep]:
+        """Return the chosen steps, and joins for the steps between them that are left out."""
+        leading = reachable(self.reasons, lambda i: _before(self._steps[i]))
+        rest = _Remaining(self._steps)
+        for i in sorted(leading):
+            if i in self.reasons and self._steps[i].task is not None:
+                rest.keep(i, self.reasons[i])
+            else:
+                rest.pass_through(i)
+        return rest.made
+
+
+class _Remaining:
+    """The steps that remain; steps left out that waited for the same share one join."""
+
+    def __init__(self, steps: Sequence[DeploymentStep]) -> None:
+        self._steps = steps
+        self.made: list[DeploymentStep] = []
+        #: The old positions of chosen steps, and of joins that replace any of them.
+        self._kept: set[int] = set()
+        #: Maps the old position of a step to what its successors wait for now.
+        self._instead: dict[int, tuple[int, ...]] = {}
+        self._joins: dict[object, int] = {}
+
+    def keep(self, i: int, reason: str | None) -> None:
+        """Copy a step and remap its links to the steps that are kept."""
+        step = self._steps[i]
+        before, groups = self._links(step)
+        self._instead[i] = (len(self.made),)
+        self._kept.add(i)
+        self.made.append(step._replace(before=before, any_of=groups, reason=reason or step.reason))
+
+    def pass_through(self, i: int) -> None:
+        """Leave a step out; its successors inherit its links, through a join if there are many."""
+        step = self._steps[i]
+        before, groups = self._links(step)
+        if step.task is None and not self._kept.isdisjoint(_before(step)):
+            self._kept.add(i)
+        plain = not groups and not step.order_only
+        if not (before or groups) or (plain and len(before) == 1):
+            self._instead[i] = before
+            return
+        key = (before, groups, step.order_only)
+        if key not in self._joins:
+            self._joins[key] = len(self.made)
+            name = step.name if step.task is None else f"join/{step.name}"
+            why = "stands for what is left out"
+            join = DeploymentStep(name, "", None, before, groups, step.order_only, why)
+            self.made.append(join)
+        self._instead[i] = (self._joins[key],)
+
+    def _links(self, step: DeploymentStep) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+        before = {now for p in step.before for now in self._instead.get(p, ())}
+        groups = []
+        for group in step.any_of:
+            # A chosen one must succeed; if none is chosen, what all of them waited for.
+            chosen = [p for p in group if p in self._kept]
+            members = [self._instead.get(p, ()) for p in chosen or group]
+            if all(members):
+                groups.append(tuple(sorted({now for found in members for now in found})))
+        return tuple(sorted(before)), groups_not_implied(before, groups)
+
+
+def _before(step: DeploymentStep) -> Iterable[int]:
+    yield from step.before
+    for group in step.any_of:
+        yield from group
+
+
+def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> str | None:
+    """Say how an action differs from the one of its name in an earlier plan, None if it does not.
+
+    An anchor, and a task that is newly skipped, make no difference, because they do nothing.
+    """
+    if now["action_type"] == "anchor" or (earlier is None and now["action_type"] == "skipped"):
+        return None
+    if earlier is None:
+        return f"it is not in plan {plan}"
+    if earlier.action_type != now["action_type"]:
+        if "skipped" in (earlier.action_type, now["action_type"]):
+            is_now = "false" if now["action_type"] == "skipped" else "true"
+            return f"its condition is {is_now} now"
+        return f"it was of type {earlier.action_type}"
+    if now["action_type"] == "skipped":
+        return None
+    old, new = earlier.input_parameters, now.get("input_parameters", {})
+    nothing = object()
+    differ = [
+        key
+        for key in sorted({*old, *new} - _SIMULATION_ONLY)
+        if old.get(key, nothing) != new.get(key, nothing)
+    ]
+    return f"its {', '.join(differ)} changed" if differ else None

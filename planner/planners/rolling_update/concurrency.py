@@ -1,0 +1,30 @@
+"""Several groups: which are updated side by side, and how many instances exist then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from planner.planners.rolling_update.roll import Roll
+
+
+def side_by_side(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]]:
+    """Yield groups that are updated side by side, with at most ``most`` members unavailable."""
+    turn: list[Roll] = []
+    for roll in rolls:
+        missing = sum(other.unavailable for other in turn) + roll.unavailable
+        if turn and most is not None and missing > most:
+            yield turn
+            turn = []
+        turn.append(roll)
+    if turn:
+        yield turn
+
+
+def peak(turns: Sequence[Sequence[Roll]]) -> int:
+    """Return the most instances of all groups at once; groups of other turns do not change."""
+    there = sum(len(roll.members) for turn in turns for roll in turn)
+    highest = there
+    for turn in turns:
+        highest = max(highest, there + sum(r.peak - len(r.members) for r in turn))
+        there += sum(r.end - len(r.members) for r in turn)
+    return highest

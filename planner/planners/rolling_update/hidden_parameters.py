@@ -1,0 +1,53 @@
+"""Hidden parameters of templates: a placeholder stands for each value and differs with it.
+
+Decision 0034 says what a plan holds of them and what a reader of the plan can do with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+_SHOWN = frozenset({"false", "f", "no", "n", "off", "0", "none"})
+
+
+def names(*templates: Mapping[str, Any]) -> set[str]:
+    """Return the parameters that a template hides: ``NoEcho``, or in Heat's form ``hidden``.
+
+    >>> names({"Parameters": {"Password": {"NoEcho": "true"}, "Image": {"NoEcho": False}}})
+    {'Password'}
+    """
+    sections = [t.get(key) for t in templates for key in ("Parameters", "parameters")]
+    return {
+        name
+        for section in sections
+        if isinstance(section, Mapping)
+        for name, declared in section.items()
+        if isinstance(declared, Mapping)
+        and any(str(declared.get(k, False)).lower() not in _SHOWN for k in ("NoEcho", "hidden"))
+    }
+
+
+def placeholder(name: str, value: Any) -> Any:
+    """Return a placeholder for a value, inside lists and mappings one for each value.
+
+    Equal values of a parameter have equal placeholders; a number is equal to its text, as in Heat.
+
+    >>> placeholder("Password", "s3cret"), placeholder("Ports", [80, "80"])
+    ('${NoEcho Password f32e224b}', ['${NoEcho Ports 14fdf495}', '${NoEcho Ports 14fdf495}'])
+    """
+    if isinstance(value, Mapping):
+        return {key: placeholder(name, inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [placeholder(name, inner) for inner in value]
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"${{NoEcho {name} {_digest(name, text)}}}"
+
+
+@lru_cache(maxsize=1000)
+def _digest(name: str, text: str) -> str:
+    """Return eight digits of a slow hash, so that guessing a password by them is slow, too."""
+    key = hashlib.scrypt(text.encode(), salt=name.encode(), n=2**14, r=8, p=1, dklen=4)
+    return key.hex()

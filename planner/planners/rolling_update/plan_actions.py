@@ -1,0 +1,183 @@
+"""The actions of an update and their links: pause, create, terminate, gates, with joins between."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from planner.contract import Surroundings
+from planner.model import JOIN, Action, ProposedAction
+from planner.planners.draft import tokens
+from planner.planners.rolling_update.members import Member
+from planner.planners.rolling_update.roll import RESIZE, Roll
+from planner.planners.rolling_update.template import Group
+
+After = tuple[str, ...]
+
+
+class RollBuilder:
+    """Builds the actions in order; ``ends`` holds the earliest end of each, in seconds.
+
+    An unknown duration counts as 0, and the action type is added to ``untimed``.
+    """
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        gates: Sequence[ProposedAction],
+        durations: Mapping[str, float],
+    ) -> None:
+        self._surroundings, self._gates, self._durations = surroundings, gates, durations
+        self.actions: list[Action] = []
+        self.ends: dict[str, float] = {}
+        self.untimed: set[str] = set()
+
+    def join(self, name: str, after: After) -> After:
+        """Add a join; return the uuids that its successors wait for."""
+        return self._add(ProposedAction(name=name, action_type=JOIN), after, None)
+
+    def roll(self, roll: Roll, after: After) -> After:
+        """Add all actions of one group, after ``after``; return the uuids of the last ones."""
+        names, called = _new_names(roll), _display_names(roll.members)
+        batches = sum(phase.name != RESIZE for phase in roll.phases)
+        for number, phase in enumerate(roll.phases, 1):
+            path = f"{roll.group.name}/{phase.name}"
+            reason = f"batch {number} of {batches}"
+            if phase.name == RESIZE:
+                reason = f"from {roll.end - phase.create + len(phase.terminate)} to {roll.end}"
+            after = self._pause(path, phase.pause_before_s, after, reason)
+            created = [self._created(roll.group, names, path, i) for i in range(phase.create)]
+            ended = [
+                self._terminated(roll, m, f"{path}/terminate-{called[m.id]}")
+                for m in phase.terminate
+            ]
+            steps = [("created", created), ("terminated", ended)]
+            for what, proposed in steps if phase.creates_first else reversed(steps):
+                after = self._side_by_side(f"{path}/{what}", proposed, after, reason)
+            if phase.name != RESIZE:
+                after = self._gated(path, after, reason)
+            after = self._pause(path, phase.pause_after_s, after, reason)
+        return after
+
+    def _side_by_side(
+        self, name: str, proposed: Sequence[ProposedAction], after: After, reason: str
+    ) -> After:
+        """Add actions side by side, and a join after them."""
+        if not proposed:
+            return after
+        return self.join(name, tuple(u for p in proposed for u in self._add(p, after, reason)))
+
+    def _gated(self, path: str, after: After, reason: str) -> After:
+        gates = [self._named(gate, f"{path}/gate-{gate.name}") for gate in self._gates]
+        if len(gates) == 1:
+            return self._add(gates[0], after, f"the gate of {reason}")
+        return self._side_by_side(f"{path}/gates", gates, after, f"a gate of {reason}")
+
+    def _pause(self, path: str, seconds: float, after: After, reason: str) -> After:
+        if not seconds:
+            return after
+        parameters = {"seconds": seconds}
+        return self._add(self._proposed(f"{path}/pause", "pause", parameters), after, reason)
+
+    def _created(self, group: Group, names: Iterator[str], path: str, i: int) -> ProposedAction:
+        name = next(names)
+        parameters = {"name": name, **_definition(group)}
+        return self._proposed(f"{path}/create-{i + 1}", "create_instance", parameters)
+
+    def _terminated(self, roll: Roll, member: Member, name: str) -> ProposedAction:
+        before = roll.group if member.current or roll.old is None else roll.old
+        own = {"resource_id": member.id}
+        if member.name:
+            own["resource_name"] = member.name
+        parameters = {**own, **_definition(before)}
+        return self._proposed(name, "delete_instance", parameters)
+
+    def _proposed(self, name: str, kind: str, parameters: Mapping[str, Any]) -> ProposedAction:
+        known = self._surroundings.action_type(kind)
+        return ProposedAction(
+            name=name,
+            action_type=kind,
+            resource_id=parameters.get("resource_id", parameters.get("name")),
+            input_parameters=parameters,
+            description=known.describe(parameters),
+            touches=tuple(known.touches(parameters)),
+            estimate_s=self._durations.get(kind, known.estimate(parameters)),
+        )
+
+    def _named(self, gate: ProposedAction, name: str) -> ProposedAction:
+        return ProposedAction(
+            name=name,
+            action_type=gate.action_type,
+            resource_id=gate.resource_id,
+            input_parameters=gate.input_parameters,
+            description=gate.description,
+            touches=gate.touches,
+            estimate_s=self._durations.get(gate.action_type, gate.estimate_s),
+            timeout_s=gate.timeout_s,
+            retries=gate.retries,
+        )
+
+    def _add(self, proposed: ProposedAction, after: After, reason: str | None) -> After:
+        uuid = self._surroundings.new_id()
+        joins = proposed.action_type == JOIN
+        if proposed.estimate_s is None and not joins:
+            self.untimed.add(proposed.action_type)
+        begin = max((self.ends[before] for before in after), default=0.0)
+        self.ends[uuid] = begin + (proposed.estimate_s or 0.0)
+        self.actions.append(
+            Action(
+                uuid=uuid,
+                name=proposed.name,
+                action_type=proposed.action_type,
+                resource_id=proposed.resource_id,
+                input_parameters=proposed.input_parameters,
+                description=proposed.description,
+                reason=reason,
+                parents=after,
+                needs=after,
+                tokens=() if joins else tokens(proposed.action_type, proposed.touches),
+                estimate_s=proposed.estimate_s,
+                timeout_s=proposed.timeout_s,
+                retries=proposed.retries,
+            )
+        )
+        return (uuid,)
+
+
+def _definition(group: Group) -> dict[str, Any]:
+    definition = {"group": group.name, "configuration": group.configuration.value}
+    return {**definition, "places": group.places} if group.places else definition
+
+
+def _display_names(members: Sequence[Member]) -> dict[str, str]:
+    """Map the id of each member to its name, or to its id where the name is not unique.
+
+    >>> web, *two = Member(id="1", name="web"), *(Member(id=i, name="db") for i in "23")
+    >>> _display_names([web, *two])
+    {'1': 'web', '2': '2', '3': '3'}
+    """
+    names = Counter(name for m in members for name in {m.id, m.name or m.id})
+    return {m.id: m.name if m.name and names[m.name] == 1 else m.id for m in members}
+
+
+def _new_names(roll: Roll) -> Iterator[str]:
+    """Yield names of new members, GROUP-DIGEST-NUMBER; the digest is of the definition.
+
+    Numbers continue after those of current members. If one of these has no known name, its id
+    becomes a part of the digest, so that no name is taken already.
+    """
+    alike = [member for member in roll.members if member.current or roll.cause is None]
+    definition: Any = _definition(roll.group)
+    if unnamed := sorted(member.id for member in alike if not member.name):
+        definition = [definition, unnamed]
+    digest = hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()[:6]
+    taken = {name for member in roll.members for name in (member.id, member.name)}
+    current = sum(member.current for member in roll.members)
+    for number in count(current + 1):
+        name = f"{roll.group.name}-{digest}-{number}"
+        if name not in taken:
+            yield name

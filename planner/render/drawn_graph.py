@@ -1,0 +1,150 @@
+"""The graph of a drawing while it is made; lines can be followed both ways and removed."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from planner.graph_algorithms import acyclic_part, reachable
+
+#: A point that would become more lines than this stays.
+DENSE = 16
+#: Above this many nodes no transitive reduction is made.
+MANY_NODES = 10_000
+
+
+class Line(NamedTuple):
+    """A line between two boxes or points; ``kind`` is one of KINDS in planner.render.boxes."""
+
+    tail: str
+    head: str
+    kind: str
+    label: str = ""
+
+
+class DrawnGraph:
+    """Nodes, and the lines that lead to and from each.
+
+    Two nodes have at most one line for need or order, one for being one of several, and one for
+    each event.
+    """
+
+    def __init__(self, nodes: Iterable[str]) -> None:
+        self.nodes: dict[str, None] = dict.fromkeys(nodes)
+        self._into: dict[str, dict[tuple[str, str], str]] = {n: {} for n in self.nodes}
+        self._from: dict[str, dict[tuple[str, str], None]] = {n: {} for n in self.nodes}
+
+    def node(self, name: str) -> None:
+        """Add a node."""
+        self.nodes[name] = None
+        self._into[name], self._from[name] = {}, {}
+
+    def line(self, tail: str, head: str, kind: str, label: str = "") -> None:
+        """Add a line; an order between two nodes that already have a need is left out."""
+        key = (tail, kind if kind == "any" else label)
+        if tail != head and not (kind == "order" and key in self._into[head]):
+            self._into[head][key] = kind
+            self._from[tail][head, key[1]] = None
+
+    def into(self, node: str) -> Iterator[Line]:
+        """Yield the lines that lead to a node; one of several that is also a need is left out."""
+        kinds = {(tail, kind) for (tail, _), kind in self._into[node].items()}
+        stronger = {"any": "need"}
+        for (tail, label), kind in self._into[node].items():
+            if (tail, stronger.get(kind)) not in kinds:
+                yield Line(tail, node, kind, "" if kind == "any" else label)
+
+    def after(self, node: str) -> list[str]:
+        """List the successors of a node, each once."""
+        return list(dict.fromkeys(head for head, _ in self._from[node]))
+
+    def lines(self) -> list[Line]:
+        """List all lines, in the order of their heads."""
+        return [line for node in self.nodes for line in self.into(node)]
+
+    def remove(self, node: str) -> None:
+        """Remove a node and its lines."""
+        for tail, label in self._into.pop(node):
+            del self._from[tail][node, label]
+        for head, label in self._from.pop(node):
+            del self._into[head][node, label]
+        del self.nodes[node]
+
+    def order(self) -> list[str]:
+        """List the nodes in topological order."""
+        return acyclic_part({n: [head for head, _ in out] for n, out in self._from.items()})
+
+    def contract(self, passed: Collection[str]) -> None:
+        """Replace nodes by lines from their predecessors to their successors, the cheapest first.
+
+        A node stays where that would make too many lines.
+        """
+        rank = {node: i for i, node in enumerate(self.nodes) if node in passed}
+        waiting = [(self._cost(node), i, node) for node, i in rank.items()]
+        heapq.heapify(waiting)
+        while waiting:
+            cost, _, node = heapq.heappop(waiting)
+            if node not in self.nodes or cost != self._cost(node):
+                continue
+            around = [*(tail for tail, _ in self._into[node]), *self.after(node)]
+            if cost > max(DENSE, len(around)):
+                continue
+            self._replace(node)
+            for near in dict.fromkeys(n for n in around if n in rank):
+                heapq.heappush(waiting, (self._cost(near), rank[near], near))
+
+    def _cost(self, node: str) -> int:
+        return len(self._into[node]) * len(self._from[node])
+
+    def _replace(self, node: str) -> None:
+        ends, starts = list(self.into(node)), self._from[node]
+        kinds = [(head, self._into[head][node, label]) for head, label in starts]
+        self.remove(node)
+        for line in ends:
+            for head, kind in kinds:
+                self.line(line.tail, head, _through(line.kind, kind))
+
+    def keep_between(self, kept: Collection[str]) -> None:
+        """Remove the nodes that are not on a path between two of ``kept``."""
+        after = reachable(kept, self.after)
+        before = reachable(kept, lambda node: [tail for tail, _ in self._into[node]])
+        for node in [n for n in self.nodes if n not in after or n not in before]:
+            self.remove(node)
+
+    def reduce(self) -> int:
+        """Remove each order and need that other lines imply (transitive reduction); count them.
+
+        An order is implied by a path of orders, needs and events, a need by a path of needs alone.
+        """
+        if len(self.nodes) > MANY_NODES:
+            return 0
+        bit = {node: 1 << i for i, node in enumerate(self.nodes)}
+        ended: dict[str, int] = {}
+        well: dict[str, int] = {}
+        left_out = 0
+        for node in self.order():
+            beyond = {"order": 0, "need": 0}
+            lines = [line for line in self.into(node) if line.kind != "any"]
+            for tail, _, kind, _ in lines:
+                beyond["order"] |= ended[tail]
+                beyond["need"] |= well[tail] if kind == "need" else 0
+            ended[node], well[node] = beyond["order"], beyond["need"]
+            for tail, _, kind, label in lines:
+                ended[node] |= bit[tail]
+                well[node] |= bit[tail] if kind == "need" else 0
+                if beyond.get(kind, 0) & bit[tail]:
+                    del self._into[node][tail, label], self._from[tail][node, label]
+                    left_out += 1
+        return left_out
+
+
+def _through(first: str, second: str) -> str:
+    """Return the kind of the line that replaces two lines when the node between them is removed.
+
+    >>> _through("need", "need"), _through("need", "order"), _through("need", "any")
+    ('need', 'order', 'any')
+    """
+    if "any" in (first, second):
+        return "any"
+    return "need" if first == second == "need" else "order"

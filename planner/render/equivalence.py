@@ -1,0 +1,97 @@
+"""Which nodes of a graph are equivalent, so that one box can stand for all of them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Mapping, Sequence
+
+from planner.render.drawn_graph import DrawnGraph
+
+#: Rounds of colour refinement; more matter only for plans that are too large to read anyway.
+ROUNDS = 8
+
+Depth = tuple[int, int]
+
+
+def depths(graph: DrawnGraph, points: Collection[str]) -> dict[str, Depth]:
+    """Return the depth of each node, which is greater than that of every node before it.
+
+    A box has the depth (wave, 0), waves counting from 0; a point after it (wave, 1), the next
+    (wave, 2).
+    """
+    found: dict[str, Depth] = {}
+    for node in graph.order():
+        latest = max((found[line.tail] for line in graph.into(node)), default=(-1, 0))
+        found[node] = (latest[0], latest[1] + 1) if node in points else (latest[0] + 1, 0)
+    return found
+
+
+def equivalent(
+    graph: DrawnGraph, looks: Mapping[str, Hashable], lanes: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Map each node to the first one that is equivalent to it; return the same for each lane.
+
+    Nodes are equivalent if their keys (``looks``, which include the depth) are equal and they have
+    lines of the same kinds from and to equivalent nodes: colour refinement. Lanes are equivalent if
+    their nodes are; nodes in lanes that are not equivalent are not either. ``lanes`` maps nodes to
+    lanes.
+    """
+    colours = _numbered(looks)
+    for _ in range(ROUNDS):
+        refined = _numbered(
+            {node: _colours_around(graph, node, colours, lanes) for node in graph.nodes}
+        )
+        if len(set(refined.values())) == len(set(colours.values())):
+            break
+        colours = refined
+    inside: dict[str, Counter[int]] = defaultdict(Counter)
+    for node in graph.nodes:
+        if node in lanes:
+            inside[lanes[node]][colours[node]] += 1
+    contents = {lane: frozenset(counts.items()) for lane, counts in inside.items()}
+    first_lane = _firsts(contents)
+    kinds = {n: (colours[n], first_lane.get(lanes.get(n, ""), "")) for n in graph.nodes}
+    return _firsts(kinds), first_lane
+
+
+def _colours_around(
+    graph: DrawnGraph, node: str, colours: Mapping[str, int], lanes: Mapping[str, str]
+) -> Hashable:
+    """Return the colour of a node and the set of colours around it."""
+    own = lanes.get(node)
+    before = frozenset(
+        (line.kind, line.label, colours[line.tail], lanes.get(line.tail) == own)
+        for line in graph.into(node)
+    )
+    after = frozenset((colours[n], lanes.get(n) == own) for n in graph.after(node))
+    return colours[node], before, after
+
+
+def _numbered(keys: Mapping[str, Hashable]) -> dict[str, int]:
+    numbers: dict[Hashable, int] = {}
+    return {node: numbers.setdefault(key, len(numbers)) for node, key in keys.items()}
+
+
+def _firsts(keys: Mapping[str, Hashable]) -> dict[str, str]:
+    """Map each name to the first one that has an equal key."""
+    firsts: dict[Hashable, str] = {}
+    return {name: firsts.setdefault(key, name) for name, key in keys.items()}
+
+
+def members(firsts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Group names by the first one of each group, in order."""
+    found: dict[str, list[str]] = {}
+    for name, first in firsts.items():
+        found.setdefault(first, []).append(name)
+    return found
+
+
+def pairs(lines: Sequence[tuple[str, str]], tails: int, heads: int) -> bool:
+    """Return whether lines between two sets connect each member of one with its own of the other.
+
+    >>> pairs([("a", "x"), ("b", "y")], 2, 2), pairs([("a", "x"), ("a", "y")], 1, 2)
+    (True, False)
+    """
+    if not len(lines) == tails == heads > 1:
+        return False
+    return len({tail for tail, _ in lines}) == len({head for _, head in lines}) == tails

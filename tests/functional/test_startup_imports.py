@@ -1,0 +1,99 @@
+"""What a verb imports: nothing that takes long to import and that it does not need."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from applier.storage.sql import SqlStore
+from applier.testing.plans import new_plan
+
+#: Modules that take long to import, by the name under which a verb may have them.
+HEAVY = {
+    "oslo.config": ("oslo_config.cfg",),
+    "SQLAlchemy": ("sqlalchemy",),
+    "planning": ("planner.planning", "planner.documents", "yaml", "jsonschema", "jsonschema_rs"),
+    "graphs": ("planner.graph", "networkx"),
+    "planners": ("planner.planners.weight", "planner.planners.events", "planner.planners.solution"),
+    "engine": ("taskflow", "applier.engines.taskflow_engine", "applier.run.runner"),
+    "rich": ("rich.console", "rich.text"),
+    "cliff's table": ("prettytable",),
+    "ssh": ("asyncssh", "applier.machines"),
+    "migrations": ("alembic",),
+}
+#: What each command line may import of them.
+ALLOWED = {
+    "--help": (),
+    "--version": (),
+    "help show": (),
+    # The options of its formats are in the help.
+    "help list": ("oslo.config",),
+    "help action": (),
+    "nonsense": (),
+    "list": ("oslo.config", "SQLAlchemy"),
+    "list -f json": ("oslo.config", "SQLAlchemy"),
+    "service list": ("oslo.config", "SQLAlchemy"),
+    "action list last": ("oslo.config", "SQLAlchemy"),
+    "pause last": ("oslo.config", "SQLAlchemy"),
+    "show last": ("oslo.config", "SQLAlchemy", "graphs", "rich"),
+    "graph last": ("oslo.config", "SQLAlchemy"),
+    "create --help": (),
+    "apply --help": (),
+}
+#: Runs a command line, and prints which modules that imported.
+SCRIPT = """
+import sys
+from applier.cli.main import main
+try:
+    main(sys.argv[2:])
+except SystemExit:
+    pass
+sys.stdout.flush()
+print("\\nIMPORTED", *[name for name in sys.argv[1].split(",") if name in sys.modules])
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a home with a plan in its record."""
+    home = tmp_path_factory.mktemp("home")
+    folder = home / ".local" / "state" / "actionplan"
+    folder.mkdir(parents=True)
+    store = SqlStore(f"sqlite:///{folder / 'actionplan.sqlite'}")
+    store.save_plan(new_plan("a"))
+    store.close()
+    return home
+
+
+@pytest.mark.parametrize("line", ALLOWED)
+def test_a_verb_imports_nothing_heavy_that_it_does_not_need(line: str, home: Path) -> None:
+    names = [module for modules in HEAVY.values() for module in modules]
+    found = imported(line, names, home)
+    assert found <= {name for title in ALLOWED[line] for name in HEAVY[title]}
+
+
+def test_what_a_verb_needs_is_seen(home: Path) -> None:
+    """The check above would be worth nothing if it saw no import at all."""
+    assert imported("list", ["sqlalchemy", "networkx", "cliff.app"], home) == {
+        "sqlalchemy",
+        "cliff.app",
+    }
+
+
+def imported(line: str, names: list[str], home: Path) -> set[str]:
+    """Return which modules a command line imports, with a home of its own and no terminal."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    ended = subprocess.run(
+        [sys.executable, "-c", SCRIPT, ",".join(names), *line.split()],
+        env={**kept, "HOME": str(home)},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    _, _, told = ended.stdout.rpartition("\nIMPORTED")
+    return set(told.split())

@@ -1,0 +1,3 @@
+"""Nothing here is a test, and the library that it needs is an extra of its own."""
+
+collect_ignore_glob = ["*.py"]

@@ -1,0 +1,89 @@
+"""``list`` shows the newest plans, and says how many it leaves out."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from applier.cli.reporters import table
+from applier.store import Store
+from applier.testing.plans import new_plan
+
+from .conftest import Run
+
+CELLS = st.text("ab -/é日\t", max_size=40) | st.integers(0, 10**6)
+ROWS = st.integers(1, 5).flatmap(
+    lambda width: st.lists(st.tuples(*[CELLS] * width), min_size=1, max_size=4)
+)
+
+
+@pytest.fixture
+def kept(store: Store) -> list[str]:
+    """Keep 27 plans; gives their names, newest first."""
+    names = [f"plan-{number:02}" for number in range(27)]
+    for name in names:
+        store.save_plan(new_plan("a", name=name))
+    return names[::-1]
+
+
+def rows(out: str) -> list[str]:
+    return [line.split()[1] for line in out.splitlines()[2:] if "plan-" in line]
+
+
+def test_the_newest_25_are_listed_and_the_rest_counted(run: Run, kept: list[str]) -> None:
+    code, out, err = run("list")
+    assert (code, err) == (0, "")
+    assert rows(out) == kept[:25]
+    assert out.endswith("2 older plans not listed. To list all: actionplan list --all\n")
+
+
+def test_a_state_is_kept_in_the_command_that_lists_all(run: Run, kept: list[str]) -> None:
+    _, out, _ = run("list", "--state", "recommended", "--limit", "26")
+    assert rows(out) == kept[:26]
+    told = "1 older plan not listed. To list all: actionplan list --state RECOMMENDED --all\n"
+    assert out.endswith(told)
+
+
+@pytest.mark.parametrize("words", [["--all"], ["--limit", "27"], ["--limit", "99"]])
+def test_nothing_is_said_where_nothing_is_left_out(
+    run: Run, kept: list[str], words: list[str]
+) -> None:
+    _, out, err = run("list", *words)
+    assert rows(out) == kept
+    assert "not listed" not in out + err
+
+
+def test_json_has_the_same_rows_and_no_prose(run: Run, kept: list[str]) -> None:
+    _, out, err = run("list", "-f", "json")
+    assert [row["name"] for row in json.loads(out)] == kept[:25]
+    assert err == "2 older plans not listed. To list all: actionplan list --all\n"
+
+
+def test_the_rest_is_counted_only_where_there_may_be_one(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.save_plan(new_plan("a"))
+    monkeypatch.setattr("applier.storage.sql.SqlStore.count_plans", None)
+    assert run("list")[0] == 0
+
+
+def test_all_and_a_limit_exclude_each_other(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run("list", "--all", "--limit", "3")
+    assert "argument --limit: not allowed with argument --all" in capsys.readouterr().err
+
+
+@given(ROWS)
+def test_a_plain_table_is_what_rich_would_write(given_rows: list[tuple[str | int, ...]]) -> None:
+    columns = [f"column {i}" for i in range(len(given_rows[0]))]
+    cells = [[table.one_line(str(cell)) for cell in row] for row in given_rows]
+    numbers = {name for i, name in enumerate(columns) if isinstance(given_rows[0][i], int)}
+    lines = table.plain(columns, cells, numbers)
+    stream = io.StringIO()
+    table._write_with_rich(columns, cells, numbers, stream)
+    if lines is not None:
+        assert "".join(f"{line}\n" for line in lines) == stream.getvalue()

@@ -1,0 +1,56 @@
+"""What a plan works on is reserved while it runs, so that no other plan works on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.storage.memory import MemoryStore
+from applier.testing.trials import Trial, changed
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, Outcome, PlanState
+
+
+class ReservationLog(MemoryStore):
+    """A store that notes what is reserved."""
+
+    reserved: tuple[str, ...] = ()
+
+    def reserve(self, uuid, claim, resources, *, now):
+        states = {action.state for action in self.load_plan(uuid).actions}
+        assert ActionState.ONGOING not in states, "before anything starts"
+        self.reserved += tuple(resources)
+        super().reserve(uuid, claim, resources, now=now)
+
+
+def reserved(*actions: Action) -> list[str]:
+    """Run a plan, and return what it reserved."""
+    store = ReservationLog()
+    plan = ActionPlan(uuid="plan", planner="test", state=PlanState.PENDING, actions=actions)
+    store.save_plan(plan)
+    one = Trial(plan, TaskFlowEngine(max_workers=2), changed, max_workers=2, inner=store)
+    assert one.run() is PlanState.SUCCEEDED
+    return list(store.reserved)
+
+
+@pytest.mark.parametrize("kind", ["instance", "node", "volume"])
+def test_instances_nodes_and_volumes_are_reserved(kind):
+    token = f"{kind}:1"
+    assert reserved(Action(uuid="a", action_type="nop", tokens=(token,))) == [token]
+
+
+def test_what_only_limits_a_plan_is_not_reserved():
+    tokens = ("type:nop", "task:t", "busy:nodes")
+    assert reserved(Action(uuid="a", action_type="nop", tokens=tokens)) == []
+
+
+def test_only_what_is_still_to_be_done_is_reserved():
+    done = Action(
+        uuid="a",
+        action_type="nop",
+        tokens=("node:1",),
+        state=ActionState.SUCCEEDED,
+        outcome=Outcome.OK,
+    )
+    left = Action(uuid="b", action_type="nop", parents=("a",), tokens=("node:2",))
+    assert reserved(done, left) == ["node:2"]

@@ -1,0 +1,161 @@
+"""Times, critical paths and slacks of plans that are small enough to be worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from applier.scheduling.forecast import Forecast, best_ranks, forecast, makespan_s
+from planner.model import JOIN, Action, Trigger
+from planner.states import ActionState, Outcome
+
+
+def action(uuid: str, **fields) -> Action:
+    return Action(uuid=uuid, **{"action_type": "nop", **fields})
+
+
+def predicted(*actions: Action, seconds: dict[str, float], **options) -> Forecast:
+    given = {"limits": {}, "max_workers": 9, **options}
+    found = forecast(actions, seconds, **given)
+    assert makespan_s(actions, seconds, **given) == found.timeline.makespan_s
+    assert best_ranks(actions, seconds, **given) == found.ranks
+    return found
+
+
+def test_a_chain_has_no_slack_and_is_critical():
+    found = predicted(
+        action("a"), action("b", parents=("a",)), action("c", needs=("b",)),
+        seconds={"a": 1.0, "b": 2.0, "c": 4.0},
+    )  # fmt: skip
+    assert found.timeline.start_s == {"a": 0.0, "b": 1.0, "c": 3.0}
+    assert found.timeline.end_s == {"a": 1.0, "b": 3.0, "c": 7.0}
+    assert found.timeline.makespan_s == found.lower_bound_s == 7.0
+    assert found.critical == ("a", "b", "c")
+    assert found.slack_s == {"a": 0.0, "b": 0.0, "c": 0.0}
+
+
+def test_the_shorter_branch_may_be_late_by_the_difference():
+    found = predicted(
+        action("a"), action("long", parents=("a",)), action("short", parents=("a",)),
+        action("last", parents=("long", "short")),
+        seconds={"a": 1.0, "long": 5.0, "short": 2.0, "last": 1.0},
+    )  # fmt: skip
+    assert found.critical == ("a", "long", "last")
+    assert found.slack_s == {"a": 0.0, "long": 0.0, "short": 3.0, "last": 0.0}
+    assert found.timeline.makespan_s == 7.0
+
+
+def test_what_a_late_action_delays_bounds_its_slack():
+    """s may be late by what its follower t may be; both stand beside the critical path."""
+    found = predicted(
+        action("long"), action("s"), action("t", parents=("s",)),
+        seconds={"long": 10.0, "s": 2.0, "t": 3.0},
+    )  # fmt: skip
+    assert found.slack_s == {"long": 0.0, "s": 5.0, "t": 5.0}
+    assert found.critical == ("long",)
+
+
+def test_a_token_that_is_given_back_makes_a_path_critical():
+    found = predicted(
+        action("a", tokens=("node:1",)), action("b", tokens=("node:1",)), action("c"),
+        seconds={"a": 4.0, "b": 3.0, "c": 4.0},
+        limits={"node:*": 1},
+    )  # fmt: skip
+    assert found.timeline.start_s == {"a": 0.0, "c": 0.0, "b": 4.0}
+    assert found.critical == ("a", "b")
+    assert found.slack_s == {"a": 0.0, "b": 0.0, "c": 3.0}
+    assert found.lower_bound_s == found.timeline.makespan_s == 7.0
+
+
+def test_a_token_without_a_limit_holds_nobody_up():
+    found = predicted(
+        action("a", tokens=("node:1",)), action("b", tokens=("node:1",)),
+        seconds={"a": 4.0, "b": 3.0},
+    )  # fmt: skip
+    assert found.timeline.start_s == {"a": 0.0, "b": 0.0}
+    assert found.lower_bound_s == 4.0
+
+
+def test_a_worker_that_comes_free_makes_a_path_critical():
+    found = predicted(
+        action("a"), action("b"), action("c"),
+        seconds={"a": 4.0, "b": 3.0, "c": 2.0},
+        max_workers=2,
+    )  # fmt: skip
+    assert found.timeline.start_s == {"a": 0.0, "b": 0.0, "c": 3.0}
+    assert found.critical == ("b", "c")
+    assert found.slack_s == {"a": 1.0, "b": 0.0, "c": 0.0}
+
+
+def test_a_link_is_told_before_a_token_and_a_token_before_a_worker():
+    """b starts when a, w and t end; its link to a is what it waited for."""
+    found = predicted(
+        action("w"), action("t", tokens=("node:1",)), action("a"),
+        action("b", parents=("a",), tokens=("node:1",)),
+        seconds={"w": 2.0, "t": 2.0, "a": 2.0, "b": 1.0},
+        limits={"node:*": 1}, max_workers=3,
+    )  # fmt: skip
+    assert found.critical == ("a", "b")
+    assert found.slack_s == {"w": 1.0, "t": 1.0, "a": 0.0, "b": 0.0}
+
+
+def test_the_bound_counts_the_work_of_each_limit_and_of_the_workers():
+    tokens = {"tokens": ("type:nop",)}
+    three = [action(name, **tokens) for name in "abc"]
+    seconds = dict.fromkeys("abc", 2.0)
+    assert predicted(*three, seconds=seconds, limits={"type:nop": 2}).lower_bound_s == 3.0
+    assert predicted(*three, seconds=seconds, max_workers=2).lower_bound_s == 3.0
+    assert predicted(*three, seconds=seconds).lower_bound_s == 2.0
+    free = predicted(*three, seconds=seconds, max_workers=2, workerless={"c"})
+    assert free.lower_bound_s == free.timeline.makespan_s == 2.0
+
+
+@pytest.mark.parametrize(
+    "field", [{"triggers": (Trigger("a", ("changed",)),)}, {"needs_any": (("a",),)}]
+)
+def test_triggers_and_alternatives_are_links(field):
+    found = predicted(
+        action("w"), action("a"), action("b", **field), seconds={"w": 2.0, "a": 2.0, "b": 1.0}
+    )
+    assert found.timeline.start_s["b"] == 2.0
+    assert found.critical == ("a", "b")
+    assert found.slack_s == {"w": 1.0, "a": 0.0, "b": 0.0}
+
+
+def test_joins_of_a_plan_take_no_time_and_are_on_no_path():
+    found = predicted(
+        action("a"), action("b"), action("j", action_type=JOIN, parents=("a",), needs=("b",)),
+        action("c", parents=("j",)),
+        seconds={"a": 1.0, "b": 3.0, "c": 1.0},
+    )  # fmt: skip
+    assert found.critical == ("b", "c")
+    assert found.slack_s == {"a": 2.0, "b": 0.0, "c": 0.0}
+    assert found.timeline.makespan_s == 4.0
+
+
+def test_a_longer_path_goes_first():
+    """In the order of the plan it would take 6 seconds."""
+    found = predicted(
+        action("a"), action("b"), action("c"), action("d", parents=("c",)),
+        seconds={"a": 1.0, "b": 1.0, "c": 1.0, "d": 3.0},
+        max_workers=2,
+    )  # fmt: skip
+    assert found.timeline.start_s["c"] == 0.0
+    assert found.timeline.makespan_s == 4.0
+    assert sorted(found.ranks, key=found.ranks.get)[0] == "c"
+
+
+def test_what_has_ended_takes_no_time():
+    found = predicted(
+        action("a", state=ActionState.SUCCEEDED, outcome=Outcome.CHANGED),
+        action("b", parents=("a",)),
+        seconds={"a": 50.0, "b": 2.0},
+    )
+    assert found.timeline.start_s == {"b": 0.0}
+    assert found.timeline.makespan_s == 2.0
+    assert found.critical == ("b",)
+
+
+def test_a_plan_in_which_nothing_is_left_takes_no_time():
+    found = predicted(seconds={})
+    assert (found.timeline.makespan_s, found.lower_bound_s) == (0.0, 0.0)
+    assert (found.critical, found.slack_s) == ((), {})

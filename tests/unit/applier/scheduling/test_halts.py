@@ -1,0 +1,79 @@
+"""Which of several reasons to start nothing new is the one that is told."""
+
+from __future__ import annotations
+
+import pytest
+from test_scheduler_faults import Faults
+from test_scheduler_stories import CANCEL, PAUSE, action
+
+from applier.contracts import Report
+from applier.scheduling.scheduler import Stopped
+from applier.scheduling.verdict import OnFailure
+from planner.states import ActionState
+
+TOLERANCES = [{"name": "compute", "nodes": ["1", "2"], "failed_nodes": 0}]
+
+
+def two_running(**options) -> Faults:
+    story = Faults(
+        action("a", tokens=("node:1",)), action("b", tokens=("node:2",)), action("c"), **options
+    )
+    story.begin()
+    return story
+
+
+@pytest.mark.parametrize("state", ["FAILED", "UNKNOWN"])
+def test_a_pause_after_a_failure_does_not_replace_a_cancel(state):
+    story = two_running(max_workers=2, on_failure=OnFailure.PAUSE)
+    story.turn(CANCEL)
+    told = story.scheduler.halt
+    story.turn(f"a {state}")
+    assert story.scheduler.halt == told
+    assert told.stopped is Stopped.CANCELLED
+
+
+def test_a_pause_that_is_asked_for_does_not_replace_a_cancel():
+    story = two_running()
+    story.turn(CANCEL)
+    story.turn(PAUSE)
+    assert story.scheduler.stopped is Stopped.CANCELLED
+
+
+def test_the_first_of_two_failures_is_the_reason_of_a_pause():
+    story = two_running(on_failure=OnFailure.PAUSE)
+    story.turn("a fails")
+    story.turn("b fails")
+    assert story.scheduler.halt == (Stopped.PAUSED, "paused because a ended FAILED")
+
+
+def test_a_tolerance_that_is_exceeded_does_not_replace_a_pause():
+    story = two_running(tolerances=TOLERANCES)
+    story.turn(PAUSE)
+    story.turn("a fails")
+    assert story.scheduler.halt == (Stopped.PAUSED, "paused by ann")
+
+
+def test_a_cancel_replaces_a_pause_after_a_failure():
+    story = two_running(max_workers=2, on_failure=OnFailure.PAUSE)
+    story.turn("a fails")
+    assert story.turn(CANCEL) == [
+        "plan: cancelled by ann: enough",
+        "c CANCELLED: the plan was cancelled by ann: enough",
+        "stop b",
+    ]
+    assert story.scheduler.stopped is Stopped.CANCELLED
+
+
+def test_what_failed_while_a_cancel_was_under_way_is_not_tried_again():
+    story = Faults(action("a", retries=3))
+    story.begin()
+    story.turn(CANCEL)
+    assert story.turn("a fails") == []
+    assert story.scheduler.done
+
+
+def test_no_other_state_pauses():
+    story = two_running(on_failure=OnFailure.PAUSE)
+    report = Report(uuid="a", old=ActionState.ONGOING, state=ActionState.CANCELLED)
+    story.scheduler.turn([report])
+    assert story.scheduler.halt is None

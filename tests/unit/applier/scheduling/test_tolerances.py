@@ -1,0 +1,66 @@
+"""Which tolerance is exceeded, and by which nodes."""
+
+from __future__ import annotations
+
+import pytest
+
+from applier.scheduling.tolerances import Tolerances
+from planner.model import Action
+from planner.states import ActionState
+
+FAILED = ActionState.FAILED
+
+
+def group(name: str, nodes: str, failed_nodes: int) -> dict[str, object]:
+    return {"name": name, "nodes": list(nodes), "failed_nodes": failed_nodes}
+
+
+def on(*nodes: str) -> Action:
+    return Action(uuid="a", action_type="nop", tokens=tuple(f"node:{node}" for node in nodes))
+
+
+def test_the_group_that_is_exceeded_is_named_and_no_other():
+    both = Tolerances([group("compute", "ab", 1), group("storage", "cd", 0)])
+    assert both.note(on("a"), FAILED) is None
+    assert both.note(on("c"), FAILED) == "1 node of storage failed, none may: c"
+    assert both.note(on("b"), FAILED) == "2 nodes of compute failed, 1 may: a, b"
+
+
+def test_a_node_of_two_groups_counts_for_each_and_the_first_that_is_exceeded_is_named():
+    both = Tolerances([group("all", "abc", 2), group("compute", "ab", 1)])
+    assert both.note(on("a"), FAILED) is None
+    assert both.note(on("b"), FAILED) == "2 nodes of compute failed, 1 may: a, b"
+    assert both.note(on("c"), FAILED) == "3 nodes of all failed, 2 may: a, b, c"
+    one = Tolerances([group("all", "a", 0), group("compute", "a", 0)])
+    assert one.note(on("a"), FAILED) == "1 node of all failed, none may: a"
+
+
+def test_every_node_of_an_action_counts():
+    one = Tolerances([group("compute", "abc", 1)])
+    assert one.note(on("a", "c"), FAILED) == "2 nodes of compute failed, 1 may: a, c"
+
+
+@pytest.mark.parametrize("state", sorted({*ActionState} - {FAILED, ActionState.UNKNOWN}))
+def test_only_what_failed_or_is_in_doubt_counts(state):
+    one = Tolerances([group("compute", "a", 0)])
+    assert one.note(on("a"), state) is None
+    assert one.note(on("a"), ActionState.UNKNOWN) is not None
+
+
+def test_only_tokens_of_nodes_count():
+    one = Tolerances([group("compute", "a", 0)])
+    named_alike = Action(uuid="b", action_type="nop", tokens=("a", "task:a", "node:b"))
+    assert one.note(named_alike, FAILED) is None
+
+
+def test_ten_nodes_are_named_and_the_others_counted():
+    names = "abcdefghijkl"
+    one = Tolerances([group("compute", names, 9)])
+    told = [one.note(on(name), FAILED) for name in names]
+    assert told[:9] == [None] * 9
+    shown = "a, b, c, d, e, f, g, h, i, j"
+    assert told[9:] == [
+        f"10 nodes of compute failed, 9 may: {shown}",
+        f"11 nodes of compute failed, 9 may: {shown} and 1 more",
+        f"12 nodes of compute failed, 9 may: {shown} and 2 more",
+    ]

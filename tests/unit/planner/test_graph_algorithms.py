@@ -1,0 +1,130 @@
+"""Graph algorithms on small graphs; networkx judges them on random ones."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.graph_algorithms import (
+    CycleError,
+    acyclic_part,
+    reachable,
+    shortest_cycle,
+    strongly_connected_components,
+    topological_order,
+)
+
+Edges = set[tuple[int, int]]
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> nx.DiGraph[int]:
+    """Any small graph; half of them have no cycles."""
+    count = draw(st.integers(1, 9))
+    node = st.integers(0, count - 1)
+    edges = draw(st.sets(st.tuples(node, node), max_size=3 * count))
+    if draw(st.booleans()):
+        names = draw(st.permutations(range(count)))
+        edges = {(names[min(edge)], names[max(edge)]) for edge in edges if len({*edge}) == 2}
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(count))
+    graph.add_edges_from(edges)
+    return graph
+
+
+def predecessors(graph: nx.DiGraph[int]) -> list[list[list[int]]]:
+    return [[[*graph.predecessors(node)]] for node in range(len(graph))]
+
+
+def on_cycles(graph: nx.DiGraph[int]) -> set[int]:
+    """The nodes on cycles and those reachable from one."""
+    on = {n for n in graph if any(nx.has_path(graph, m, n) for m in graph.successors(n))}
+    return on.union(*(nx.descendants(graph, node) for node in on))
+
+
+def test_nodes_that_are_in_order_keep_it() -> None:
+    assert topological_order([[], [(0,)], [], [(1, 2), (0,)]]) == [0, 1, 2, 3]
+
+
+def test_small_nodes_come_first() -> None:
+    assert topological_order([[(3,)], [], [(0,)], []]) == [1, 3, 0, 2]
+
+
+def test_no_nodes_are_in_order() -> None:
+    assert topological_order([]) == []
+
+
+def test_a_cycle_is_an_error_that_names_its_nodes_and_those_reachable_from_it() -> None:
+    with pytest.raises(CycleError) as error:
+        topological_order([[], [(2,)], [(1,)], [(2,)]])
+    assert error.value.nodes == (1, 2, 3)
+
+
+@given(graphs())
+def test_the_topological_order_is_that_of_networkx(graph: nx.DiGraph[int]) -> None:
+    if nx.is_directed_acyclic_graph(graph):
+        expected = list(nx.lexicographical_topological_sort(graph))
+        in_order = all(one < other for one, other in graph.edges)
+        assert topological_order(predecessors(graph)) == (sorted(graph) if in_order else expected)
+    else:
+        with pytest.raises(CycleError) as error:
+            topological_order(predecessors(graph))
+        assert {*error.value.nodes} == on_cycles(graph)
+
+
+@given(graphs())
+def test_the_acyclic_part_has_every_node_that_no_cycle_leads_to(graph: nx.DiGraph[int]) -> None:
+    found = acyclic_part({node: [*graph.successors(node)] for node in graph})
+    assert {*found} == {*graph} - on_cycles(graph)
+    place = {node: i for i, node in enumerate(found)}
+    assert all(place[a] < place[b] for a, b in graph.edges if a in place and b in place)
+
+
+@given(graphs())
+def test_components_are_those_of_networkx(graph: nx.DiGraph[int]) -> None:
+    expected = [
+        frozenset(nodes)
+        for nodes in nx.strongly_connected_components(graph)
+        if len(nodes) > 1 or any(graph.has_edge(node, node) for node in nodes)
+    ]
+    found = strongly_connected_components(predecessors(graph), range(len(graph)))
+    assert found == sorted(expected, key=min)
+
+
+@given(graphs())
+def test_components_are_sought_among_the_nodes_named_alone(graph: nx.DiGraph[int]) -> None:
+    some = [node for node in graph if node % 2]
+    expected = [
+        frozenset(nodes)
+        for nodes in nx.strongly_connected_components(graph.subgraph(some))
+        if len(nodes) > 1 or any(graph.has_edge(node, node) for node in nodes)
+    ]
+    assert strongly_connected_components(predecessors(graph), some) == sorted(expected, key=min)
+
+
+@given(graphs())
+def test_reachable_nodes_are_those_of_networkx(graph: nx.DiGraph[int]) -> None:
+    for start in graph:
+        expected = {start} | nx.descendants(graph, start)
+        assert {*reachable([start], graph.successors)} == expected
+
+
+@given(graphs())
+def test_the_shortest_cycle_is_as_short_as_networkx_says(graph: nx.DiGraph[int]) -> None:
+    for start in graph:
+        lengths = [
+            1 + nx.shortest_path_length(graph, after, start)
+            for after in graph.successors(start)
+            if nx.has_path(graph, after, start)
+        ]
+        if lengths:
+            cycle = shortest_cycle(start, graph.successors)
+            assert cycle[0] == start
+            assert len(cycle) == min(lengths)
+            ends = [*cycle[1:], start]
+            assert all(graph.has_edge(a, b) for a, b in zip(cycle, ends, strict=True))
+        else:
+            with pytest.raises(ValueError, match="is on no cycle"):
+                shortest_cycle(start, graph.successors)
