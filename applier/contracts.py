@@ -49,7 +49,7 @@ class Cloud(Protocol):
         """``name, host, flavor, status`` (ACTIVE, SHUTOFF, SHELVED)."""
 
     def instance_named(self, name: str) -> str | None:
-        """Give the id of the one instance of that name; ActionFailed if there are several."""
+        """Return the id of the one instance of that name; ActionFailed if there are several."""
 
     def volume(self, volume_id: str) -> Mapping[str, Any] | None:
         """``name, pool, type, instance``."""
@@ -69,7 +69,7 @@ class Cloud(Protocol):
         """Move an instance; returns the host it is on now."""
 
     def resize(self, instance_id: str, flavor: str, stop: StopSignal) -> None:
-        """Give an instance another flavor."""
+        """Change the flavor of an instance."""
 
     def set_instance_status(self, instance_id: str, status: str, stop: StopSignal) -> None:
         """Make an instance ACTIVE, SHUTOFF or SHELVED."""
@@ -147,7 +147,7 @@ class Machine(Protocol):
         """
 
     def read(self, path: str) -> Content | None:
-        """Give a file, or None if there is none."""
+        """Return a file, or None if there is none."""
 
     def write(self, path: str, data: bytes, mode: int) -> None:
         """Put a file in its place as a whole, and make the folders above it where they lack."""
@@ -159,7 +159,7 @@ class Machine(Protocol):
         """Remove a file."""
 
     def rsync(self, path: str) -> tuple[list[str], str]:
-        """Give options and destination of an rsync, run here, that writes to ``path`` there."""
+        """Return options and destination for an rsync, run here, that writes to ``path`` there."""
 
 
 class Machines(Protocol):
@@ -217,12 +217,12 @@ class ActionPlugin(ABC):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:  # noqa: ARG003
-        """Say which resources it works on, and what it does to them."""
+        """Return which resources it works on, and what it does to them."""
         return ()
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
-        """Say how many seconds it will take, or None."""
+        """Return how many seconds it will take, or None."""
         return None
 
     @classmethod
@@ -232,7 +232,7 @@ class ActionPlugin(ABC):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say in a few words what it will do to what."""
+        """Return in a few words what it will do to what."""
         return f"{cls.TYPE} {parameters.get('resource_id') or ''}".rstrip()
 
     def precheck(self) -> None:  # noqa: B027
@@ -247,7 +247,7 @@ class ActionPlugin(ABC):
 
     @classmethod
     def waits_s(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
-        """Say for how many seconds it does nothing but wait, or None if it does work.
+        """Return for how many seconds it only waits, or None if it does work.
 
         Such an action is never executed: it holds its tokens and no thread, and succeeds when the
         time is over.
