@@ -33,12 +33,12 @@ class End(NamedTuple):
 
 
 def ends(actions: Iterable[Action]) -> dict[str, End]:
-    """Give how those of the actions ended that have ended."""
+    """Return the end of each action that has ended, by uuid."""
     return {a.uuid: End(a.state, a.outcome) for a in actions if a.state not in OPEN}
 
 
 class Verdicts:
-    """Knows how actions ended and says of the next one whether it runs.
+    """Decides whether an action runs, given how others ended.
 
     ``actions`` are those of the plan by uuid; ``ended`` those that ended in an earlier run.
     """
@@ -74,7 +74,7 @@ class Verdicts:
             self._bad.add(report.uuid)
 
     def on(self, action: Action) -> Report | None:
-        """Say how an action ends without running; None: it may run.
+        """Return how an action ends without running; None if it may run.
 
         All in ``before()`` has ended, and each group of ``needs_any`` has one that ended well or
         has ended whole. With ``continue`` failures decide nothing.
