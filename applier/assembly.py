@@ -11,7 +11,7 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from applier.contracts import ActionPlugin, Claimant, Listener
     from applier.engines import Engine
     from applier.machines import OpenMachines
+    from applier.plugin_options import ActionOptions
     from applier.run.runner import Runner
     from applier.scheduling.type_policy import TypePolicy
     from applier.store import Store
@@ -55,10 +56,17 @@ class Assembly:
 
     @cached_property
     def policies(self) -> Mapping[str, TypePolicy]:
-        """What the sections of the action types say; raises ConfigurationError."""
-        from applier import conf as configuration
+        """The policy of each installed action type; raises ConfigurationError."""
+        from applier import plugin_options
 
-        return configuration.policies(self.conf, self.action_types)
+        return plugin_options.policies(self.conf, self.action_types)
+
+    @cached_property
+    def options(self) -> ActionOptions:
+        """The options that action types declare, each section read when it is first used."""
+        from applier.plugin_options import ActionOptions
+
+        return ActionOptions(self.conf, self.plugins)
 
     def cloud(self) -> SimulatedCloud:
         """Open the cloud that actions work on."""
@@ -77,28 +85,37 @@ class Assembly:
 
     @property
     def max_workers(self) -> int:
-        """How many actions of a plan may run at once, as configured."""
-        from applier import conf as configuration
-
-        return configuration.max_workers(self.conf)
+        """How many actions of a plan may run at once, as configured; raises as :meth:`engine`."""
+        return int(self._engine[1]["max_workers"])
 
     def check(self) -> None:
-        """Read the configuration of every part; raises ConfigurationError, UnknownPlugin.
+        """Read the configuration of every part; raises ConfigurationError, PlannerError.
 
         Nothing is opened or reached.
         """
         _ = self.policies
+        self.options.check()
         self.machines()
         self.engine()
 
     def engine(self, max_workers: int | None = None) -> Engine:
-        """Make the configured workflow engine; raises UnknownPlugin."""
+        """Make the configured workflow engine from the options of its section.
+
+        Raises ConfigurationError, UnknownPlugin, BrokenPlugin.
+        """
+        make, options = self._engine
+        engine: Engine = make(**{**options, "max_workers": max_workers or self.max_workers})
+        return engine
+
+    @cached_property
+    def _engine(self) -> tuple[type[Engine], Mapping[str, Any]]:
+        """The class of the configured engine, and its options."""
+        from applier import plugin_options
         from planner import registry
 
         name = self.conf.watcher_applier.workflow_engine
-        make = registry.load(registry.ENGINES, name)
-        engine: Engine = make(max_workers=max_workers or self.max_workers)
-        return engine
+        found = registry.load(registry.ENGINES, name)
+        return found, plugin_options.engine_options(self.conf, name, found)
 
     @property
     def claimant(self) -> Claimant:
@@ -123,10 +140,12 @@ class Assembly:
         from applier.run.setup import RunSetup
         from applier.scheduling.verdict import OnFailure
 
+        self.options.check()
         environment = ActionEnvironment(
             plugins=self.plugins,
             cloud=self.cloud,
             machines=self.machines(),
+            options=self.options,
             policies=self.policies,
             pace=self.conf.actionplan.simulator_speed,
         )

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 from platformdirs import user_config_path, user_state_path
 
+from applier import plugin_options
 from applier.errors import ConfigurationError
-from applier.scheduling.type_policy import TypePolicy
 from planner import options as planning_options
 from planner import registry
 from planner.errors import PlannerError, accepted
@@ -32,7 +32,6 @@ ACTIONPLAN = cfg.OptGroup("actionplan", title="The record, and the cloud that ac
 APPLIER = cfg.OptGroup("watcher_applier", title="How plans are applied")
 SSH = cfg.OptGroup("ssh", title="How nodes that have an address are reached")
 SIMULATED_NODES = cfg.OptGroup("simulated_nodes", title="What becomes of nodes without an address")
-ENGINE = cfg.OptGroup("watcher_workflow_engines.taskflow", title="The workflow engine")
 
 ACTIONPLAN_OPTIONS = (
     cfg.StrOpt(
@@ -144,37 +143,9 @@ APPLIER_OPTIONS = (
         "run. What still runs then is cut off, and verified by whoever takes the plan over.",
     ),
 )
-#: Options of each ``[watcher_actions.TYPE]``.
-ACTION_OPTIONS = (
-    cfg.IntOpt(
-        "retries",
-        default=0,
-        min=0,
-        help="How often an action of this type that failed is tried again.",
-    ),
-    cfg.FloatOpt(
-        "retry_delay_s",
-        default=0.0,
-        min=0,
-        help="Seconds until an action that failed is tried again.",
-    ),
-    cfg.FloatOpt(
-        "timeout_s",
-        min=0.001,
-        sample_default=600.0,
-        help="After how many seconds an action is told to stop; never where left out.",
-    ),
-    cfg.FloatOpt(
-        "estimate_s",
-        min=0,
-        sample_default=30.0,
-        help="How many seconds an action takes, for forecasts; what its type says where left out.",
-    ),
-)
 
-
-#: Options by section that do not depend on what plugins are installed.
-OWN_OPTIONS = (
+#: The sections that belong to no plugin.
+_OWN: tuple[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]], ...] = (
     (planning_options.GROUP, planning_options.OPTIONS),
     (APPLIER, APPLIER_OPTIONS),
     (ACTIONPLAN, ACTIONPLAN_OPTIONS),
@@ -184,68 +155,27 @@ OWN_OPTIONS = (
 
 
 def list_opts() -> list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
-    """List all options by section, those of the installed plugins included.
+    """List all options by section, those of every installed plugin included: loads all plugins.
 
     A planner that is broken is left out: who asks for it is told why.
     """
-    from applier.engines.taskflow_engine import TaskFlowEngine
-
-    listed: list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]] = [
-        (planning_options.GROUP, planning_options.OPTIONS)
-    ]
-    for name in registry.names(registry.PLANNERS):
-        opts = _options_of(name)
-        if opts:
-            listed.append((planning_options.group_of(name), opts))
-    listed += [
-        (APPLIER, APPLIER_OPTIONS),
-        (ENGINE, TaskFlowEngine.OPTIONS),
-        (ACTIONPLAN, ACTIONPLAN_OPTIONS),
-        (SSH, SSH_OPTIONS),
-        (SIMULATED_NODES, SIMULATED_NODES_OPTIONS),
-    ]
-    # Types have the same options all, so that none of them need be loaded.
-    listed += [(_action_group(name), ACTION_OPTIONS) for name in registry.names(registry.ACTIONS)]
-    return listed
+    return [*_OWN, *_of_planners(), *plugin_options.listed()]
 
 
 def register_all(conf: cfg.ConfigOpts) -> None:
-    """Register the options of all installed plugins as well, to show their values."""
-    for group, opts in list_opts():
-        conf.register_opts(opts, group=group)
+    """Register the options of every installed plugin; :func:`load` leaves them to their users."""
+    for section, options in list_opts():
+        conf.register_opts(options, group=section)
 
 
-def max_workers(conf: cfg.ConfigOpts) -> int:
-    """Return how many actions of a plan may run at once, as the engine's section says."""
-    from applier.engines.taskflow_engine import TaskFlowEngine
-
-    conf.register_opts(TaskFlowEngine.OPTIONS, group=ENGINE)
-    return int(conf[ENGINE.name].max_workers)
-
-
-def _options_of(planner: str) -> Sequence[cfg.Opt]:
-    try:
-        return registry.planner(planner).OPTIONS
-    except PlannerError:
-        return ()
-
-
-def _action_group(action_type: str) -> str:
-    """Name the configuration section of an action type."""
-    return f"watcher_actions.{action_type}"
-
-
-def policies(conf: cfg.ConfigOpts, types: Iterable[str]) -> dict[str, TypePolicy]:
-    """Give what the sections of these action types say; raises ConfigurationError."""
-    found = {}
-    for name in types:
-        group = _action_group(name)
-        conf.register_opts(ACTION_OPTIONS, group=group)
+def _of_planners() -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
+    for name in registry.names(registry.PLANNERS):
         try:
-            found[name] = TypePolicy(**{opt.name: conf[group][opt.name] for opt in ACTION_OPTIONS})
-        except (cfg.Error, ValueError) as reason:
-            raise ConfigurationError(f"[{group}]: {reason}") from reason
-    return found
+            options = registry.planner(name).OPTIONS
+        except PlannerError:
+            continue
+        if options:
+            yield planning_options.group_of(name), options
 
 
 def files() -> list[str]:
@@ -266,15 +196,15 @@ def load(
 ) -> cfg.ConfigOpts:
     """Read the configuration; raises ConfigurationError when a file cannot be used.
 
-    What is not known in ``[actionplan]`` is refused; the other sections may be Watcher's as well.
-    The options of plugins are registered where they are read, so that no plugin is imported here.
+    An unknown option in ``[actionplan]`` is refused; the other sections may be Watcher's as well.
+    The options of plugins are not registered yet: whoever uses a plugin does that.
     ``arguments`` are those of a command line that oslo.config reads itself, such as
-    ``--config-file``; ``description`` heads their help; ``prepare`` adds options to it.
+    ``--config-file``; ``description`` heads their help; ``prepare`` registers further options.
     """
     conf = cfg.ConfigOpts()
     prepare(conf)
-    for group, opts in OWN_OPTIONS:
-        conf.register_opts(opts, group=group)
+    for section, options in _OWN:
+        conf.register_opts(options, group=section)
     try:
         conf(
             args=list(arguments),
@@ -307,24 +237,24 @@ def _unknown_options(paths: Iterable[str]) -> Iterator[str]:
 
 
 def state_path() -> Path:
-    """Give the folder in which a user's record and simulated cloud are kept."""
+    """Return the folder in which a user's record and simulated cloud are kept."""
     return Path(user_state_path("actionplan"))
 
 
 def connection(conf: cfg.ConfigOpts) -> str:
-    """Give the URL of the record."""
+    """Return the URL of the record."""
     given = conf.actionplan.connection
     return str(given) if given else f"sqlite:///{state_path() / 'actionplan.sqlite'}"
 
 
 def simulator_path(conf: cfg.ConfigOpts) -> Path:
-    """Give the file of the simulated cloud."""
+    """Return the file of the simulated cloud."""
     given = conf.actionplan.simulator
     return Path(os.path.expanduser(given)) if given else state_path() / "simulator.json"
 
 
 def machines(conf: cfg.ConfigOpts) -> OpenMachines:
-    """Give the machines that tasks work on, none of them reached yet; raises ConfigurationError.
+    """Return the machines for tasks, without connecting to any; raises ConfigurationError.
 
     Whoever asks for them closes them.
     """

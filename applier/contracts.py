@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from applier.errors import ActionFailed
 from planner.model import Touch
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, Outcome, PlanState, StateReason
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
 
 
 class Verified(StrEnum):
@@ -46,7 +49,7 @@ class Cloud(Protocol):
         """``name, host, flavor, status`` (ACTIVE, SHUTOFF, SHELVED)."""
 
     def instance_named(self, name: str) -> str | None:
-        """Give the id of the one instance of that name; ActionFailed if there are several."""
+        """Return the id of the one instance of that name; ActionFailed if there are several."""
 
     def volume(self, volume_id: str) -> Mapping[str, Any] | None:
         """``name, pool, type, instance``."""
@@ -66,7 +69,7 @@ class Cloud(Protocol):
         """Move an instance; returns the host it is on now."""
 
     def resize(self, instance_id: str, flavor: str, stop: StopSignal) -> None:
-        """Give an instance another flavor."""
+        """Change the flavor of an instance."""
 
     def set_instance_status(self, instance_id: str, status: str, stop: StopSignal) -> None:
         """Make an instance ACTIVE, SHUTOFF or SHELVED."""
@@ -144,7 +147,7 @@ class Machine(Protocol):
         """
 
     def read(self, path: str) -> Content | None:
-        """Give a file, or None if there is none."""
+        """Return a file, or None if there is none."""
 
     def write(self, path: str, data: bytes, mode: int) -> None:
         """Put a file in its place as a whole, and make the folders above it where they lack."""
@@ -156,7 +159,7 @@ class Machine(Protocol):
         """Remove a file."""
 
     def rsync(self, path: str) -> tuple[list[str], str]:
-        """Give options and destination of an rsync, run here, that writes to ``path`` there."""
+        """Return options and destination for an rsync, run here, that writes to ``path`` there."""
 
 
 class Machines(Protocol):
@@ -176,9 +179,9 @@ class Machines(Protocol):
 class ActionContext:
     """What an action is given besides its parameters.
 
-    ``output`` keeps what a command prints; ``options`` are those of ``[watcher_actions.TYPE]``;
-    ``name`` is what the plan calls the action. Without ``machines`` it makes connections of its
-    own.
+    ``output`` keeps what a command prints. ``options`` has the value of each option that the
+    plugin declares, by name, as configured in ``[watcher_actions.TYPE]``. ``name`` is the name of
+    the action in the plan. Without ``machines`` the action makes its own connections.
     """
 
     cloud: Callable[[], Cloud]
@@ -205,6 +208,8 @@ class ActionPlugin(ABC):
     TAKES_WORKER: ClassVar[bool] = True
     #: True if :meth:`revert` undoes it; only such actions stand in a rollback.
     REVERTIBLE: ClassVar[bool] = False
+    #: Options of the section ``[watcher_actions.TYPE]``, besides those that every type has.
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
 
     def __init__(self, parameters: Mapping[str, Any], context: ActionContext) -> None:
         self.parameters = parameters
@@ -212,17 +217,22 @@ class ActionPlugin(ABC):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:  # noqa: ARG003
-        """Say which resources it works on, and what it does to them."""
+        """Return which resources it works on, and what it does to them."""
         return ()
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
-        """Say how many seconds it will take, or None."""
+        """Return how many seconds it will take, or None."""
         return None
 
     @classmethod
+    def options_type(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
+        """Return the action type whose options it is given: its own, unless it works as another."""
+        return cls.TYPE
+
+    @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Say in a few words what it will do to what."""
+        """Return in a few words what it will do to what."""
         return f"{cls.TYPE} {parameters.get('resource_id') or ''}".rstrip()
 
     def precheck(self) -> None:  # noqa: B027
@@ -237,7 +247,7 @@ class ActionPlugin(ABC):
 
     @classmethod
     def waits_s(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
-        """Say for how many seconds it does nothing but wait, or None if it does work.
+        """Return for how many seconds it only waits, or None if it does work.
 
         Such an action is never executed: it holds its tokens and no thread, and succeeds when the
         time is over.
@@ -279,6 +289,7 @@ class Report:
     old: ActionState
     state: ActionState
     outcome: Outcome | None = None
+    state_reason: StateReason | None = None
     message: str | None = None
     output: str | None = None
     given_up: bool = False
@@ -295,13 +306,28 @@ class Claimant:
     heartbeat_at: datetime | None = None
 
 
+class RequestVerb(StrEnum):
+    """What can be asked of a running plan."""
+
+    CANCEL = "cancel"
+    PAUSE = "pause"
+    #: Pause the plan, and leave it to another applier. Only its own applier asks for that.
+    HAND_BACK = "hand_back"
+    #: Skip one action.
+    SKIP = "skip"
+    #: Stop one running action.
+    ABORT = "abort"
+    #: Change limits.
+    LIMIT = "limit"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """What an operator asks of a running plan.
+    """A request to a running plan, most often of an operator.
 
-    ``verb`` is ``cancel``, ``pause``, ``skip`` or ``abort`` (of the ``action`` with that uuid), or
-    ``limit`` (``limits`` by token, and under ``max_workers``); ``number`` counts the requests of a
-    plan from 1.
+    ``verb`` is a :class:`RequestVerb`; any other, which a newer release may have recorded, is
+    ignored. ``action`` is the uuid of the action to skip or to abort. ``limits`` are by token, and
+    the number of workers under ``max_workers``. ``number`` counts the requests of a plan from 1.
     """
 
     verb: str

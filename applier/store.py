@@ -68,14 +68,71 @@ class PlanSummary:
     actions: Mapping[ActionState, int]
 
 
-class Store(Protocol):
-    """Keeps plans. Every method is one transaction: after it returns, a crash loses nothing.
+class RunStore(Protocol):
+    """What a run asks of the record: its runner, its recorder, its heartbeat, its request reader.
 
-    Raises :class:`applier.errors.StoreError` when the record cannot be reached. Nobody knows then
-    whether a write was made; the same call made again, ``now`` aside, makes it once (``save_plan``
-    and ``add_request`` excepted). No clock decides about any order. The suite in
-    ``applier.testing`` holds for every implementation.
+    A record kept elsewhere implements this part to let plans be run from it.
     """
+
+    def load_plan(self, uuid: str) -> ActionPlan:
+        """Return a plan with the states it has now; raises PlanNotFound."""
+
+    def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
+        """Turn PENDING into ONGOING; returns a token that every later write must carry.
+
+        Of any number that try at once exactly one succeeds; PlanConflict for the others.
+        """
+
+    def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
+        """Record a heartbeat of the claimant; raises PlanConflict when its claim has ended."""
+
+    def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
+        """Write ends and starts in the order of the reports, all or nothing.
+
+        A start sets ``started_at`` and counts an attempt, an end sets ``ended_at``. From ONGOING to
+        PENDING the attempt has FAILED, and the action has a message but no times until the next
+        start. An attempt stays as its action left ONGOING. Raises PlanConflict, and writes nothing,
+        when the claim is not this one's any more or a row is not in the state that its report says.
+        """
+
+    def move_claimed(
+        self,
+        uuid: str,
+        claim: str,
+        new: PlanState,
+        *,
+        now: datetime,
+        message: str | None = None,
+    ) -> None:
+        """Change the state of a plan that this claim runs; it ends unless that is CANCELLING."""
+
+    def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
+        """Reserve resources for an ONGOING plan, behind whoever reserved them before.
+
+        All at once, when the plan begins; a second call replaces the first, and goes to the back.
+        They are released when the claim ends; those of a claimant that died stay until its plan
+        is resumed. A resource has at most 255 characters.
+        """
+
+    def held_by_others(self, uuid: str) -> list[Reservation]:
+        """List which of a plan's resources another reserved first and still has, by resource."""
+
+    def requests(self, plan: str, after: int = 0) -> list[Request]:
+        """List the requests with a number above ``after``, oldest first."""
+
+    def attempts(self, plan: str, action: str) -> list[Attempt]:
+        """List all tries of an action, oldest first, also one that runs; raises ActionNotFound."""
+
+    def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
+        """Return, by action type, the seconds that the last successful attempts took.
+
+        SUCCEEDED, ``changed`` or ``created``, under the claim that started them; those that ended
+        last first, at most ``most``.
+        """
+
+
+class PlanStore(Protocol):
+    """Plans that are kept, found and listed."""
 
     def save_plan(self, plan: ActionPlan) -> None:
         """Keep a whole new plan; a crash leaves all of it or none.
@@ -83,11 +140,8 @@ class Store(Protocol):
         A uuid is saved once: PlanConflict. Raises InvalidPlan if two of its actions have one uuid.
         """
 
-    def load_plan(self, uuid: str) -> ActionPlan:
-        """Give a plan with the states it has now; raises PlanNotFound."""
-
     def find_plan(self, reference: str) -> str:
-        """Give the uuid of the plan that a person means: a uuid, a unique beginning of one, a
+        """Return the uuid of the plan that a person means: a uuid, a unique beginning of one, a
         unique name, or ``last`` (saved last). Removed plans are found by their whole uuid only.
         Raises PlanNotFound."""
 
@@ -98,6 +152,22 @@ class Store(Protocol):
 
     def count_plans(self, *, state: PlanState | None = None) -> int:
         """Return how many plans :meth:`list_plans` lists without a limit."""
+
+    def pending_plans(self) -> list[str]:
+        """List the uuids of PENDING plans, those that wait longest first."""
+
+    def output(self, plan: str, action: str) -> str | None:
+        """Return what the last attempt of an action printed: the last 64 KiB.
+
+        Raises ActionNotFound. An action is known by its uuid within its plan, here as everywhere.
+        """
+
+
+class OperatorStore(Protocol):
+    """What operators change: plans that nobody runs, and requests to those that somebody runs."""
+
+    def claimant(self, uuid: str) -> Claimant | None:
+        """Return who runs a plan now, or None; raises PlanNotFound."""
 
     def move_plan(
         self,
@@ -116,24 +186,6 @@ class Store(Protocol):
         not a row raises InvalidTransition. ``seen`` is a claimant that is gone, whose claim is void
         from here on: PlanConflict if another runs the plan by now, or that one was heard of since.
         """
-
-    def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
-        """Skip a PENDING action of a plan that nobody runs (RECOMMENDED, PENDING or PAUSED).
-
-        Raises PlanConflict for a plan in another state, ActionNotFound, InvalidTransition.
-        """
-
-    def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
-        """Turn PENDING into ONGOING; returns a token that every later write must carry.
-
-        Of any number that try at once exactly one succeeds; PlanConflict for the others.
-        """
-
-    def claimant(self, uuid: str) -> Claimant | None:
-        """Give who runs a plan now, or None; raises PlanNotFound."""
-
-    def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
-        """Say that the claimant lives; raises PlanConflict when the claim is not its any more."""
 
     def resume_plan(
         self,
@@ -154,76 +206,43 @@ class Store(Protocol):
         another does by now, or that one was heard of since.
         """
 
+    def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
+        """Skip a PENDING action of a plan that nobody runs (RECOMMENDED, PENDING or PAUSED).
+
+        Raises PlanConflict for a plan in another state, ActionNotFound, InvalidTransition.
+        """
+
     def settle_action(
         self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
     ) -> None:
-        """Write what an operator knows of an UNKNOWN or FAILED action of a plan that nobody runs.
+        """Settle an UNKNOWN or FAILED action as an operator says, in a plan that nobody runs.
 
         SUCCEEDED gets the outcome ``changed``, FAILED ``failed``; its attempts stay as they were.
         Raises PlanConflict, InvalidTransition, ActionNotFound.
         """
 
-    def attempts(self, plan: str, action: str) -> list[Attempt]:
-        """List all tries of an action, oldest first, also one that runs; raises ActionNotFound."""
+    def add_request(self, plan: str, request: Request, *, now: datetime) -> None:
+        """Keep a request for a plan's claimant; PlanConflict when nobody runs the plan."""
 
-    def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
-        """Give, by action type, the seconds of the last attempts that did their work.
 
-        SUCCEEDED, ``changed`` or ``created``, under the claim that started them; those that ended
-        last first, at most ``most``.
-        """
-
-    def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
-        """Reserve resources for an ONGOING plan, behind whoever reserved them before.
-
-        All at once, when the plan begins; a second call replaces the first, and goes to the back.
-        They are given back when the claim ends; those of a claimant that died stay until its plan
-        is resumed. A resource has at most 255 characters.
-        """
-
-    def held_by_others(self, uuid: str) -> list[Reservation]:
-        """List which of a plan's resources another reserved first and still has, by resource."""
+class ServiceStore(Protocol):
+    """The appliers that report on this record."""
 
     def report_service(self, service: Service) -> None:
-        """Keep that a service lives: the first report and every heartbeat."""
+        """Record that a service lives: its first report and every heartbeat."""
 
     def remove_service(self, uuid: str) -> None:
-        """Forget a service that ended."""
+        """Remove the record of a service that ended."""
 
     def services(self) -> list[Service]:
         """List the services that reported, last heard of first."""
 
-    def pending_plans(self) -> list[str]:
-        """List the uuids of PENDING plans, those that wait longest first."""
 
-    def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
-        """Write what ended and what starts, in that order, all or nothing.
+class Store(RunStore, PlanStore, OperatorStore, ServiceStore, Protocol):
+    """Keeps plans. Every method is one transaction: after it returns, a crash loses nothing.
 
-        A start sets ``started_at`` and counts an attempt, an end sets ``ended_at``. From ONGOING to
-        PENDING the attempt has FAILED, and the action has a message but no times until the next
-        start. An attempt stays as its action left ONGOING. Raises PlanConflict, and writes nothing,
-        when the claim is not this one's any more or a row is not in the state that its report says.
-        """
-
-    def move_claimed(
-        self,
-        uuid: str,
-        claim: str,
-        new: PlanState,
-        *,
-        now: datetime,
-        message: str | None = None,
-    ) -> None:
-        """Change the state of a plan that this claim runs; it ends unless that is CANCELLING."""
-
-    def add_request(self, plan: str, request: Request, *, now: datetime) -> None:
-        """Keep a request for a plan's claimant; PlanConflict when nobody runs the plan."""
-
-    def requests(self, plan: str, after: int = 0) -> list[Request]:
-        """List the requests with a number above ``after``, oldest first."""
-
-    def output(self, plan: str, action: str) -> str | None:
-        """Give what the last attempt of an action printed: the last 64 KiB.
-
-        Raises ActionNotFound. An action is known by its uuid within its plan, here as everywhere.
-        """
+    Raises :class:`applier.errors.StoreError` when the record cannot be reached. Nobody knows then
+    whether a write was made; the same call made again, ``now`` aside, makes it once (``save_plan``
+    and ``add_request`` excepted). No clock decides about any order. The suite in
+    ``applier.testing`` holds for every implementation.
+    """

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from planner import digest
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, Outcome, PlanState, StateReason
 
 #: Version of the action plan format that this release writes and reads.
 VERSION = "2.0"
@@ -133,6 +133,7 @@ class Action:
     retries: int = 0
     state: ActionState = ActionState.PENDING
     outcome: Outcome | None = None
+    state_reason: StateReason | None = None
     status_message: str | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -180,6 +181,7 @@ class Action:
             "retries": self.retries,
             "state": str(self.state),
             "outcome": None if self.outcome is None else str(self.outcome),
+            **({"state_reason": str(self.state_reason)} if self.state_reason else {}),
             "status_message": self.status_message,
             "started_at": _time_text(self.started_at),
             "ended_at": _time_text(self.ended_at),
@@ -204,6 +206,8 @@ class Action:
             )
         known["state"] = ActionState(known.get("state", "PENDING"))
         known["outcome"] = Outcome(known["outcome"]) if known.get("outcome") else None
+        reason = known.get("state_reason")
+        known["state_reason"] = StateReason(reason) if reason else None
         for key in ("started_at", "ended_at"):
             known[key] = _time(known.get(key))
         return cls(**known)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, Outcome, PlanState, StateReason
 
 _TEXT = {"type": ["string", "null"]}
 _UUID = {"type": "string", "minLength": 1, "maxLength": 64}
@@ -65,6 +65,7 @@ ACTION: dict[str, Any] = {
         "retries": _NUMBER,
         "state": {"enum": [str(s) for s in ActionState]},
         "outcome": {"enum": [None, *(str(o) for o in Outcome)]},
+        "state_reason": {"enum": [None, *(str(r) for r in StateReason)]},
         "status_message": _TEXT,
         "started_at": _TIME,
         "ended_at": _TIME,

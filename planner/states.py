@@ -52,6 +52,15 @@ class Outcome(StrEnum):
     ERROR = "error"
 
 
+class StateReason(StrEnum):
+    """Why an action is in its state, where the state alone does not say it."""
+
+    NOT_TRIGGERED = "not_triggered"
+    OPERATOR = "operator"
+    ALREADY_DONE = "already_done"
+    ABORTED = "aborted"
+
+
 class Who(StrEnum):
     """Who makes a change: a person, or the engine that runs the plan."""
 

@@ -76,6 +76,11 @@ class Revert(ActionPlugin):
         return None if undone is None else undone.estimate(given)
 
     @classmethod
+    def options_type(cls, parameters: Mapping[str, Any]) -> str:
+        """Return the type that is undone."""
+        return text(parameters, "action_type") or cls.TYPE
+
+    @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
         """Return a line such as ``undo: disable compute-1``."""
         undone, given = _undone(parameters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from applier.cli.plan_files import rendered
@@ -32,7 +32,22 @@ class PlannerList(ListVerb):
         )
 
 
-class PlannerShow(Verb):
+class PluginVerb(Verb):
+    """Shows a plugin and its options."""
+
+    def say_options(self, section: str, options: Sequence[cfg.Opt]) -> None:
+        """Write what each option means, and the value that it has here."""
+        from applier import plugin_options
+
+        values = plugin_options.read(self.session.conf, section, options)
+        for option in options:
+            self.say()
+            self.say(f"{option.name} ([{section}])")
+            self.say(f"  {option.help}")
+            self.say(f"  here: {shown(option, values[option.dest])}".rstrip())
+
+
+class PlannerShow(PluginVerb):
     """Show a planner: what it does, and its options with the values that hold here"""
 
     EXAMPLES = ("planner show weight",)
@@ -49,16 +64,10 @@ class PlannerShow(Verb):
 
         planner = registry.planner(parsed_args.name)
         section = options.group_of(parsed_args.name)
-        self.session.conf.register_opts(planner.OPTIONS, group=section)
         self.say(f"{parsed_args.name}  reads documents of kind {planner.KIND}")
         self.say()
         self.say(inspect.getdoc(planner) or "")
-        for opt in planner.OPTIONS:
-            self.say()
-            self.say(f"{opt.name} ([{section}])")
-            self.say(f"  {opt.help}")
-            value = getattr(self.session.conf[section], opt.name)
-            self.say(f"  here: {shown(opt, value)}")
+        self.say_options(section, planner.OPTIONS)
         return 0
 
 
@@ -73,8 +82,8 @@ class ActionTypeList(ListVerb):
         return ("name", "what it does"), ((name, _what_it_does(known, name)) for name in known)
 
 
-class ActionTypeShow(Verb):
-    """Show an action type: what it does, and its parameters"""
+class ActionTypeShow(PluginVerb):
+    """Show an action type: what it does, parameters and options"""
 
     EXAMPLES = ("action type show migrate",)
 
@@ -85,8 +94,10 @@ class ActionTypeShow(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write the docstring and the parameters."""
-        found = self.session.action_types[parsed_args.name]
+        """Write the docstring, the parameters and the options."""
+        from applier import plugin_options
+
+        found = self.session.plugins[parsed_args.name]
         self.say(parsed_args.name)
         self.say()
         self.say(inspect.getdoc(found) or "")
@@ -96,6 +107,9 @@ class ActionTypeShow(Verb):
         for name, field in (found.SCHEMA.get("properties") or {}).items():
             must = "required" if name in required else "optional"
             self.say(f"  {name:<18} {must}  {_kind(field)}".rstrip())
+        declared = plugin_options.of_action_type(parsed_args.name, found)
+        section = plugin_options.action_section(parsed_args.name)
+        self.say_options(section, [*plugin_options.OF_EVERY_TYPE, *declared])
         return 0
 
 

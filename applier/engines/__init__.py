@@ -8,7 +8,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from applier.contracts import Report, Request
 from applier.errors import PlanConflict
@@ -18,6 +18,9 @@ from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
 from planner.model import ActionPlan
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
 
 
 class ReservationsChanged(NamedTuple):
@@ -58,8 +61,13 @@ class PlanRun:
 
 
 class Engine(Protocol):
-    """Runs plans, up to ``max_workers`` actions at once."""
+    """Runs plans, up to ``max_workers`` actions at once.
 
+    An engine is made with the value of each of its ``OPTIONS`` as a keyword argument.
+    """
+
+    #: Options of the section ``[watcher_workflow_engines.NAME]``; ``max_workers`` is one of them.
+    OPTIONS: ClassVar[Sequence[cfg.Opt]]
     max_workers: int
 
     def run(self, run: PlanRun) -> Halt | None:

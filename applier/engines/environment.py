@@ -29,22 +29,28 @@ class ActionEnvironment:
     pace: float = 1.0
 
     def of_plan(self, plan: ActionPlan) -> ActionEnvironment:
-        """Return the environment with the plugins of the plan's action types, all loaded.
+        """Return the environment with plugins and options of the plan's action types, all loaded.
 
-        Raises UnknownActionTypes when one of them is not installed here.
+        Raises UnknownActionTypes when one of them is not installed here, ConfigurationError when
+        one of their options cannot be used.
         """
         needed = {a.action_type for a in plan.actions} - {JOIN}
         known = set(self.plugins)
         if not needed <= known:
             raise UnknownActionTypes(plan.uuid, needed - known, known)
-        return replace(self, plugins={name: self.plugins[name] for name in needed})
+        found = replace(self, plugins={name: self.plugins[name] for name in needed})
+        types = {found._options_type(a) for a in plan.actions if a.action_type != JOIN}
+        return replace(found, options={name: self.options.get(name, {}) for name in types})
+
+    def _options_type(self, action: Action) -> str:
+        return self.plugins[action.action_type].options_type(action.input_parameters)
 
     def context(self, action: Action, output: Callable[[str], None]) -> ActionContext:
         """Return what the plugin of one action is made with; ``output`` takes what it prints."""
         return ActionContext(
             cloud=self.cloud,
             output=output,
-            options=self.options.get(action.action_type, {}),
+            options=self.options.get(self._options_type(action), {}),
             name=action.label,
             machines=self.machines,
         )

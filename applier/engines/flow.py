@@ -9,19 +9,19 @@ from taskflow.patterns import graph_flow
 
 
 class BulkFlow(graph_flow.Flow):
-    """A graph flow that can be linked all at once.
+    """A graph flow to which all links are added at once.
 
     ``Flow.link`` copies and checks the whole graph for each link, which is quadratic: 100 ms a link
-    for two layers of 500 tasks. Copying and checking once gives the same flow.
+    for two layers of 500 tasks. Copying and checking once makes the same flow.
     """
 
     def link_all(self, links: Iterable[tuple[Any, Any]]) -> BulkFlow:
-        """Let the second task of each pair wait for the first.
+        """Make the second task of each pair wait for the first.
 
-        Raises taskflow's DependencyFailure, and links nothing, when that makes a loop.
+        Raises taskflow's DependencyFailure, and adds no link, when that makes a loop.
         """
         graph = self._graph.copy()
-        # As Flow.link marks what was not found from the symbols that tasks provide.
+        # Flow.link marks explicit links in the same way.
         graph.add_edges_from(links, manual=True)
         self._swap(graph)
         return self
@@ -30,7 +30,7 @@ class BulkFlow(graph_flow.Flow):
 def build(
     after: Mapping[str, Sequence[str]], make_task: Callable[[str], Any], name: str = "plan"
 ) -> BulkFlow:
-    """Make the flow of :func:`applier.scheduling.order.links`; ``make_task`` gives each its task.
+    """Make the flow of :func:`applier.scheduling.order.links`; ``make_task`` makes each task.
 
     Linear in names and links.
     """

@@ -1,4 +1,4 @@
-"""What runs now, in threads or on the clock: it is started, told to stop, and given up."""
+"""The attempts that run now, in threads or on a timer: starts, stops and gives them up."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from planner.states import ActionState, Outcome
 LOG = logging.getLogger(__name__)
 
 
-class Running:
-    """The attempts that have begun and not ended; used by the engine's one thread.
+class AttemptsInProgress:
+    """The attempts that have started and not ended. Only the engine's thread uses it.
 
     ``tasks`` are :class:`applier.engines.tasks.ActionTask` by uuid. An attempt that was told to
-    stop and has not ended ``grace_s`` seconds later is given up: its thread is replaced, and what
-    it reports later is dropped.
+    stop and has not ended after ``grace_s`` seconds is given up: its thread is replaced, and its
+    later report is dropped.
     """
 
     def __init__(
@@ -29,16 +29,16 @@ class Running:
         self._tasks, self._workers, self._timers = tasks, workers, timers
         self._grace_s = grace_s
         self._in_threads: set[str] = set()
-        #: Those in threads that take no place in the maximum.
+        #: Those in threads that do not count against the maximum.
         self._extra: set[str] = set()
-        #: Those that only wait, and for how long.
+        #: Seconds that an action waits, by the uuids of actions that only wait.
         self._waiting: dict[str, float] = {}
 
     def __len__(self) -> int:
         return len(self._in_threads) + len(self._waiting)
 
     def start(self, uuid: str) -> None:
-        """Begin an attempt."""
+        """Start an attempt."""
         task = self._tasks[uuid]
         if task.waits_s is None:
             if task.plugin.TAKES_WORKER:
@@ -55,9 +55,9 @@ class Running:
             self._timers.set(Timer("limit", uuid), task.limit_s)
 
     def ended(self, report: Report) -> bool:
-        """Take note of an end; False if it comes from one that was given up."""
+        """Remove an attempt that has ended; return False if it had been given up before."""
         if report.uuid not in self._in_threads:
-            LOG.warning("Action %s was given up; it ended after all: %s", report.uuid, report)
+            LOG.warning("Action %s was given up, and has ended now: %s", report.uuid, report)
             return False
         self._in_threads.remove(report.uuid)
         self._extra.discard(report.uuid)
@@ -68,7 +68,7 @@ class Running:
         return True
 
     def stop(self, uuid: str) -> Report | None:
-        """Tell an attempt to stop; one that only waits ends at once, with this report."""
+        """Tell an attempt to stop; one that only waits ends at once: return its report."""
         self._timers.drop(Timer("limit", uuid))
         if uuid in self._waiting:
             message = f"aborted: it was to wait for {self._waiting[uuid]:g} s"
@@ -79,12 +79,12 @@ class Running:
         return None
 
     def stop_all(self) -> None:
-        """Tell everything to stop; what only waits is forgotten without a report."""
+        """Tell all attempts to stop; those that only wait are removed without a report."""
         for uuid in [*self._waiting, *self._in_threads]:
             self.stop(uuid)
 
     def due(self, timer: Timer) -> Report | None:
-        """Do what a timer was set for; gives the report of an attempt that ends by it."""
+        """Handle a timer that is due; return the report of an attempt that ends by it."""
         uuid = timer.uuid
         if timer.kind == "wait":
             self._timers.drop(Timer("limit", uuid))
@@ -107,7 +107,7 @@ class Running:
         return None
 
     def _abort(self, uuid: str) -> None:
-        """Call the plugin's abort, in a thread of its own, because it may hang as well."""
+        """Call the plugin's abort in a thread of its own, because it may hang, too."""
         name = f"action-abort-{uuid}"
         threading.Thread(target=self._tasks[uuid].abort, name=name, daemon=True).start()
         self._timers.set(Timer("grace", uuid), self._grace_s)

@@ -1,8 +1,8 @@
 """LinearEngine: a taskflow engine for flows of actions, linear in actions and links.
 
-taskflow's own engine looks, after each end, at all that comes after it, and at all that comes
-before each of those. This one counts links down, in one thread that owns everything; workers do
-nothing but run actions, and put their reports into its queue.
+After each end, taskflow's own engine looks at every successor, and at every predecessor of each.
+This one counts links down. One thread owns all state; workers only run actions and put their
+reports into its queue.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from taskflow import exceptions, states, storage, task
 from taskflow import flow as taskflow_flow
 from taskflow.engines import base
 
-from applier.contracts import Report, Request
+from applier.contracts import Report, Request, RequestVerb
 from applier.engines import Event, PlanRun, ReservationsChanged
-from applier.engines.in_progress import Running
+from applier.engines.in_progress import AttemptsInProgress
 from applier.engines.timers import Timer, Timers
 from applier.engines.workers import Workers
 from applier.errors import PlanConflict
@@ -29,14 +29,12 @@ from applier.scheduling.verdict import ends
 from applier.store import Reservation
 from planner.states import WELL, ActionState
 
-_REQUIRED = ("run", "max_workers")
-#: Seconds that an action has to end in, once it was told to stop, unless the option says others.
-GRACE_S = 30.0
+_REQUIRED = ("run", "max_workers", "grace_s")
 
 
 @dataclass(kw_only=True, slots=True)
-class _News:
-    """What came in since the last turn, besides ends."""
+class _Incoming:
+    """What came in since the last turn, besides the ends of actions."""
 
     requests: list[Request] = field(default_factory=list)
     elapsed: list[str] = field(default_factory=list)
@@ -46,13 +44,13 @@ class _News:
 class LinearEngine(base.Engine):
     """Runs a graph flow of the tasks of :mod:`applier.engines.tasks`.
 
-    Options: ``run`` (:class:`applier.engines.PlanRun`) and ``max_workers``; also ``grace_s``, after
-    which an action that was told to stop is given up, and ``clock``, in seconds. The order is that
-    of the flow's links.
+    Options: ``run`` (:class:`applier.engines.PlanRun`), ``max_workers``, and ``grace_s``: seconds
+    after which an action that was told to stop is given up. ``clock`` may return other seconds than
+    ``time.monotonic``. The order of the actions is that of the flow's links.
 
-    Work begins only after the commit that holds its start, and an end is durable before anything
-    that depends on it starts. When the recorder raises, nothing new starts; what runs is told to
-    stop and awaited, for as long as the grace; then :meth:`run` raises.
+    An action starts only after its start was committed, and its end is committed before anything
+    that depends on it starts. When the recorder raises, nothing new starts. Running actions are
+    told to stop and are awaited for up to ``grace_s``; then :meth:`run` raises.
     """
 
     def __init__(self, flow: Any, flow_detail: Any, backend: Any, options: Any) -> None:
@@ -67,12 +65,12 @@ class LinearEngine(base.Engine):
         self._scheduler: Scheduler | None = None
         self._clock = self._options.get("clock", time.monotonic)
         self._timers = Timers(self._clock)
-        self._news = _News()
+        self._incoming = _Incoming()
         self._turns = 0
 
     @property
     def storage(self) -> Any:
-        """taskflow's storage: it holds the state of the flow, in memory."""
+        """taskflow's storage, which holds the state of the flow in memory."""
         return self._storage
 
     @property
@@ -84,7 +82,7 @@ class LinearEngine(base.Engine):
 
     @property
     def halt(self) -> Halt | None:
-        """Why nothing new started, if something kept it."""
+        """Why nothing new started; None if nothing prevented it."""
         return self._scheduler.halt if self._scheduler else None
 
     def compile(self) -> None:
@@ -127,63 +125,63 @@ class LinearEngine(base.Engine):
         )
 
     def prepare(self) -> None:
-        """Do nothing: there is no storage of atoms to be made."""
+        """Do nothing: no storage of atoms is needed."""
 
     def validate(self) -> None:
         """Do nothing: :meth:`compile` refuses whatever has requirements."""
 
     def reset(self) -> None:
-        """Forget what ran; the next run begins anew."""
+        """Forget the last run, so that the next one begins anew."""
         self._scheduler = None
 
     def suspend(self) -> None:
         """Start nothing new; :meth:`run` returns when what runs has ended. Any thread may ask."""
-        self._events.put(Request(verb="pause", who="taskflow"))
+        self._events.put(Request(verb=RequestVerb.PAUSE, who="taskflow"))
 
     def run(self) -> None:
         """Run the flow until nothing runs and nothing more will.
 
-        How actions end is told by the recorder's states, not by an exception.
+        The recorder has the states in which actions ended; a failed action raises no exception.
         """
         scheduler = self._compiled()
         self._change_state(states.RUNNING)
         result = states.FAILURE
         try:
             with Workers(self._options["max_workers"], self._events.put) as workers:
-                grace_s = self._options.get("grace_s", GRACE_S)
-                running = Running(self._tasks, workers, self._timers, grace_s=grace_s)
+                grace_s = self._options["grace_s"]
+                running = AttemptsInProgress(self._tasks, workers, self._timers, grace_s=grace_s)
                 try:
                     self._loop(scheduler, running, workers)
                 finally:
-                    self._await_running(running)
+                    self._await_attempts(running)
             result = _flow_state(scheduler)
         finally:
             if result == states.SUSPENDED:
                 self._change_state(states.SUSPENDING)
             self._change_state(result)
 
-    def _loop(self, scheduler: Scheduler, running: Running, workers: Workers) -> None:
-        self._news.requests += self._run.requests
+    def _loop(self, scheduler: Scheduler, running: AttemptsInProgress, workers: Workers) -> None:
+        self._incoming.requests += self._run.requests
         if not self._events.empty():
             self._gather(running)
-        first, self._news = self._news, _News()
+        first, self._incoming = self._incoming, _Incoming()
         held_by_others = (
             self._run.held_by_others if first.held_by_others is None else first.held_by_others
         )
         self._carry_out(scheduler.begin(first.requests, held_by_others), running, workers)
         while not scheduler.done:
             self._gather(running)
-            news, self._news = self._news, _News()
+            incoming, self._incoming = self._incoming, _Incoming()
             turn = scheduler.turn(
                 self._recorder.incoming,
-                news.requests,
-                elapsed=news.elapsed,
-                held_by_others=news.held_by_others,
+                incoming.requests,
+                elapsed=incoming.elapsed,
+                held_by_others=incoming.held_by_others,
             )
             self._carry_out(turn, running, workers)
 
-    def _gather(self, running: Running, most_s: float | None = None) -> None:
-        """Wait until anything comes, or a timer is due, or ``most_s`` seconds; take it all in."""
+    def _gather(self, running: AttemptsInProgress, most_s: float | None = None) -> None:
+        """Wait up to ``most_s`` seconds for an event or a timer, and take in all there are."""
         left = [s for s in (most_s, self._timers.left_s()) if s is not None]
         try:
             event = self._events.get(timeout=min(*left, _LONGEST_S)) if left else self._events.get()
@@ -194,23 +192,23 @@ class LinearEngine(base.Engine):
             pass  # a timer
         for timer in self._timers.due() if left else ():
             if timer.kind == "delay":
-                self._news.elapsed.append(timer.uuid)
+                self._incoming.elapsed.append(timer.uuid)
             elif (report := running.due(timer)) is not None:
                 self._recorder.incoming.append(report)
 
-    def _take_in(self, event: Event, running: Running) -> None:
+    def _take_in(self, event: Event, running: AttemptsInProgress) -> None:
         if isinstance(event, Report):
             if running.ended(event):
                 self._recorder.incoming.append(event)
         elif isinstance(event, Request):
-            self._news.requests.append(event)
+            self._incoming.requests.append(event)
         elif isinstance(event, ReservationsChanged):
-            self._news.held_by_others = event.reservations
+            self._incoming.held_by_others = event.reservations
         elif isinstance(event, PlanConflict):
             raise event
 
-    def _carry_out(self, turn: Turn, running: Running, workers: Workers) -> None:
-        """Write the turn, then do it."""
+    def _carry_out(self, turn: Turn, running: AttemptsInProgress, workers: Workers) -> None:
+        """Commit the turn, then carry it out."""
         self._turns += 1
         ended = [*self._recorder.incoming, *turn.ended]
         self._recorder.commit(turn, lambda seconds: self._linger(running, seconds))
@@ -228,20 +226,20 @@ class LinearEngine(base.Engine):
         if len(self.atom_notifier):
             self._notify(ended, turn.starts)
 
-    def _linger(self, running: Running, seconds: float) -> None:
-        """Wait for the store; whatever comes in meanwhile is for the turn after."""
+    def _linger(self, running: AttemptsInProgress, seconds: float) -> None:
+        """Wait before the store is tried again; events that come in are for the next turn."""
         end = self._clock() + seconds
         while (left := end - self._clock()) > 0:
             self._gather(running, left)
 
-    def _await_running(self, running: Running) -> None:
-        """After an exception: let nothing run on behind the back of whoever hears of it."""
+    def _await_attempts(self, running: AttemptsInProgress) -> None:
+        """Stop and await all attempts, so that none runs on after :meth:`run` has raised."""
         running.stop_all()
         while running:
             try:
                 self._gather(running)
             except PlanConflict:
-                continue  # that is known, or does not matter any more
+                continue  # the run ends with an exception already
 
     def _change_state(self, state: str) -> None:
         changed, old = self._storage.change_flow_state(state)
@@ -265,12 +263,12 @@ class LinearEngine(base.Engine):
             self.atom_notifier.notify(states.RUNNING, details)
 
 
-#: The longest time that a thread waits at once: there are limits to what it can be asked for.
+#: The longest wait at once, in seconds: the time-out of a queue has an upper bound.
 _LONGEST_S = 3600.0
 
 
 def _flow_state(scheduler: Scheduler) -> Any:
-    if scheduler.stopped is Stopped.PAUSED:
+    if scheduler.stopped in (Stopped.PAUSED, Stopped.HANDED_BACK):
         return states.SUSPENDED
     return states.SUCCESS if scheduler.well else states.FAILURE
 

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from typing import ClassVar
 
 from oslo_config import cfg
-from taskflow import engines
 
-from applier.engines import PlanRun, flow
-from applier.engines.linear import GRACE_S
+from applier.engines import PlanRun
 from applier.scheduling import order
 from applier.scheduling.turn import Halt
 from applier.scheduling.verdict import ends
+
+#: Seconds that an action may go on after it was told to stop, before it is given up.
+GRACE_S = 30.0
 
 
 class TaskFlowEngine:
@@ -43,6 +44,11 @@ class TaskFlowEngine:
 
     def run(self, run: PlanRun) -> Halt | None:
         """See :meth:`applier.engines.Engine.run`."""
+        # Imported here, because the options are read without running a plan, and it takes long.
+        from taskflow import engines
+
+        from applier.engines import flow
+
         actions = run.plan.actions
         with _collection_deferred() as built:
             links = order.links(actions, order.passed(actions, ends(actions)))

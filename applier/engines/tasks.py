@@ -1,4 +1,4 @@
-"""Calls one action plugin in a worker, and turns whatever comes of it into a report."""
+"""Calls one action plugin in a worker, and turns every result into a report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from applier.errors import ActionFailed, AlreadyDone
 from applier.scheduling.resumption import in_doubt
 from applier.scheduling.type_policy import timeout_s
 from planner.model import Action
-from planner.states import ActionState, Outcome
+from planner.states import ActionState, Outcome, StateReason
 
 LOG = logging.getLogger(__name__)
 
@@ -23,6 +23,11 @@ LOG = logging.getLogger(__name__)
 KEPT_BYTES = 64 * 1024
 #: How long a message may be before its end is cut off.
 _MESSAGE_LENGTH = 2000
+#: Why a task that ran ended so.
+_REASONS = {
+    ActionState.SKIPPED: StateReason.ALREADY_DONE,
+    ActionState.CANCELLED: StateReason.ABORTED,
+}
 _DONE = frozenset({Outcome.CHANGED, Outcome.CREATED, Outcome.OK})
 
 
@@ -41,7 +46,7 @@ class Output:
         self._lock = threading.Lock()
 
     def write(self, text: str) -> None:
-        """Add to the end; what does not fit any more is dropped at the beginning."""
+        """Append text; drop the oldest if there is too much."""
         chunk = text[-self._kept :].encode(errors="replace")
         with self._lock:
             self._bytes += chunk
@@ -49,7 +54,7 @@ class Output:
                 del self._bytes[: -self._kept]
 
     def text(self) -> str | None:
-        """Give what was kept, or None if nothing was printed."""
+        """Return the kept text; None if nothing was printed."""
         with self._lock:
             kept = bytes(self._bytes[-self._kept :])
         return kept.decode(errors="ignore") or None
@@ -84,7 +89,7 @@ class ActionTask(task.Task):
         self.stop, self.timed_out, self.work = threading.Event(), False, None
 
     def time_out(self) -> None:
-        """Tell it to stop because its time is over; how it ends is looked at afterwards."""
+        """Tell it to stop because its time is over; its end is verified afterwards."""
         self.timed_out = True
         self.stop.set()
 
@@ -116,13 +121,14 @@ class ActionTask(task.Task):
             old=ActionState.ONGOING,
             state=state,
             outcome=outcome,
+            state_reason=_REASONS.get(state),
             message=message and message[:_MESSAGE_LENGTH],
             output=output.text(),
         )
 
     def _perform(self, output: Output) -> _Ending:
         if self.stop.is_set():
-            return self._stopped("before it began")
+            return self._stopped(None)
         context = self.environment.context(self.action, output.write)
         try:
             work = self.work = self.plugin(self.action.input_parameters, context)
@@ -144,18 +150,19 @@ class ActionTask(task.Task):
         message = f"{name} returned {outcome!r}: accepted is an Outcome, {', '.join(sorted(_DONE))}"
         return ActionState.FAILED, Outcome.ERROR, f"{message}; failure is raised"
 
-    def _stopped(self, how: str) -> _Ending:
+    def _stopped(self, reason: str | None) -> _Ending:
+        """Return the end of an attempt that was told to stop; no reason: before it began."""
         if self.timed_out:
-            return ActionState.FAILED, Outcome.FAILED, how
-        text = "aborted " if how.startswith("before") else "aborted: "
-        return ActionState.CANCELLED, None, text + how
+            return ActionState.FAILED, Outcome.FAILED, reason or "before it began"
+        how = "aborted before it began" if reason is None else f"aborted: {reason}"
+        return ActionState.CANCELLED, None, how
 
     def _done_before(self, reason: str) -> _Ending:
         message = f"an attempt that was cut off had done it: {reason}"
         return ActionState.SUCCEEDED, Outcome.CHANGED, message
 
     def _look(self, message: str | None) -> _Ending:
-        """Say how an attempt ended whose time was over: what the world says decides."""
+        """Return the end of an attempt that timed out: what its plugin can verify decides."""
         found = verified(self.work.verify) if self.work is not None else Verified.NOT_DONE
         text = f"timed out after {self.limit_s or 0:g} s"
         if found is Verified.DONE:
@@ -166,7 +173,7 @@ class ActionTask(task.Task):
 
 
 def verified(look: Callable[[], Verified]) -> Verified:
-    """Let a plugin look whether its work is done; whatever it raises means that nobody can say."""
+    """Ask a plugin whether its work is done; whatever it raises means IN_DOUBT."""
     try:
         found = look()
     except BaseException:
@@ -177,7 +184,7 @@ def verified(look: Callable[[], Verified]) -> Verified:
 
 
 class JoinTask(task.Task):
-    """Stands where n x m links would; no worker ever sees it."""
+    """Replaces n x m links by n + m; no worker executes it."""
 
     def execute(self) -> None:
         """Do nothing."""
@@ -188,7 +195,7 @@ _JOIN_TASK = JoinTask("join")
 
 
 def waits_s(action: Action, plugin: type[ActionPlugin]) -> float | None:
-    """Give for how many seconds an action does nothing but wait, or None if it does work."""
+    """Return for how many seconds an action only waits; None if it does work."""
     try:
         seconds = plugin.waits_s(action.input_parameters)
     except BaseException:
@@ -199,7 +206,7 @@ def waits_s(action: Action, plugin: type[ActionPlugin]) -> float | None:
 
 
 def workerless(actions: Iterable[Action], plugins: Mapping[str, type[ActionPlugin]]) -> set[str]:
-    """Give the actions that do not count against ``max_workers``: they wait, or end at once."""
+    """Return the uuids of actions that do not count against ``max_workers``."""
     return {
         action.uuid
         for action in actions

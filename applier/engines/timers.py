@@ -1,4 +1,4 @@
-"""What is to happen later: the engine's own clock, without a thread."""
+"""Timers of the engine: a heap of due times, without a thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Timer(NamedTuple):
 
 
 class Timers:
-    """Timers of one owner; each is set once at a time, and can be dropped.
+    """The timers of one owner. A timer that is set again replaces itself.
 
     >>> timers = Timers(lambda: 10.0)
     >>> timers.set(Timer("delay", "a"), 0); timers.set(Timer("grace", "b"), 5)
@@ -27,28 +27,28 @@ class Timers:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._heap: list[tuple[float, int, Timer]] = []
-        #: The number of the entry that counts: those of dropped timers stay in the heap.
+        #: The number of the valid heap entry of each timer; entries of removed timers are stale.
         self._set: dict[Timer, int] = {}
         self._count = 0
 
     def set(self, timer: Timer, seconds: float) -> None:
-        """Let a timer be due in so many seconds."""
+        """Make a timer due in ``seconds``."""
         self._count += 1
         self._set[timer] = self._count
         heapq.heappush(self._heap, (self._clock() + seconds, self._count, timer))
 
     def drop(self, timer: Timer) -> bool:
-        """Forget a timer; says whether it was set."""
+        """Remove a timer; return whether it was set."""
         return self._set.pop(timer, None) is not None
 
     def left_s(self) -> float | None:
-        """Give the seconds until the next is due, or None if none is set."""
+        """Return the seconds until the next timer is due; None if none is set."""
         while self._heap and self._set.get(self._heap[0][2]) != self._heap[0][1]:
             heapq.heappop(self._heap)
         return max(0.0, self._heap[0][0] - self._clock()) if self._heap else None
 
     def due(self) -> list[Timer]:
-        """Give, and forget, those whose time has come, in the order of their times."""
+        """Remove and return the timers that are due, in the order of their times."""
         found: list[Timer] = []
         while self.left_s() == 0.0:
             timer = heapq.heappop(self._heap)[2]

@@ -1,4 +1,4 @@
-"""Threads that do the work of actions."""
+"""Threads that execute actions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 
 class Workers:
-    """Up to ``maximum`` threads, started as they are needed by their one owner.
+    """Up to ``maximum`` threads, started when they are needed. Only one thread may use it.
 
-    They are daemons: a plugin that hangs must not keep the process alive, as the threads of
-    ``concurrent.futures`` do. ``done`` is called in the worker with what the work returned; the
-    work itself must not raise.
+    The threads are daemons, unlike those of ``concurrent.futures``: a plugin that hangs must not
+    keep the process alive. ``done`` is called in the worker with what the work returned. The work
+    must not raise.
     """
 
     def __init__(self, maximum: int, done: Callable[[Any], None]) -> None:
-        #: How many may work at once; when it is lowered, no thread ends by that.
+        #: How many may work at once. Lowering it ends no thread.
         self.maximum = maximum
         self._done = done
         self._work: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
@@ -25,9 +25,9 @@ class Workers:
         self._given_up = 0
 
     def grow(self, number: int, extra: int = 0) -> None:
-        """Have so many threads, or as many as may be; raises RuntimeError if one cannot start.
+        """Start threads until there are ``number``, or the maximum.
 
-        ``extra`` of them do what takes no place, and are there beside the maximum.
+        ``extra`` of them come on top of the maximum. Raises RuntimeError if one cannot start.
         """
         while len(self._threads) < min(number - extra, self.maximum) + extra + self._given_up:
             name = f"action-worker-{len(self._threads) + 1}"
@@ -36,18 +36,18 @@ class Workers:
             self._threads.append(thread)
 
     def replace(self) -> None:
-        """Count one thread as given up: there may be another in its place."""
+        """Count one thread as given up, so that another may be started in its place."""
         self._given_up += 1
 
     def submit(self, work: Callable[[], Any]) -> None:
-        """Have work done by the next thread that is free."""
+        """Queue work for the next free thread."""
         self._work.put(work)
 
     def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Let the threads end once they have nothing to do; does not wait for those that hang."""
+        """Tell the threads to end when the queue is empty; do not wait for them."""
         for _ in self._threads:
             self._work.put(None)
 

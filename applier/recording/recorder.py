@@ -13,7 +13,7 @@ from applier.errors import PlanConflict, StoreError
 from applier.recording.store_retry import StoreRetry
 from applier.rollback.plan import undone_by
 from applier.scheduling.turn import Turn
-from applier.store import Store
+from applier.store import RunStore
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
@@ -28,7 +28,7 @@ class Recorder:
 
     def __init__(
         self,
-        store: Store,
+        store: RunStore,
         plan: ActionPlan,
         claim: str,
         *,

@@ -9,13 +9,13 @@ from datetime import datetime
 from applier.engines import Events
 from applier.errors import PlanConflict, StoreError
 from applier.run.periodic import Periodic
-from applier.store import Store
+from applier.store import RunStore
 
 LOG = logging.getLogger(__name__)
 
 
 def heartbeat(
-    store: Store,
+    store: RunStore,
     plan: str,
     claim: str,
     *,

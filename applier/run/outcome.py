@@ -23,7 +23,9 @@ _WORDS = {
 }
 
 #: Final states that a request or a policy brought about, not the actions.
-_BY_HALT = frozenset({PlanState.PAUSED, PlanState.CANCELLED})
+_BY_HALT = frozenset({PlanState.PENDING, PlanState.PAUSED, PlanState.CANCELLED})
+#: The state of a plan that has actions left, by what kept them from starting.
+_UNFINISHED = {Stopped.PAUSED: PlanState.PAUSED, Stopped.HANDED_BACK: PlanState.PENDING}
 
 
 def fold(
@@ -46,9 +48,10 @@ def fold(
     """
     counts = Counter(states)
     halt = stopped if isinstance(stopped, Halt) else None
-    state = _state(counts + Counter(joins), halt.stopped if halt else stopped)
+    kind = stopped.stopped if isinstance(stopped, Halt) else stopped
+    state = _state(counts + Counter(joins), kind)
     told = summary(counts)
-    if halt and (state in _BY_HALT or halt.stopped is Stopped.EXCEEDED):
+    if halt and (state in _BY_HALT or kind is Stopped.EXCEEDED):
         told = f"{halt.why}; {told}"
     return state, told
 
@@ -59,10 +62,10 @@ def summary(counts: Counter[ActionState]) -> str:
     return ", ".join(told) or "nothing to do"
 
 
-def _state(counts: Counter[ActionState], stopped: Stopped | Halt | None) -> PlanState:
+def _state(counts: Counter[ActionState], stopped: Stopped | None) -> PlanState:
     if stopped is Stopped.CANCELLED:
         return PlanState.CANCELLED
-    if stopped is Stopped.PAUSED and any(counts[state] for state in OPEN):
-        return PlanState.PAUSED
+    if stopped in _UNFINISHED and any(counts[state] for state in OPEN):
+        return _UNFINISHED[stopped]
     well = all(state in WELL for state in counts if counts[state])
     return PlanState.SUCCEEDED if well else PlanState.FAILED

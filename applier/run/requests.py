@@ -8,7 +8,7 @@ from applier.contracts import Request
 from applier.engines import Events, ReservationsChanged
 from applier.errors import StoreError
 from applier.run.periodic import Periodic
-from applier.store import Reservation, Store
+from applier.store import Reservation, RunStore
 
 LOG = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class RequestReader:
 
     def __init__(
         self,
-        store: Store,
+        store: RunStore,
         plan: str,
         *,
         after: int,

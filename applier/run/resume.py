@@ -10,11 +10,10 @@ from datetime import datetime
 from applier.contracts import Claimant, Request
 from applier.errors import PlanConflict
 from applier.scheduling.resumption import was_cut_off
-from applier.scheduling.verdict import NOT_TRIGGERED
 from applier.store import Service, Store
 from planner.graph_algorithms import topological_order
 from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.states import ActionState, PlanState, StateReason
 
 #: Actions in one of these states become PENDING again when their plan is resumed.
 _BACK = frozenset(
@@ -192,4 +191,4 @@ def _before(action: Action) -> Iterator[str]:
 
 
 def _was_not_set_off(action: Action) -> bool:
-    return action.state is ActionState.SKIPPED and action.status_message == NOT_TRIGGERED
+    return action.state_reason is StateReason.NOT_TRIGGERED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from applier.contracts import Request
+from applier.contracts import Request, RequestVerb
 from applier.engines import Events, PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import task_maker, workerless
@@ -29,7 +29,6 @@ from planner.states import OPEN, ActionState, PlanState
 
 #: Kinds of tokens that name resources: two plans must not work on one at once.
 RESOURCES = ("instance", "node", "volume")
-_HANDED_BACK = "which hands it back"
 
 
 class Runner:
@@ -42,23 +41,21 @@ class Runner:
     def __init__(self, setup: RunSetup) -> None:
         self._setup, self._store = setup, setup.store
         self._events: Events = queue.SimpleQueue()
-        self._handed_back = False
 
     def pause(self, who: str = "the applier", why: str | None = None) -> None:
         """Start nothing new, let running actions end, and leave the plan PAUSED."""
-        self._events.put(Request(verb="pause", who=who, why=why))
+        self._events.put(Request(verb=RequestVerb.PAUSE, who=who, why=why))
 
     def cancel(self, who: str = "the applier", why: str | None = None) -> None:
         """Start nothing new, tell running actions to stop, and leave the plan CANCELLED."""
-        self._events.put(Request(verb="cancel", who=who, why=why))
+        self._events.put(Request(verb=RequestVerb.CANCEL, who=who, why=why))
 
     def hand_back(self, who: str = "the applier", why: str | None = None) -> None:
         """Start nothing new, let running actions end, and leave the plan PENDING.
 
         Another applier can take it then. An operator's pause or cancel goes before.
         """
-        self._handed_back = True
-        self.pause(f"{who}, {_HANDED_BACK}", why)
+        self._events.put(Request(verb=RequestVerb.HAND_BACK, who=who, why=why))
 
     def run(self, uuid: str) -> PlanState:
         """Run a PENDING plan, and return its final state, PAUSED, or PENDING (handed back).
@@ -102,8 +99,8 @@ class Runner:
                 halt,
                 joins=[recorder.states[uuid] for uuid in joins],
             )
-            if state is PlanState.PAUSED and self._is_handed_back(uuid, earlier, halt):
-                state = PlanState.PENDING
+            if state is PlanState.PENDING and self._is_paused(uuid, earlier):
+                state = PlanState.PAUSED
             recorder.move(state, message)
         return state
 
@@ -132,12 +129,10 @@ class Runner:
         )
         return self._setup.engine.run(run)
 
-    def _is_handed_back(self, uuid: str, earlier: Sequence[Request], halt: Halt | None) -> bool:
-        """Return whether the pause is this applier's own: an operator's pause stays one."""
-        if not self._handed_back or halt is None or _HANDED_BACK not in halt.why:
-            return False
+    def _is_paused(self, uuid: str, earlier: Sequence[Request]) -> bool:
+        """Return whether an operator asked for a pause that the engine did not hear of any more."""
         after = max((request.number for request in earlier), default=0)
-        return all(request.verb != "pause" for request in self._store.requests(uuid, after))
+        return any(r.verb == RequestVerb.PAUSE for r in self._store.requests(uuid, after))
 
     def _ranks(self, plan: ActionPlan, without: Collection[str]) -> Mapping[str, int]:
         """Return the ranks of the forecast, so that the run follows the prediction."""

@@ -10,7 +10,7 @@ from applier.contracts import Claimant, Listener
 from applier.engines import Engine
 from applier.engines.environment import ActionEnvironment
 from applier.scheduling.verdict import OnFailure
-from applier.store import Store
+from applier.store import RunStore
 
 
 def utc_now() -> datetime:
@@ -27,7 +27,7 @@ class RunSetup:
     may take up to ``verify_patience_s`` seconds to say whether interrupted work is done.
     """
 
-    store: Store
+    store: RunStore
     engine: Engine
     environment: ActionEnvironment
     claimant: Claimant

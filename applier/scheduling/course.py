@@ -1,6 +1,6 @@
-"""The scheduler, driven by a simulated clock: how a plan runs if everything takes what it should.
+"""Simulates the course of a plan: the scheduler, driven by a simulated clock.
 
-Every action is taken to end well, and to have changed something.
+Every action is assumed to take its expected time, to succeed and to change something.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Course:
         return _drive(scheduler, self.durations)
 
     def remaining(self) -> dict[str, float]:
-        """Give for each name how long the longest path from its start to the end is."""
+        """Return the length of the longest path from the start of each name to the end."""
         longest: dict[str, float] = {}
         for name in reversed(acyclic_part(self.after)):
             behind = max((longest[n] for n in self.after[name]), default=0.0)
@@ -95,7 +95,7 @@ class Course:
         return {action.uuid: rank for rank, action in enumerate(first)}
 
     def lower_bound(self, remaining: Mapping[str, float]) -> float:
-        """Give what no order can beat: the longest path, and the work for each limit by itself."""
+        """Return a lower bound of the makespan: the longest path, or the work under one limit."""
         gates = Gates(self.limits, self.max_workers)
         work: defaultdict[str, float] = defaultdict(float)
         for action in self.left:

@@ -1,4 +1,4 @@
-"""What the length of a schedule hangs on: the critical path, and the slack of what is not on it."""
+"""The critical path of a schedule, and the slack of each action."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.model import JOIN, Action
 
 
 def _released(course: Course, timeline: Timeline) -> dict[str, list[str]]:
-    """Give for each action those whose end let it start: what it held them up for, or waited for.
+    """Return for each action the actions whose end let it start.
 
     Links first; where none of them ended just then, whoever gave back a token that has a limit, and
     where nobody did, whoever gave back a worker.
@@ -36,7 +36,7 @@ def _released(course: Course, timeline: Timeline) -> dict[str, list[str]]:
 
 
 def _before(course: Course) -> Mapping[str, frozenset[str]]:
-    """Give for each action everything right before it, plan's own joins looked through."""
+    """Return the direct predecessors of each action; a join of the plan stands for its own."""
     joins = {a.uuid: a for a in course.actions if a.action_type == JOIN}
     shared: dict[int, frozenset[str]] = {}
 
@@ -60,7 +60,7 @@ def _before(course: Course) -> Mapping[str, frozenset[str]]:
 
 
 def critical_path(course: Course, timeline: Timeline) -> tuple[str, ...]:
-    """Give a chain of actions without a gap that ends with the plan: what its length hangs on."""
+    """Return a chain of actions without a gap that ends with the plan and decides its makespan."""
     if not timeline.end_s:
         return ()
     released = _released(course, timeline)
@@ -76,7 +76,7 @@ def critical_path(course: Course, timeline: Timeline) -> tuple[str, ...]:
 
 
 def slacks(course: Course, timeline: Timeline) -> dict[str, float]:
-    """Give for each action by how much it may be late without moving the end of the schedule.
+    """Return by how many seconds each action may be late without moving the makespan.
 
     Whoever starts when it ends, by a link, a token or a worker, moves with it.
     """

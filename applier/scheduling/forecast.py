@@ -1,7 +1,7 @@
 """The forecast: the scheduler, driven by a simulated clock.
 
-It is the very scheduler that the engine drives, so what is predicted and what runs can differ in
-durations and failures only. Every action is taken to end well, and to have changed something.
+The engine drives the same scheduler, so that prediction and run can differ only in durations and
+failures. Every action is assumed to succeed and to change something.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from planner.model import Action
 
 #: How many forward-backward rounds are tried for a shorter makespan.
 ROUNDS = 3
-#: Above so many actions nobody waits for that.
+#: Above this many actions no rounds are tried: they would take too long.
 MANY = 5000
 
 
@@ -44,7 +44,7 @@ def forecast(
     rounds: int = ROUNDS,
     workerless: Collection[str] = (),
 ) -> Forecast:
-    """Say when everything happens, with the best ranks that were found.
+    """Predict when each action starts and ends, with the best ranks that were found.
 
     Longest remaining path first; then, ``rounds`` times, scheduled backwards from the ends and
     forwards again in that order; the best of all is kept, so it is never longer than the first.
@@ -91,9 +91,9 @@ def best_ranks(
     rounds: int = ROUNDS,
     workerless: Collection[str] = (),
 ) -> Mapping[str, int]:
-    """Give the ranks of :func:`forecast` for whoever runs the plan, and nothing else.
+    """Return only the ranks of :func:`forecast`, for running the plan.
 
-    Where there are no rounds, that costs no simulation.
+    Without rounds, nothing is simulated.
     """
     course = Course(actions, durations, limits, max_workers, workerless)
     remaining = course.remaining()
@@ -111,7 +111,7 @@ def _rounds(course: Course, rounds: int) -> int:
 def _best(
     course: Course, ranks: Mapping[str, int], bound: float, rounds: int
 ) -> tuple[Timeline, Mapping[str, int]]:
-    """Give the shortest timeline of the first and of each round, and its ranks."""
+    """Return the shortest timeline of the first simulation and all rounds, and its ranks."""
     best = current = course.run(ranks)
     for _ in range(rounds):
         if best.makespan_s <= bound:

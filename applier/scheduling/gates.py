@@ -97,7 +97,7 @@ class Gates:
     def submit(
         self, key: str, tokens: Iterable[str] = (), rank: float = 0, *, worker: bool = True
     ) -> None:
-        """Let an action wait for its tokens and, unless it needs none, a worker.
+        """Queue an action for its tokens and, unless it needs none, for a worker.
 
         Equal ranks start in the order in which they were submitted. O(tokens + log n).
         """
@@ -108,7 +108,7 @@ class Gates:
         self._make_ready((rank, self._count, waiting))
 
     def take(self) -> str | None:
-        """Give the next action that may start now, or None; it holds its tokens from here on."""
+        """Return the next action that may start now, which then holds its tokens; or None."""
         without = self._ready_without
         while True:
             heap = self._ready if self.idle > 0 else without
@@ -129,18 +129,18 @@ class Gates:
             return waiting.key
 
     def release(self, key: str) -> None:
-        """Give back what an action held that :meth:`take` gave. O(tokens log n)."""
+        """Release tokens and worker of an action that :meth:`take` returned. O(tokens log n)."""
         waiting = self._holders.pop(key)
         self.idle += waiting.worker
         self._give_back(waiting.tokens)
 
     def lose(self, key: str) -> None:
-        """Give back the worker of an action that :meth:`take` gave; its tokens stay held."""
+        """Release the worker of an action that :meth:`take` returned, but not its tokens."""
         waiting = self._lost[key] = self._holders.pop(key)
         self.idle += waiting.worker
 
     def lost_to(self, key: str) -> tuple[str, str] | None:
-        """Give a token that a waiting action lacks for good, and a lost one that keeps it."""
+        """Return a token that an action will never get, and the lost action that holds it."""
         for token in self._known[key].tokens if self._lost else ():
             keepers = [other.key for other in self._lost.values() if token in other.tokens]
             if len(keepers) >= (self.limit(token) or math.inf):
@@ -173,7 +173,7 @@ class Gates:
             self._make_ready((waiting.rank, waiting.number, waiting))
 
     def withdraw(self, key: str) -> None:
-        """Forget an action that waits; its place in a heap is dropped when it is met."""
+        """Remove an action that waits; its heap entry is dropped when it is popped."""
         waiting = self._known.pop(key)
         if self._collector is not None and self._collector[2] is waiting:
             held = [t for t in waiting.tokens if t not in self._missing]
@@ -184,7 +184,7 @@ class Gates:
             self._wake((waiting.blocked_by,))
 
     def why(self, key: str) -> str | None:
-        """Name the first token that an action lacks; None: it lacks a worker."""
+        """Return the first token that an action lacks; None if it lacks only a worker."""
         waiting = self._known[key]
         if self._collector is not None and self._collector[2] is waiting:
             return next((t for t in waiting.tokens if t in self._missing), None)
@@ -211,7 +211,7 @@ class Gates:
         return None
 
     def _admit(self, place: _Place) -> bool:
-        """Take all its tokens, or let it wait for the first that it lacks."""
+        """Take all its tokens, or queue it for the first that it lacks."""
         self.examined += 1
         waiting = place[2]
         lacking = self._lacks(waiting)

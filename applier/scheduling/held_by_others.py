@@ -1,4 +1,4 @@
-"""Actions that wait for what another plan works on: they stand before the gates. Pure."""
+"""Actions that wait for a resource which another plan has reserved. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from planner.model import Action
 
 
 class HeldByOthers:
-    """Knows which resources other plans hold, and which actions wait for that.
+    """The resources that other plans hold, and the actions that wait for them.
 
-    They are kept away from the gates, so that none of them collects tokens while it waits for
-    somebody who does not know this plan.
+    These actions are kept away from the gates, so that none collects tokens while it waits for
+    another plan.
     """
 
     def __init__(self, reservations: Iterable[Reservation] = ()) -> None:
@@ -27,24 +27,24 @@ class HeldByOthers:
         return uuid in self._parked
 
     def blocking(self, action: Action) -> Reservation | None:
-        """Give the first reservation of another plan that keeps an action from starting."""
+        """Return the first reservation of another plan that keeps an action from starting."""
         if not self._held:
             return None
         return next((self._held[t] for t in action.tokens if t in self._held), None)
 
     def park(self, action: Action) -> bool:
-        """Let an action wait here if it has to; says whether."""
+        """Keep an action here if another plan blocks it; return whether it does."""
         if self.blocking(action) is None:
             return False
         self._parked[action.uuid] = action
         return True
 
     def leave(self, uuid: str) -> bool:
-        """Forget an action that waits here; says whether it did."""
+        """Remove an action; return whether it waited here."""
         return self._parked.pop(uuid, None) is not None
 
     def replace(self, reservations: Iterable[Reservation]) -> list[Action]:
-        """Take in what other plans hold now; gives the actions that wait here no longer."""
+        """Replace all reservations; remove and return the actions that may go on."""
         self._held = {r.resource: r for r in reservations}
         free = [a for a in self._parked.values() if self.blocking(a) is None]
         for action in free:
@@ -52,5 +52,5 @@ class HeldByOthers:
         return free
 
     def clear(self) -> None:
-        """Forget all that wait."""
+        """Remove all actions."""
         self._parked.clear()

@@ -12,7 +12,7 @@ TO_VERIFY = frozenset({ActionState.ONGOING, ActionState.UNKNOWN})
 
 
 def decide(action: Action, found: Verified, *, rerun_safe: bool) -> Report | None:
-    """Say how an ONGOING or UNKNOWN action goes on, given what its plugin found.
+    """Decide how an ONGOING or UNKNOWN action goes on, given what its plugin found.
 
     None: it stays as it is, UNKNOWN.
 
@@ -36,7 +36,7 @@ def decide(action: Action, found: Verified, *, rerun_safe: bool) -> Report | Non
 
 
 def in_doubt(action: Action) -> str:
-    """Say what an operator can do about an action that nobody can verify."""
+    """Return a sentence on what an operator can do about an action that cannot be verified."""
     return (
         "nobody can say whether its work is done: look, then say so with: actionplan action set "
         f"PLAN {action.label} --state succeeded|failed --reason TEXT"
@@ -44,10 +44,10 @@ def in_doubt(action: Action) -> str:
 
 
 def was_cut_off(attempts: list[Attempt]) -> bool:
-    """Say whether nobody knows how much the last attempt did.
+    """Return whether it is unknown how much the last attempt did.
 
-    Such an attempt did not get to say an outcome, or something broke around it: an applier that
-    died, a connection that was lost, its time.
+    Such an attempt has no outcome, because its applier died, or the outcome ``error``: its
+    connection was lost, or its time was over.
     """
     return bool(attempts) and attempts[-1].outcome in (None, Outcome.ERROR)
 

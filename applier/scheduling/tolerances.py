@@ -40,7 +40,7 @@ class Tolerances:
         self._failed: list[dict[str, None]] = [{} for _ in self._groups]
 
     def note(self, action: Action, state: ActionState) -> str | None:
-        """Take in how an action ended; gives a sentence when that is too much for a group."""
+        """Count the end of an action; return a sentence if too many nodes of a group failed."""
         if not self._of_node or state not in COUNTED:
             return None
         told = None

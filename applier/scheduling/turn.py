@@ -1,4 +1,4 @@
-"""What the scheduler says: the instructions of a turn, and why something does not start. Pure."""
+"""What the scheduler returns: the instructions of a turn, and why an action waits. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,29 @@ from applier.store import Reservation
 class Stopped(StrEnum):
     """Why nothing new starts."""
 
+    #: The applier ends, and leaves the plan to another one.
+    HANDED_BACK = "handed back"
     PAUSED = "paused"
-    CANCELLED = "cancelled"
     #: More nodes failed than the plan tolerates.
     EXCEEDED = "exceeded"
+    CANCELLED = "cancelled"
+
+    @property
+    def strength(self) -> int:
+        """Which of two reasons counts: the stronger one, or the first of two equal ones."""
+        return _STRENGTH[self]
+
+
+_STRENGTH = {
+    Stopped.HANDED_BACK: 0,
+    Stopped.PAUSED: 1,
+    Stopped.EXCEEDED: 1,
+    Stopped.CANCELLED: 2,
+}
 
 
 class Halt(NamedTuple):
-    """That nothing new starts, and a sentence that says who or what brought it about."""
+    """That nothing new starts: the reason, and a sentence that says who or what caused it."""
 
     stopped: Stopped
     why: str
@@ -28,13 +43,12 @@ class Halt(NamedTuple):
 
 @dataclass(kw_only=True, slots=True)
 class Turn:
-    """What is to be done now, in this order.
+    """The instructions of one turn, in the order in which they are carried out.
 
-    ``cancelling`` is set in the one turn in which a cancel takes effect, and says who and why.
-    ``delays`` are the actions whose attempt failed and that start again, each after so many
-    seconds: their reports become PENDING ones. ``ended`` are the actions that end without having
-    started, ``starts`` those that start, ``stops`` those that run and are to be told to stop.
-    ``max_workers`` is set when it was changed.
+    ``cancelling`` is set in the turn in which a cancel takes effect, and says who asked and why.
+    ``delays`` are failed actions to be retried, each with its delay in seconds; they become PENDING
+    again. ``ended`` are actions that end without having started, ``starts`` those to start,
+    ``stops`` running ones to be told to stop. ``max_workers`` is set when it changes.
     """
 
     cancelling: str | None = None
@@ -48,10 +62,10 @@ class Turn:
 class WaitReason(NamedTuple):
     """What an action waits for.
 
-    ``kind``: ``all`` of ``actions`` have to end, ``any`` of them has to end well, a ``token`` has
-    to come free that ``actions`` hold, a ``worker`` that is busy with one of ``actions``, the
-    ``delay`` before it is tried again has to pass, or another ``plan`` has to give back a resource,
-    which is the token, to whom it is reserved.
+    By ``kind``: ``all``, until all of ``actions`` have ended; ``any``, until one of them has ended
+    well; ``token``, until one of ``actions`` releases the token; ``worker``, until one of
+    ``actions`` ends; ``delay``, until its delay before a retry is over; ``plan``, until another
+    plan releases the resource ``token``, which ``reservation`` reserves.
     """
 
     kind: str

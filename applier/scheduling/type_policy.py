@@ -1,4 +1,4 @@
-"""What holds for all actions of a type, and how often one of them is tried again. Pure."""
+"""The policy of an action type: retries, time-out, estimate. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.model import Action
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TypePolicy:
-    """The options of ``[watcher_actions.TYPE]`` that the engine goes by.
+    """The options of ``[watcher_actions.TYPE]`` that every type has.
 
     An action of the plan that says something itself (``retries`` above 0, ``timeout_s``,
     ``estimate_s``) has its own value.
@@ -23,19 +23,19 @@ class TypePolicy:
     estimate_s: float | None = None
 
 
-#: What holds for a type of which nothing was said.
+#: The policy of a type without a section.
 NO_POLICY = TypePolicy()
 
 
 def timeout_s(action: Action, policies: Mapping[str, TypePolicy]) -> float | None:
-    """Give after how many seconds an action is told to stop, or None."""
+    """Return after how many seconds an action is told to stop; None for never."""
     if action.timeout_s is not None:
         return action.timeout_s
     return policies.get(action.action_type, NO_POLICY).timeout_s
 
 
 class Retries:
-    """Counts the attempts of one run, and says whether there is another.
+    """Counts the retries of each action in one run.
 
     >>> retries = Retries({"nop": TypePolicy(retries=1, retry_delay_s=5)})
     >>> action = Action(uuid="a", action_type="nop")
@@ -48,7 +48,7 @@ class Retries:
         self._used: Counter[str] = Counter()
 
     def next_delay_s(self, action: Action) -> float | None:
-        """Take a retry; gives the seconds until it starts, or None if there is none left."""
+        """Use up a retry; return the seconds until it starts, or None if none is left."""
         policy = self._policies.get(action.action_type, NO_POLICY)
         if self._used[action.uuid] >= (action.retries or policy.retries):
             return None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from applier.contracts import Report
 from planner.model import Action
-from planner.states import OPEN, WELL, ActionState, Outcome
+from planner.states import OPEN, WELL, ActionState, Outcome, StateReason
 
 #: Message of an action that was SKIPPED because nothing that sets it off did so.
 NOT_TRIGGERED = "not triggered"
@@ -33,12 +33,12 @@ class End(NamedTuple):
 
 
 def ends(actions: Iterable[Action]) -> dict[str, End]:
-    """Give how those of the actions ended that have ended."""
+    """Return the end of each action that has ended, by uuid."""
     return {a.uuid: End(a.state, a.outcome) for a in actions if a.state not in OPEN}
 
 
 class Verdicts:
-    """Knows how actions ended and says of the next one whether it runs.
+    """Decides whether an action runs, given how others ended.
 
     ``actions`` are those of the plan by uuid; ``ended`` those that ended in an earlier run.
     """
@@ -74,7 +74,7 @@ class Verdicts:
             self._bad.add(report.uuid)
 
     def on(self, action: Action) -> Report | None:
-        """Say how an action ends without running; None: it may run.
+        """Return how an action ends without running; None if it may run.
 
         All in ``before()`` has ended, and each group of ``needs_any`` has one that ended well or
         has ended whole. With ``continue`` failures decide nothing.
@@ -94,7 +94,9 @@ class Verdicts:
             bad = next((u for u in sources if u in self._bad), None)
             if bad is not None and self._on_failure is not OnFailure.CONTINUE:
                 return self._blocked(action, bad, "is set off by")
-            return ending(action, ActionState.SKIPPED, NOT_TRIGGERED)
+            return ending(
+                action, ActionState.SKIPPED, NOT_TRIGGERED, reason=StateReason.NOT_TRIGGERED
+            )
         return None
 
     def _fired(self, action: Action) -> bool:
@@ -109,6 +111,18 @@ class Verdicts:
         return ending(action, ActionState.FAILED_DEPENDENCIES, message)
 
 
-def ending(action: Action, state: ActionState, message: str | None = None) -> Report:
+def ending(
+    action: Action,
+    state: ActionState,
+    message: str | None = None,
+    *,
+    reason: StateReason | None = None,
+) -> Report:
     """Report an action that ends without having started."""
-    return Report(uuid=action.uuid, old=ActionState.PENDING, state=state, message=message)
+    return Report(
+        uuid=action.uuid,
+        old=ActionState.PENDING,
+        state=state,
+        state_reason=reason,
+        message=message,
+    )

@@ -1,4 +1,4 @@
-"""What may run and has not started: in a delay, behind another plan, or at the gates. Pure."""
+"""Actions that wait for a delay, for another plan, or at the gates. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.model import Action
 
 
 class Waiting:
-    """The actions of which nothing but a limit, another plan or a delay holds back the start.
+    """The actions that only a limit, another plan or a delay keeps from starting.
 
     ``workerless`` are those that do not count against the workers of the ``gates``.
     """
@@ -33,11 +33,11 @@ class Waiting:
 
     @property
     def for_others(self) -> bool:
-        """True if something waits for what comes by itself: the end of a delay, another plan."""
+        """True if an action waits for a delay or for another plan, which end by themselves."""
         return bool(self.delayed or self._held_by_others)
 
     def submit(self, uuid: str) -> None:
-        """Let an action that may run wait for whatever it still lacks."""
+        """Queue an action that may run for whatever it still lacks."""
         action = self._actions[uuid]
         if not self._held_by_others.park(action):
             self._at_gates.add(uuid)
@@ -45,14 +45,14 @@ class Waiting:
             self._gates.submit(uuid, action.tokens, self._ranks[uuid], worker=worker)
 
     def elapsed(self, uuids: Iterable[str]) -> None:
-        """Let those go on whose delay is over, and of which nothing else became meanwhile."""
+        """Queue the actions whose delay is over, unless they ended meanwhile."""
         for uuid in uuids:
             if uuid in self.delayed:
                 self.delayed.remove(uuid)
                 self.submit(uuid)
 
     def hear(self, reservations: Iterable[Reservation]) -> None:
-        """Take in all that other plans hold now."""
+        """Replace the resources that other plans hold."""
         for action in self._held_by_others.replace(reservations):
             self.submit(action.uuid)
         for uuid in [u for u in self._at_gates if self._held_by_others.park(self._actions[u])]:
@@ -60,14 +60,14 @@ class Waiting:
             self._gates.withdraw(uuid)
 
     def take(self) -> str | None:
-        """Give the next action that may start now, or None."""
+        """Return the next action that may start now, or None."""
         uuid = self._gates.take()
         if uuid is not None:
             self._at_gates.remove(uuid)
         return uuid
 
     def withdraw(self, uuid: str) -> bool:
-        """Forget an action, wherever it waits; says whether it did."""
+        """Remove an action, wherever it waits; return whether it waited."""
         if uuid in self._at_gates:
             self._at_gates.remove(uuid)
             self._gates.withdraw(uuid)
@@ -78,12 +78,12 @@ class Waiting:
         return self._held_by_others.leave(uuid)
 
     def lost(self) -> list[tuple[str, str, str]]:
-        """Give those that wait for a token that never comes back: action, token, its keeper."""
+        """Return the actions whose token is never released: action, token, and who holds it."""
         by_rank = sorted(self._at_gates, key=self._ranks.__getitem__)
         return [(uuid, *lost) for uuid in by_rank if (lost := self._gates.lost_to(uuid))]
 
     def why(self, uuid: str, running: Collection[str]) -> WaitReason | None:
-        """Say what an action waits for; None if it is not among those that wait."""
+        """Return what an action waits for; None if it does not wait here."""
         action = self._actions[uuid]
         if uuid in self.delayed:
             return WaitReason("delay", ())
@@ -102,7 +102,7 @@ class Waiting:
         )
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all actions."""
         self._at_gates.clear()
         self.delayed.clear()
         self._held_by_others.clear()

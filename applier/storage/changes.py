@@ -13,7 +13,7 @@ from applier.storage import rows, rules, statements
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.transactions import Transaction, Write
-from planner.states import ActionState, PlanState, Who, check
+from planner.states import ActionState, PlanState, StateReason, Who, check
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,12 @@ class Change:
         check("action", self.action, old, self.new, Who.OPERATOR)
         outcome = rules.SETTLED.get(self.new)
         report = Report(
-            uuid=self.action, old=old, state=self.new, outcome=outcome, message=self.message
+            uuid=self.action,
+            old=old,
+            state=self.new,
+            outcome=outcome,
+            state_reason=StateReason.OPERATOR,
+            message=self.message,
         )
         transaction.write(statements.END, rows.report_row(self.plan, report, self.now))
 

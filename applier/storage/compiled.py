@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -62,8 +63,11 @@ class Compiled:
 
 
 def _to_driver(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Callable[[Any], Any] | None:
-    ours = isinstance(kind, sa.TypeDecorator)
-    return kind.dialect_impl(dialect).bind_processor(dialect) if ours else None
+    if not isinstance(kind, sa.TypeDecorator):
+        return None
+    convert = kind.dialect_impl(dialect).bind_processor(dialect)
+    # The rows of a batch have one time in common.
+    return None if convert is None else lru_cache(maxsize=8)(convert)
 
 
 def _from_driver(

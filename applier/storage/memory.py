@@ -358,6 +358,7 @@ def _reported(action: Action, report: Report, now: datetime) -> Action:
         action,
         state=report.state,
         outcome=None if waits else report.outcome,
+        state_reason=None if waits else report.state_reason,
         status_message=rules.kept(report.message),
         started_at=now if starts else None if waits else action.started_at,
         ended_at=None if starts or waits else now,

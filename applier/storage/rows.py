@@ -18,9 +18,9 @@ from applier.storage.compiled import Row
 from applier.storage.rules import attempt_end, kept
 from applier.store import Attempt, PlanSummary
 from planner.model import Action, ActionPlan, Blocker, Trigger
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, Outcome, PlanState, StateReason
 
-#: What a statement is told, by the names of its parameters.
+#: The values of a statement's parameters, by their names.
 Changes = dict[str, Any]
 
 #: Columns that hold JSON.
@@ -32,19 +32,19 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def plan_row(plan: ActionPlan) -> dict[str, Any]:
-    """Give the row of a plan that is new to the record: claimed by nobody, without wishes."""
+    """Return the row of a plan that is new to the record: claimed by nobody, without requests."""
     head = {
         key: getattr(plan, key)
         for key in ("uuid", "name", "planner", "created_at", "updated_at", "status_message")
     }
     head |= {key: getattr(plan, key) for key in ("audit_uuid", "strategy_name", "on_failure")}
     head |= {key: _encode(list(getattr(plan, key))) for key in PLAN_LISTS}
-    head |= {"limits": _encode(dict(plan.limits)), "state": str(plan.state), "wishes": 0}
+    head |= {"limits": _encode(dict(plan.limits)), "state": str(plan.state), "requests": 0}
     return head
 
 
 def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
-    """Give the rows of a plan's actions, in its order, ``position`` from 0."""
+    """Return the rows of a plan's actions, in its order, ``position`` from 0."""
     texts: dict[tuple[str, ...], str] = {}
 
     def links(uuids: tuple[str, ...]) -> str:
@@ -65,12 +65,13 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
             "blocked_by": _encode(action.blocked_by) if action.blocked_by else None,
             "state": str(action.state),
             "outcome": _text(action.outcome),
+            "state_reason": _text(action.state_reason),
         }
         yield row
 
 
 def plan_of(head: Row, rows: Iterable[Row]) -> ActionPlan:
-    """Give the plan of a row and the rows of its actions, which may come in any order."""
+    """Return the plan of a row and the rows of its actions, which may come in any order."""
     known = {key: head[key] for key in ActionPlan.__dataclass_fields__ if key in head}
     known |= {key: tuple(json.loads(head[key])) for key in PLAN_LISTS}
     known |= {"limits": json.loads(head["limits"]), "state": PlanState(head["state"])}
@@ -101,6 +102,7 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
             "blocked_by": tuple(starmap(Blocker, _events(row["blocked_by"] or "[]"))),
             "state": ActionState(row["state"]),
             "outcome": Outcome(row["outcome"]) if row["outcome"] else None,
+            "state_reason": StateReason(row["state_reason"]) if row["state_reason"] else None,
         }
         return Action(**known)
 
@@ -113,7 +115,7 @@ def _events(text: str) -> Iterator[tuple[str, tuple[Outcome, ...]]]:
 
 
 def report_row(plan: str, report: Report, now: datetime) -> Changes:
-    """Give what the statements are told that write one report."""
+    """Return the bind parameters for writing one report."""
     state, outcome = attempt_end(report)
     return {
         "plan_uuid": plan,
@@ -121,6 +123,7 @@ def report_row(plan: str, report: Report, now: datetime) -> Changes:
         "old_state": str(report.old),
         "new_state": str(state),
         "new_outcome": _text(outcome),
+        "new_reason": _text(report.state_reason),
         "new_message": kept(report.message),
         "new_output": kept(report.output),
         "now": now,
@@ -128,7 +131,7 @@ def report_row(plan: str, report: Report, now: datetime) -> Changes:
 
 
 def attempt_of(row: Row) -> Attempt:
-    """Give the attempt of a row."""
+    """Return the attempt of a row."""
     known = {key: row[key] for key in Attempt.__dataclass_fields__}
     known |= {"state": ActionState(row["state"])}
     known |= {"outcome": Outcome(row["outcome"]) if row["outcome"] else None}
@@ -136,7 +139,7 @@ def attempt_of(row: Row) -> Attempt:
 
 
 def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
-    """Give a line of the list of plans."""
+    """Return a line of the list of plans."""
     return PlanSummary(
         uuid=head["uuid"],
         name=head["name"],
@@ -156,28 +159,28 @@ def counts_of(rows: Iterable[Row]) -> dict[str, dict[ActionState, int]]:
     return counts
 
 
-def wish_row(plan: str, number: int, wish: Request, now: datetime) -> dict[str, Any]:
-    """Give the row of a wish."""
+def request_row(plan: str, number: int, request: Request, now: datetime) -> dict[str, Any]:
+    """Return the row of a request."""
     return {
         "plan": plan,
         "number": number,
-        "verb": wish.verb,
-        "who": wish.who,
-        "why": wish.why,
-        "action": wish.action,
+        "verb": request.verb,
+        "who": request.who,
+        "why": request.why,
+        "action": request.action,
         "created_at": now,
-        "limits": _encode(dict(wish.limits)) if wish.limits else None,
+        "limits": _encode(dict(request.limits)) if request.limits else None,
     }
 
 
-def wish_of(row: Row) -> Request:
-    """Give the wish of a row."""
+def request_of(row: Row) -> Request:
+    """Return the request of a row."""
     known = {key: value for key, value in row.items() if key != "plan"}
     return Request(**known | {"limits": json.loads(row["limits"] or "{}")})
 
 
 def claimant_of(head: Row) -> Claimant | None:
-    """Give who runs the plan of a row now, or None."""
+    """Return who runs the plan of a row now, or None."""
     if head["claim"] is None:
         return None
     return Claimant(
@@ -188,5 +191,5 @@ def claimant_of(head: Row) -> Claimant | None:
     )
 
 
-def _text(word: Outcome | None) -> str | None:
+def _text(word: Outcome | StateReason | None) -> str | None:
     return None if word is None else str(word)

@@ -205,8 +205,8 @@ def cannot_claim(uuid: str, state: str) -> PlanConflict:
 
 
 def not_claimed(uuid: str, state: str) -> PlanConflict:
-    """Say that nobody would read a wish."""
-    text = f"plan {uuid[:8]} is {state}: nobody runs it, so nobody would read a wish"
+    """Say that nobody would read a request."""
+    text = f"plan {uuid[:8]} is {state}: nobody runs it, so nobody would read a request"
     return PlanConflict(uuid, state, text)
 
 

@@ -1,4 +1,4 @@
-"""Runs of plans in a database: who runs what, how far it is, and what is wished of it."""
+"""Runs of plans in a database: who runs what, how far it is, and what is requested of it."""
 
 from __future__ import annotations
 
@@ -136,15 +136,15 @@ class Runs:
 
         return self._database.tried(read)
 
-    def add_request(self, plan: str, wish: Request, *, now: datetime) -> None:
+    def add_request(self, plan: str, request: Request, *, now: datetime) -> None:
         """See :meth:`applier.store.Store.add_request`."""
 
         def add() -> None:
             with self._database.write() as transaction:
-                if transaction.write(statements.COUNT_WISH, {"plan_uuid": plan}):
-                    number = plan_row(transaction, plan)["wishes"]
-                    row = rows.wish_row(plan, number, wish, now)
-                    transaction.write(statements.INSERT_WISH, row)
+                if transaction.write(statements.COUNT_REQUEST, {"plan_uuid": plan}):
+                    number = plan_row(transaction, plan)["requests"]
+                    row = rows.request_row(plan, number, request, now)
+                    transaction.write(statements.INSERT_REQUEST, row)
                     return
             raise rules.not_claimed(plan, self._database.head(plan)["state"])
 
@@ -155,8 +155,8 @@ class Runs:
 
         def read() -> list[Request]:
             with self._database.read() as transaction:
-                found = transaction.read(statements.WISHES, {"plan_uuid": plan, "after": after})
-                return [rows.wish_of(row) for row in found]
+                found = transaction.read(statements.REQUESTS, {"plan_uuid": plan, "after": after})
+                return [rows.request_of(row) for row in found]
 
         return self._database.tried(read)
 

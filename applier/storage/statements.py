@@ -16,10 +16,10 @@ from applier.storage.tables import (
     actions,
     attempts,
     plans,
+    requests,
     reservations,
     services,
     turn,
-    wishes,
 )
 from applier.store import Attempt
 from planner.model import JOIN
@@ -56,11 +56,11 @@ DURATIONS = (
     .order_by(attempts.c.id.desc())
     .limit(bindparam("most"))
 )
-#: The wishes of a plan, oldest first.
-WISHES = (
-    sa.select(wishes)
-    .where(wishes.c.plan == bindparam("plan_uuid"), wishes.c.number > bindparam("after"))
-    .order_by(wishes.c.number)
+#: The requests of a plan, oldest first.
+REQUESTS = (
+    sa.select(requests)
+    .where(requests.c.plan == bindparam("plan_uuid"), requests.c.number > bindparam("after"))
+    .order_by(requests.c.number)
 )
 #: Take hold of a plan that this claim runs, for a write that was not made before.
 HOLD_CLAIM = (
@@ -83,11 +83,11 @@ HOLD_STATE: dict[tuple[PlanState, ...], sa.Update] = {
     .values(updated_at=bindparam("now"), last_write=bindparam("write"))
     for states in (WAITING_PLAN, UNCLAIMED_PLAN)
 }
-#: Take hold of a plan that somebody runs, and of the next number for a wish.
-COUNT_WISH = (
+#: Take hold of a plan that somebody runs, and of the next number for a request.
+COUNT_REQUEST = (
     sa.update(plans)
     .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.claim.is_not(None))
-    .values(wishes=plans.c.wishes + _ONE)
+    .values(requests=plans.c.requests + _ONE)
 )
 _REPORTED = (actions.c.plan == bindparam("plan_uuid"), actions.c.uuid == bindparam("action_uuid"))
 #: Let an action start, if it waits.
@@ -97,6 +97,7 @@ START = (
     .values(
         state=_word(ActionState.ONGOING),
         outcome=sa.null(),
+        state_reason=sa.null(),
         status_message=bindparam("new_message"),
         started_at=bindparam("now"),
         ended_at=sa.null(),
@@ -110,6 +111,7 @@ END = (
     .values(
         state=bindparam("new_state"),
         outcome=bindparam("new_outcome"),
+        state_reason=bindparam("new_reason"),
         status_message=bindparam("new_message"),
         ended_at=bindparam("now"),
     )
@@ -118,7 +120,11 @@ END = (
 UNDONE = (
     sa.update(actions)
     .where(*_REPORTED, sa.or_(*(actions.c.state == _word(state) for state in sorted(UNDOABLE))))
-    .values(state=bindparam("new_state"), status_message=bindparam("new_message"))
+    .values(
+        state=bindparam("new_state"),
+        state_reason=sa.null(),
+        status_message=bindparam("new_message"),
+    )
 )
 _WORKED = (actions.c.state == _word(ActionState.SUCCEEDED)) & (
     (actions.c.outcome == _word(Outcome.CHANGED)) | (actions.c.outcome == _word(Outcome.CREATED))
@@ -149,6 +155,7 @@ AGAIN = (
     .values(
         state=_word(ActionState.PENDING),
         outcome=sa.null(),
+        state_reason=sa.null(),
         status_message=bindparam("new_message"),
         started_at=sa.null(),
         ended_at=sa.null(),
@@ -160,6 +167,7 @@ CANCEL = (
     .where(actions.c.plan == bindparam("plan_uuid"), actions.c.state == bindparam("old_state"))
     .values(
         state=bindparam("new_state"),
+        state_reason=sa.null(),
         status_message=bindparam("new_message"),
         ended_at=bindparam("now"),
     )
@@ -284,11 +292,11 @@ def _newest(wanted: sa.ColumnElement[bool], *columns: Any) -> sa.Select[Any]:
 
 def _counts(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """How many actions of these plans are in which state, without joins."""
+    # IN, not a join, so that SQLite looks up these plans alone; inside is a table, for MySQL.
     newest = _newest(wanted, plans.c.uuid).subquery()
     return (
         sa.select(actions.c.plan, actions.c.state, sa.func.count().label("number"))
-        .join_from(newest, actions, actions.c.plan == newest.c.uuid)
-        .where(actions.c.action_type != _word(JOIN))
+        .where(actions.c.plan.in_(sa.select(newest.c.uuid)), actions.c.action_type != _word(JOIN))
         .group_by(actions.c.plan, actions.c.state)
     )
 
@@ -322,9 +330,9 @@ OF_RUNS = frozenset(
     }
 )
 #: Keep a plan, an action, a request, a service, a resource that a plan reserves.
-INSERT_PLAN, INSERT_ACTION, INSERT_WISH, INSERT_SERVICE, INSERT_RESERVATION = (
+INSERT_PLAN, INSERT_ACTION, INSERT_REQUEST, INSERT_SERVICE, INSERT_RESERVATION = (
     sa.insert(table)
     .inline()
     .values({c: bindparam(c.key) for c in table.c if c.key not in OF_RUNS or table is not plans})
-    for table in (plans, actions, wishes, services, reservations)
+    for table in (plans, actions, requests, services, reservations)
 )

@@ -1,4 +1,4 @@
-"""The tables of the record: plans, actions and their attempts, wishes, reservations, services.
+"""The tables of the record: plans, actions and their attempts, requests, reservations, services.
 
 Names begin with ``actionplan_``, so that they never meet those of Watcher. Columns are named as
 the fields of :mod:`planner.model` that they hold. Lists and mappings stand as JSON in text
@@ -84,7 +84,7 @@ plans = sa.Table(
     sa.Column("claimant_host", sa.String(255)),
     sa.Column("claimant_pid", sa.Integer),
     sa.Column("claimant_user", sa.String(255)),
-    sa.Column("wishes", sa.Integer, nullable=False),
+    sa.Column("requests", sa.Integer, nullable=False),
     sa.Column("heartbeat_at", Moment),
     # What was started before was cut off: how long it took, nobody knows.
     sa.Column("claimed_at", Moment),
@@ -110,6 +110,7 @@ actions = sa.Table(
     sa.Column("resource_id", LongText),
     sa.Column("state", Word, nullable=False),
     sa.Column("outcome", Word),
+    sa.Column("state_reason", Word),
     sa.Column("started_at", Moment),
     sa.Column("ended_at", Moment),
     sa.Column("attempts", sa.Integer, nullable=False),
@@ -127,16 +128,17 @@ actions = sa.Table(
     sa.Column("triggers", LongText, nullable=False),
     sa.Column("blocked_by", LongText),
     sa.PrimaryKeyConstraint("plan", "uuid", name="pk_actionplan_action"),
-    # Counts by state are read from the index alone, without the wide rows. The uuid is in it
-    # because PostgreSQL may prefer this index for a report, and must then find one row by it.
-    sa.Index("ix_actionplan_action_plan_state", "plan", "state", "uuid"),
+    # Counts by state are read from the index alone, without the wide rows; joins are not counted.
+    # The uuid is in it because PostgreSQL may prefer this index for a report, and must then find
+    # one row by it.
+    sa.Index("ix_actionplan_action_plan_state", "plan", "state", "uuid", "action_type"),
     **_MYSQL,
 )
 
-wishes = sa.Table(
-    "actionplan_wish",
+requests = sa.Table(
+    "actionplan_request",
     metadata,
-    sa.Column("plan", Uuid, sa.ForeignKey(plans.c.uuid, name="fk_actionplan_wish_plan")),
+    sa.Column("plan", Uuid, sa.ForeignKey(plans.c.uuid, name="fk_actionplan_request_plan")),
     sa.Column("number", sa.Integer, autoincrement=False),
     sa.Column("verb", Word, nullable=False),
     sa.Column("who", sa.String(255), nullable=False),
@@ -144,7 +146,7 @@ wishes = sa.Table(
     sa.Column("action", Uuid),
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("limits", LongText),
-    sa.PrimaryKeyConstraint("plan", "number", name="pk_actionplan_wish"),
+    sa.PrimaryKeyConstraint("plan", "number", name="pk_actionplan_request"),
     **_MYSQL,
 )
 

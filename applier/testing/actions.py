@@ -27,6 +27,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -36,6 +37,7 @@ import jsonschema
 from applier.clouds.simulated import SimulatedCloud
 from applier.contracts import ActionContext, ActionPlugin, Verified
 from applier.errors import ActionFailed, AlreadyDone
+from applier.plugin_options import of_action_type
 from planner.model import JOIN, Effect, Touch
 from planner.states import Outcome
 
@@ -58,6 +60,11 @@ ODDITIES: tuple[Any, ...] = (
 )
 
 
+def default_options(action: type[ActionPlugin]) -> dict[str, Any]:
+    """Return what ``context.options`` holds where nothing is configured."""
+    return {option.dest: option.default for option in action.OPTIONS}
+
+
 class ActionContract:
     """Tests of the action type that the fixture ``action`` returns."""
 
@@ -65,6 +72,11 @@ class ActionContract:
         """Return the context of the action; by default with a simulated cloud in ``folder``."""
         cloud = SimulatedCloud(folder / "cloud.json")
         return ActionContext(cloud=lambda: cloud, output=lambda _: None)
+
+    def _context(self, action: type[ActionPlugin], folder: Path) -> ActionContext:
+        """Add the defaults of the action's options to what :meth:`make_context` returns."""
+        context = self.make_context(folder)
+        return replace(context, options={**default_options(action), **context.options})
 
     def test_its_type_is_a_plain_word(self, action: type[ActionPlugin]) -> None:
         """Documents, options and tokens use the type; ``join`` is reserved for the engine."""
@@ -81,6 +93,11 @@ class ActionContract:
     def test_it_says_whether_running_it_twice_does_harm(self, action: type[ActionPlugin]) -> None:
         """After a crash RERUN_SAFE decides whether an operator must confirm a second run."""
         assert isinstance(action.RERUN_SAFE, bool), "RERUN_SAFE is True or False"
+
+    def test_its_options_can_be_configured(self, action: type[ActionPlugin]) -> None:
+        """They stand in the sample configuration, with help, beside those of every type."""
+        for option in of_action_type(action.TYPE, action):
+            assert option.help, f"option {option.name} has no help"
 
     def test_its_schema_is_one(self, action: type[ActionPlugin]) -> None:
         """A misspelled keyword would check nothing, so only known keywords are accepted."""
@@ -128,7 +145,7 @@ class ActionContract:
         for example in _examples(action):
             said = "nothing against it"
             try:
-                action(example, self.make_context(tmp_path)).precheck()
+                action(example, self._context(action, tmp_path)).precheck()
             except (AlreadyDone, ActionFailed) as refusal:
                 said = str(refusal)
             assert said.strip(), f"{example}: the refusal says nothing"
@@ -138,7 +155,7 @@ class ActionContract:
     ) -> None:
         """After a crash verify is called first: it returns the same answer twice."""
         for example in _examples(action):
-            work = action(example, self.make_context(tmp_path))
+            work = action(example, self._context(action, tmp_path))
             found = work.verify()
             assert isinstance(found, Verified), f"{example}: verified as {found!r}"
             assert work.verify() is found, f"{example}: looking changed the answer"
@@ -148,7 +165,7 @@ class ActionContract:
     ) -> None:
         """An abort may come before the work begins and after it has ended."""
         for example in _examples(action):
-            action(example, self.make_context(tmp_path)).abort()
+            action(example, self._context(action, tmp_path)).abort()
 
     def test_what_cannot_be_undone_says_so(
         self, action: type[ActionPlugin], tmp_path: Path
@@ -158,7 +175,7 @@ class ActionContract:
         stop = threading.Event()
         stop.set()
         for example in _examples(action):
-            work = action(example, self.make_context(tmp_path))
+            work = action(example, self._context(action, tmp_path))
             ends: list[object] = []
             _note_end(lambda: work.revert(stop), ends)  # noqa: B023 - called at once
             (end,) = ends
@@ -182,7 +199,7 @@ class ActionContract:
         """Once the stop is set it raises ActionFailed with a sentence, or returns an outcome."""
         for example in _examples(action):
             ends: list[object] = []
-            work = action(example, self.make_context(tmp_path))
+            work = action(example, self._context(action, tmp_path))
             thread = threading.Thread(target=_execute, args=(work, ends), daemon=True)
             thread.start()
             thread.join(SOON_S)

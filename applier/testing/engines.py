@@ -37,7 +37,7 @@ class EngineContract:
 
     @abstractmethod
     def make_engine(self, max_workers: int) -> Engine:
-        """Give an engine that runs so many actions at once."""
+        """Return an engine that runs up to ``max_workers`` actions at once."""
 
     def trial(
         self, plan: ActionPlan, work: Work = changed, *, max_workers: int = 4, **options: Any

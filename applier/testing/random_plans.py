@@ -96,7 +96,7 @@ def expected_ends(
     skipped: Container[str] = (),
     ended: Mapping[str, End] | None = None,
 ) -> dict[str, End]:
-    """Say how each action ends: one after another, by the rules as they are written down."""
+    """Return how each action ends, computed one after another from the written rules."""
     ends = dict(ended or {})
     for action in plan.actions:
         if action.uuid not in ends:

@@ -28,10 +28,10 @@ from applier.store import Store
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState, Outcome, PlanState
 
-#: What an action does when it runs: its parameters (``uuid`` among them), its context, its stop.
 #: Options of a trial that go to the environment of its actions, and not to the runner.
 _OF_ACTIONS = {"cloud", "machines", "options", "policies", "pace"}
 
+#: What an action does when it runs: its parameters (``uuid`` among them), its context, its stop.
 Work = Callable[[Mapping[str, Any], ActionContext, StopSignal], Outcome]
 
 CLAIMANT = Claimant(host="test", pid=1, user="tester")
@@ -204,16 +204,16 @@ class Trial:
         raise AssertionError("nothing was raised")
 
     def plan(self) -> ActionPlan:
-        """Give the plan as it is on record."""
+        """Return the plan as it is recorded."""
         found: ActionPlan = self.store.load_plan(self.uuid)
         return found
 
     def states(self) -> dict[str, str]:
-        """Give the states on record by the names of the actions."""
+        """Return the recorded states by the names of the actions."""
         return {a.label: str(a.state) for a in self.plan().actions}
 
     def messages(self) -> dict[str, str | None]:
-        """Give the status messages on record by the names of the actions."""
+        """Return the recorded status messages by the names of the actions."""
         return {a.label: a.status_message for a in self.plan().actions}
 
 

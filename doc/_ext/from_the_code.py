@@ -312,13 +312,13 @@ def option_table(options: Sequence[cfg.Opt]) -> Iterator[str]:
 
 
 class Options(Written):
-    """Every option by section: ours, and those of the planners that come with us."""
+    """Every option by section: ours, and those of the plugins that come with us."""
 
     def lines(self) -> Iterator[str]:
         for group, options in configuration.list_opts():
             name = group if isinstance(group, str) else group.name
-            planner = name.removeprefix("watcher_planners.")
-            if planner == name or planner in own(registry.PLANNERS):
+            namespace, _, plugin = name.partition(".")
+            if not plugin or plugin in own(namespace):
                 yield from heading(f"[{name}]", "-")
                 yield from option_table(options)
 
@@ -327,7 +327,7 @@ class ActionTypes(Written):
     """Every registered action type: what it does, touches and takes."""
 
     def lines(self) -> Iterator[str]:
-        known = registry.ActionTypes()
+        known: Any = registry.ActionTypes()
         for name in own(registry.ACTIONS):
             found = known[name]
             yield from heading(name, "-")
@@ -339,6 +339,9 @@ class ActionTypes(Written):
             yield f"Touches: {what or 'nothing'}."
             yield ""
             yield from schema_tables(found.SCHEMA, "")
+            if found.OPTIONS:
+                yield from (f"Options of the section ``[watcher_actions.{name}]``:", "")
+                yield from option_table(found.OPTIONS)
             yield from ("An example of its parameters:", "", ".. code-block:: yaml", "")
             text = yaml.safe_dump(json.loads(json.dumps(example)), sort_keys=False)
             yield from (f"   {line}" for line in text.splitlines())

@@ -7,10 +7,6 @@ same with SQLite (WAL, synchronous FULL) in a folder of its own: TMPDIR says on 
 alternate, and what is printed are medians; a figure that is not met is marked with by how much.
 What an action costs in a small and in a large plan is compared in processor time, because other
 processes take the wall's.
-
-Where ``record`` misses its figure, the profile says why: of a commit a third is SQLite's own, and
-nearly all the rest what SQLAlchemy and oslo.db do around its five statements, which are as few as
-the rules allow. Less would mean to leave these libraries.
 """
 
 from __future__ import annotations
@@ -275,9 +271,9 @@ def main() -> None:
     each = []
     for size in sizes:
         rounds = 3 if size > 5000 else ROUNDS
-        each.append(compare("dense layers", layers(size), (4, 12), rounds=rounds))
+        each.append(compare("dense layers", layers(size), (4, 8), rounds=rounds))
     growth(each[0], each[-1])
-    compare("deployment", deployment(), (8, 20), rounds=3)
+    compare("deployment", deployment(), (8, 10), rounds=3)
     forecasting(deployment())
     cancelling(10_000)
     sys.stdout.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -80,26 +81,33 @@ class TestMemoryStore(StoreContract):
         return MemoryStore()
 
 
+_barrier = None
+
+
 def processes(number, function, *arguments):
-    """Call a function in processes that began with nothing, each with its index and a barrier."""
+    """Call a function in processes that began with nothing; it gets its index and a barrier."""
     fresh = multiprocessing.get_context("spawn")
-    barrier = fresh.Barrier(number, timeout=30)
-    answers = fresh.Queue()
-    running = [
-        fresh.Process(target=function, args=(index, barrier, answers, *arguments))
-        for index in range(number)
-    ]
-    for process in running:
-        process.start()
+    shared = (fresh.Barrier(number),)
+    with ProcessPoolExecutor(number, fresh, initializer=meet, initargs=shared) as executor:
+        running = [executor.submit(called, function, i, *arguments) for i in range(number)]
+        # A process that dies breaks the others off: nothing is waited for in vain.
+        return [future.result() for future in running]
+
+
+def meet(barrier):
+    global _barrier
+    _barrier = barrier
+
+
+def called(function, index, *arguments):
     try:
-        got = dict(answers.get(timeout=30) for _ in running)
-    finally:
-        for process in running:
-            process.join(timeout=30)
-    return [got[index] for index in range(number)]
+        return function(index, _barrier, *arguments)
+    except BaseException:
+        _barrier.abort()
+        raise
 
 
-def race(index, barrier, answers, url, uuids, own):
+def race(index, barrier, url, uuids, own):
     """Claim, resume and reserve, each at the same moment as the other processes."""
     store = SqlStore(url)
     got = {"claim": [], "pid": [], "resume": [], "held": []}
@@ -125,4 +133,4 @@ def race(index, barrier, answers, url, uuids, own):
         store.reserve(mine, claim, nodes, now=MADE)
         got["held"].append(len(store.held_by_others(mine)))
     store.close()
-    answers.put((index, got))
+    return got

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from command_line import CommandLine, Gate
@@ -207,7 +208,8 @@ def test_an_option_of_the_wrong_kind_is_answered_with_its_file(actionplan: Comma
     actionplan.configure(watcher_workflow_engines__taskflow={"max_workers": "many"})
     ended = actionplan.inside("create", "-", "--dry-run", stdin="actions: []")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err.startswith(f"Refused: {actionplan.configuration}: option max_workers: ")
+    place = r"\[watcher_workflow_engines\.taskflow\] max_workers: "
+    assert re.match(rf"Refused: {re.escape(str(actionplan.configuration))}:\d+: {place}", ended.err)
     assert "'many'" in ended.err
 
 

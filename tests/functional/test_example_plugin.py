@@ -120,6 +120,19 @@ def test_its_plan_is_applied_rack_by_rack(run: Run, document: str, tmp_path: Pat
     assert lines[4:] == ["all racks are new"]
 
 
+def test_the_option_of_its_action_is_read_from_its_section(
+    run: Run, document: str, tmp_path: Path
+) -> None:
+    text = f"{CONFIGURATION}\n[watcher_actions.announce]\nsite = Berlin\n"
+    (tmp_path / "watcher.conf").write_text(text, "utf-8")
+    shown = run(*CONFIGURED, "action", "type", "show", "announce")
+    assert "site ([watcher_actions.announce])\n  Name of this site" in shown.stdout, shown.stderr
+    assert "  here: Berlin\n" in shown.stdout
+    assert run(*CONFIGURED, "apply", document, "--yes").returncode == 0
+    lines = (tmp_path / "log-book.txt").read_text(encoding="utf-8").splitlines()
+    assert lines[-1] == "Berlin: all racks are new"
+
+
 def test_applying_it_again_finds_the_lines_there(run: Run, document: str, tmp_path: Path) -> None:
     assert run(*CONFIGURED, "apply", document, "--yes").returncode == 0
     before = (tmp_path / "log-book.txt").read_text(encoding="utf-8")

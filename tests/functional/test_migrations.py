@@ -15,7 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from applier.contracts import Report
+from applier.contracts import Report, Request
 from applier.errors import StoreError
 from applier.storage import schema_version
 from applier.storage.connection import make_engine
@@ -25,7 +25,7 @@ from applier.storage.urls import parse
 from applier.store import Attempt
 from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
 from applier.testing.plans import new_plan
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, Outcome, PlanState, StateReason
 
 SERVERS = [
     pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
@@ -104,7 +104,7 @@ def test_the_models_and_the_migrations_agree(url):
 def test_a_difference_between_models_and_migrations_is_seen(url):
     schema_version.upgrade(url)
     run(url, "DROP INDEX ix_actionplan_plan_state" + " ON actionplan_plan" * ("mysql" in url))
-    run(url, "ALTER TABLE actionplan_wish ADD COLUMN extra INTEGER")
+    run(url, "ALTER TABLE actionplan_request ADD COLUMN extra INTEGER")
     engine = make_engine(parse(url))
     with engine.connect() as database:
         context = MigrationContext.configure(database, opts={"version_table": VERSION_TABLE})
@@ -230,6 +230,33 @@ def test_what_a_plan_has_done_survives_an_upgrade(old):
         store.move_claimed("ran", "claim-1", PlanState.FAILED, now=began)
         store.resume_plan("ran", ["a2", "a4"], now=began)
         assert store.pending_plans() == ["next", "ran"]
+
+
+@every_database
+def test_what_was_not_triggered_is_known_by_its_reason_after_an_upgrade(old):
+    skipped = "UPDATE actionplan_action SET state = 'SKIPPED', status_message = "
+    run(old, f"{skipped} 'not triggered' WHERE uuid = 'a5'")
+    schema_version.upgrade(old)
+    with closing(SqlStore(old)) as store:
+        reasons = {a.uuid: a.state_reason for a in store.load_plan("ran").actions}
+    assert reasons == {**dict.fromkeys(("a1", "a2", "a3", "a4")), "a5": StateReason.NOT_TRIGGERED}
+
+
+@every_database
+def test_requests_survive_both_ways(old):
+    schema_version.upgrade(old)
+    with closing(SqlStore(old)) as store:
+        (first,) = store.requests("ran")
+        assert (first.number, first.who, first.why) == (1, "wanda", "lunch")
+        limits = Request(verb="limit", who="ann", limits={"node:*": 2})
+        store.add_request("ran", limits, now=first.created_at)
+        written = store.requests("ran")
+        assert [request.number for request in written] == [1, 2]
+    schema_version.downgrade(old, "0003")
+    assert "actionplan_wish" in tables(old)
+    schema_version.upgrade(old)
+    with closing(SqlStore(old)) as store:
+        assert store.requests("ran") == written
 
 
 @every_database

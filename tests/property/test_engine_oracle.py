@@ -109,7 +109,7 @@ def by_ours(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, End]:
         on_failure=OnFailure.CONTINUE,
     )
     made = make_flow(plan, journal, joins)
-    engine = engines.load(made, engine="actionplan", run=run, max_workers=WORKERS)
+    engine = engines.load(made, engine="actionplan", run=run, max_workers=WORKERS, grace_s=30)
     engine.run()
     return {a.uuid: End(a.state, a.outcome) for a in store.load_plan(plan.uuid).actions}
 

@@ -85,7 +85,6 @@ LAYERS = (
         (
             "applier",
             "applier.errors",
-            "applier.contracts",
             "applier.store",
             "applier.backoff",
             "applier.scheduling.*",
@@ -98,13 +97,14 @@ LAYERS = (
         third_party=(),
         pure=True,
     ),
+    Layer("L3", ("applier.contracts",), above=("L0",), third_party=("oslo_config",), pure=True),
     Layer("L3", ("applier.engines.flow",), above=("L0",), third_party=("taskflow",), pure=True),
     Layer("L4a", ("applier.machines.*",), above=("L0", "L3"), third_party=("asyncssh",)),
     Layer(
         "L4",
         ("applier.storage.*", "applier.actions.*", "applier.clouds.*"),
         above=("L0", "L1", "L2", "L3", "L4a"),
-        third_party=("alembic", "jsonschema", "oslo_db", "sqlalchemy", "yaml"),
+        third_party=("alembic", "jsonschema", "sqlalchemy", "yaml"),
         apart=True,
     ),
     Layer(
@@ -115,7 +115,13 @@ LAYERS = (
     ),
     Layer(
         "L6",
-        ("applier.conf", "applier.assembly", "applier.run.*", "applier.service.*"),
+        (
+            "applier.conf",
+            "applier.plugin_options",
+            "applier.assembly",
+            "applier.run.*",
+            "applier.service.*",
+        ),
         above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5"),
         third_party=("cotyledon", "futurist", "oslo_config", "oslo_log", "platformdirs"),
     ),

@@ -1,4 +1,4 @@
-"""Options by action type, and plugins that are broken."""
+"""The configuration file, and what is made of it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,8 @@ import pytest
 from applier import conf as configuration
 from applier.errors import ConfigurationError
 from applier.machines.settings import SimulationSettings, SshSettings
-from applier.scheduling.type_policy import TypePolicy
 from planner import registry
 from planner.errors import BrokenPlugin
-
-TEXT = """
-[watcher_applier]
-workers = 4
-on_failure = pause
-[watcher_actions.migrate]
-retries = 2
-retry_delay_s = 1.5
-timeout_s = 600
-estimate_s = 30
-[watcher_actions.third_partys]
-retries = 1
-"""
 
 
 def read(tmp_path, text):
@@ -31,27 +17,7 @@ def read(tmp_path, text):
     return configuration.load([str(file)])
 
 
-def test_each_action_type_has_the_policy_of_its_section(tmp_path):
-    """Also one that is not installed, and one of which nothing is said."""
-    conf = read(tmp_path, TEXT)
-    assert configuration.policies(conf, ["migrate", "nop", "third_partys"]) == {
-        "migrate": TypePolicy(retries=2, retry_delay_s=1.5, timeout_s=600, estimate_s=30),
-        "nop": TypePolicy(),
-        "third_partys": TypePolicy(retries=1),
-    }
-    assert (conf.watcher_applier.workers, conf.watcher_applier.on_failure) == (4, "pause")
-
-
-@pytest.mark.parametrize("line", ["retries = -1", "timeout_s = 0", "estimate_s = long"])
-def test_a_value_that_cannot_be_is_refused_with_its_section(tmp_path, line):
-    conf = read(tmp_path, f"[watcher_actions.nop]\n{line}\n")
-    with pytest.raises(ConfigurationError, match=r"\[watcher_actions.nop\]: .*" + line.split()[0]):
-        configuration.policies(conf, ["nop"])
-
-
-def test_broken_plugins_break_nothing_else(monkeypatch):
-    """A planner is left out; an action type is not even loaded."""
-
+def test_a_planner_that_is_broken_is_left_out(monkeypatch):
     def load(namespace, name):
         raise BrokenPlugin("plugin", name, "ImportError: no module of that name")
 
@@ -59,6 +25,14 @@ def test_broken_plugins_break_nothing_else(monkeypatch):
     groups = [g if isinstance(g, str) else g.name for g, _ in configuration.list_opts()]
     assert "watcher_actions.migrate" in groups
     assert not [group for group in groups if group.startswith("watcher_planners.")]
+
+
+def test_reading_the_configuration_loads_no_plugin(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "load", lambda *given: pytest.fail(f"loads {given}"))
+    conf = read(
+        tmp_path, "[watcher_actions.migrate]\nretries = 2\n[watcher_applier]\nworkers = 4\n"
+    )
+    assert conf.watcher_applier.workers == 4
 
 
 def test_a_misspelt_option_of_our_own_section_is_refused(tmp_path):

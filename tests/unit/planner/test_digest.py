@@ -9,7 +9,7 @@ import pytest
 
 from planner import digest
 from planner.model import Action, ActionPlan, Blocker, Trigger
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, Outcome, PlanState, StateReason
 from tests.unit.planner.test_model import NOW, rich_plan, with_action
 
 #: Fields of a plan -> values other than those of ``rich_plan``.
@@ -64,6 +64,7 @@ ACTION_LEFT_OUT: dict[str, Any] = {
     "state": ActionState.PENDING,
     "outcome": None,
     "status_message": None,
+    "state_reason": StateReason.NOT_TRIGGERED,
     "started_at": None,
     "ended_at": None,
     "attempts": 0,

@@ -1,10 +1,12 @@
-"""ActionPlugin ``announce``: a line in a log book."""
+"""Action type ``announce``: a line in a log book."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
+
+from oslo_config import cfg
 
 from applier.contracts import ActionPlugin, StopSignal
 from applier.errors import ActionFailed, AlreadyDone
@@ -13,7 +15,10 @@ from planner.states import Outcome
 
 
 class Announce(ActionPlugin):
-    """Append ``message`` as a line to the file ``path``, unless it stands there already."""
+    """Append ``message`` as a line to the file ``path``, unless it is there already.
+
+    The line begins with the name of the site, if the option ``site`` has one.
+    """
 
     TYPE = "announce"
     #: A line that was written is found by the precheck.
@@ -30,6 +35,16 @@ class Announce(ActionPlugin):
         "examples": [{"path": "announcements.txt", "message": "rack r1 is empty"}],
     }
 
+    #: Set in ``[watcher_actions.announce]``; the values are in ``self.context.options``.
+    OPTIONS = (
+        cfg.StrOpt(
+            "site",
+            default="",
+            sample_default="Berlin",
+            help="Name of this site, written before each announcement.",
+        ),
+    )
+
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
         """The file, so that a limit can bound its writers, and the host that it is about."""
@@ -43,14 +58,14 @@ class Announce(ActionPlugin):
 
     def precheck(self) -> None:
         """Done if the line stands in the file."""
-        path, message = Path(self.parameters["path"]), self.parameters["message"]
+        path = Path(self.parameters["path"])
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return
         except OSError as reason:
             raise ActionFailed(f"{path} cannot be read: {reason.strerror}") from reason
-        if message in lines:
+        if self._line() in lines:
             raise AlreadyDone(f"{path} says so already")
 
     def execute(self, stop: StopSignal) -> Outcome:
@@ -60,7 +75,11 @@ class Announce(ActionPlugin):
             raise ActionFailed("stopped before it began")
         try:
             with path.open("a", encoding="utf-8") as file:
-                file.write(f"{self.parameters['message']}\n")
+                file.write(f"{self._line()}\n")
         except OSError as reason:
             raise ActionFailed(f"{path} cannot be written: {reason.strerror}") from reason
         return Outcome.CHANGED
+
+    def _line(self) -> str:
+        site, message = self.context.options["site"], self.parameters["message"]
+        return f"{site}: {message}" if site else str(message)

@@ -11,7 +11,7 @@ from rackplan.rack_by_rack import RackByRackPlanner
 
 from applier.contracts import ActionContext
 from applier.errors import ActionFailed, AlreadyDone
-from applier.testing.actions import ActionContract
+from applier.testing.actions import ActionContract, default_options
 from planner.documents import read
 from planner.errors import PlannerError
 from planner.states import Outcome
@@ -67,9 +67,13 @@ class TestAnnounce(ActionContract):
     """It does what every action has to do."""
 
 
-def make_announcement(path: Path, message: str) -> Announce:
-    """Make the action as the applier does."""
-    context = ActionContext(cloud=lambda: pytest.fail("no cloud is needed"), output=print)
+def make_announcement(path: Path, message: str, **options: str) -> Announce:
+    """Make the action as the applier does, with these options in its section."""
+    context = ActionContext(
+        cloud=lambda: pytest.fail("no cloud is needed"),
+        output=print,
+        options={**default_options(Announce), **options},
+    )
     return Announce({"path": str(path), "message": message}, context)
 
 
@@ -80,6 +84,15 @@ def test_an_announcement_becomes_the_last_line(tmp_path):
     announcement.precheck()
     assert announcement.execute(threading.Event()) is Outcome.CHANGED
     assert path.read_text(encoding="utf-8") == "earlier\nrack r1 is new\n"
+
+
+def test_the_option_site_stands_before_the_message(tmp_path):
+    path = tmp_path / "log-book.txt"
+    announcement = make_announcement(path, "rack r1 is new", site="Berlin")
+    assert announcement.execute(threading.Event()) is Outcome.CHANGED
+    assert path.read_text(encoding="utf-8") == "Berlin: rack r1 is new\n"
+    with pytest.raises(AlreadyDone):
+        announcement.precheck()
 
 
 def test_an_announcement_that_was_made_is_not_made_again(tmp_path):

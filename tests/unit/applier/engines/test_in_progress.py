@@ -251,7 +251,7 @@ def test_a_report_that_comes_after_all_is_dropped(scripted, caplog):
         kind.go.set()
         deadline = threading.Event()
         for _ in range(int(PATIENCE_S / 0.01)):
-            if "ended after all" in caplog.text:
+            if "has ended now" in caplog.text:
                 logged.set()
                 break
             deadline.wait(0.01)

@@ -89,7 +89,7 @@ def test_the_order_is_that_of_the_links_of_the_flow():
 NO_RUN = PlanRun(
     plan=plan_of(), recorder=None, events=queue.SimpleQueue(), make_task=lambda _: None
 )
-load = partial(engines.load, engine="actionplan")
+load = partial(engines.load, engine="actionplan", grace_s=30.0)
 
 
 def nested():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applier.run.outcome import fold
-from applier.scheduling.scheduler import Stopped
+from applier.scheduling.turn import Halt, Stopped
 from planner.states import ActionState as State
 
 
@@ -38,6 +38,20 @@ from planner.states import ActionState as State
 def test_fold(states, stopped, expected, message):
     state, told = fold(states, stopped)
     assert (str(state), told) == (expected, message)
+
+
+@pytest.mark.parametrize(
+    ("states", "stopped", "state", "told"),
+    [
+        ([State.FAILED, State.CANCELLED], Stopped.EXCEEDED, "FAILED", "why; 1 failed, 1 cancelled"),
+        ([State.PENDING], Stopped.PAUSED, "PAUSED", "why; 1 left to do"),
+        ([State.PENDING], Stopped.HANDED_BACK, "PENDING", "why; 1 left to do"),
+        ([State.SUCCEEDED], Stopped.HANDED_BACK, "SUCCEEDED", "1 succeeded"),
+        ([State.FAILED], Stopped.PAUSED, "FAILED", "1 failed"),
+    ],
+)
+def test_the_message_says_what_stopped_the_plan(states, stopped, state, told):
+    assert fold(states, Halt(stopped, "why")) == (state, told)
 
 
 def test_joins_are_not_counted_but_a_plan_waits_for_them():

@@ -15,7 +15,7 @@ from applier.run.resume import alive, resume, to_reset
 from applier.storage.memory import MemoryStore
 from applier.testing.plans import new_plan
 from planner.model import Action, ActionPlan, Trigger
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, Outcome, PlanState, StateReason
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 S = ActionState
@@ -54,9 +54,10 @@ def action(name, state="SUCCEEDED", **fields):
     return Action(uuid=name, name=name, action_type="nop", state=ActionState(state), **fields)
 
 
-def skipped(name, *sources, message="not triggered"):
+def skipped(name, *sources, reason=StateReason.NOT_TRIGGERED, message=None):
     triggers = tuple(Trigger(source, (Outcome.CHANGED,)) for source in sources)
-    return action(name, "SKIPPED", triggers=triggers, status_message=message)
+    told = {"state_reason": reason, "status_message": message}
+    return action(name, "SKIPPED", triggers=triggers, **told)
 
 
 def plan_of(*actions):
@@ -75,7 +76,7 @@ def test_what_nothing_set_off_goes_back_with_what_is_before_it():
         action("failed", "FAILED"),
         action("well"),
         skipped("of what went well", "well"),
-        skipped("by hand", "failed", message="by wanda: not tonight"),
+        skipped("by hand", "failed", reason=StateReason.OPERATOR, message="not triggered"),
     )
     assert to_reset(plan) == ["handler of the handler", "handler", "failed"]
 

@@ -193,6 +193,32 @@ def test_requests_that_cannot_be_read_are_asked_for_again(caplog):
     assert "away for a moment" in caplog.text
 
 
+@pytest.mark.parametrize("kind", ["instance", "node", "volume"])
+def test_a_resource_of_a_running_plan_is_reserved(kind):
+    """Another plan that works on it waits."""
+    store = MemoryStore()
+    other = Action(uuid="b", action_type="nop", tokens=(f"{kind}:1",))
+    store.save_plan(
+        ActionPlan(uuid="other", planner="t", state=PlanState.PENDING, actions=(other,))
+    )
+    tokens = (f"{kind}:1", "type:nop", "rack:7")
+    mine = Action(uuid="a", action_type="nop", input_parameters={"uuid": "a"}, tokens=tokens)
+    made = ActionPlan(uuid="plan", planner="t", state=PlanState.PENDING, actions=(mine,))
+    store.save_plan(made)
+    one = trial(made, inner=store)
+    seen = []
+
+    def work(parameters, context, stop):
+        claim = store.claim_plan("other", CLAIMANT, now=NOW)
+        store.reserve("other", claim, tokens, now=NOW)
+        seen.extend((r.resource, r.plan) for r in store.held_by_others("other"))
+        return Outcome.CHANGED
+
+    one.work = work
+    assert one.run() is PlanState.SUCCEEDED
+    assert seen == [(f"{kind}:1", "plan")]
+
+
 def test_listeners_hear_the_whole_story():
     heard = []
 

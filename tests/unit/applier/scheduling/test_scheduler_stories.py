@@ -123,6 +123,47 @@ def test_with_pause_a_failure_keeps_everything_from_starting_and_ending():
     assert story.scheduler.stopped is Stopped.PAUSED
 
 
+HAND_BACK = Request(verb="hand_back", who="the applier", why="it ends")
+
+
+def test_a_failure_after_a_cancel_does_not_turn_it_into_a_pause():
+    story = Story(action("a"), action("b", parents=("a",)), on_failure=OnFailure.PAUSE)
+    story.begin()
+    story.turn(CANCEL)
+    assert story.turn("a fails") == []
+    assert story.scheduler.halt == (Stopped.CANCELLED, "cancelled by ann: enough")
+
+
+def test_a_failure_together_with_a_cancel_is_cancelled():
+    story = Story(action("a"), action("b", parents=("a",)), on_failure=OnFailure.PAUSE)
+    story.begin()
+    assert "b CANCELLED: the plan was cancelled by ann: enough" in story.turn("a fails", CANCEL)
+    assert story.scheduler.stopped is Stopped.CANCELLED
+
+
+def test_a_plan_that_is_handed_back_starts_nothing_new():
+    story = Story(action("a"), action("b", parents=("a",)))
+    story.begin()
+    assert story.turn(HAND_BACK) == []
+    assert story.turn("a") == []
+    assert story.scheduler.done
+    why = "paused by the applier, which hands it back: it ends"
+    assert story.scheduler.halt == (Stopped.HANDED_BACK, why)
+
+
+@pytest.mark.parametrize(
+    ("event", "stopped"),
+    [(PAUSE, Stopped.PAUSED), (CANCEL, Stopped.CANCELLED), ("a fails", Stopped.PAUSED)],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_any_other_halt_counts_before_a_hand_back(event, stopped, first):
+    story = Story(action("a"), action("b"), action("c"), max_workers=2, on_failure=OnFailure.PAUSE)
+    story.begin()
+    for one in [event, HAND_BACK] if first else [HAND_BACK, event]:
+        story.turn(one)
+    assert story.scheduler.stopped is stopped
+
+
 def test_one_of_several_alternatives_is_enough_and_nobody_waits_for_the_others():
     story = Story(action("a"), action("b"), action("c", needs_any=(("a", "b"),)))
     assert story.begin() == ["start a", "start b"]
@@ -462,6 +503,33 @@ def test_beyond_what_is_tolerated_nothing_starts_and_what_runs_ends():
     assert story.turn("c") == []
     assert story.scheduler.done
     assert story.scheduler.halt == (Stopped.EXCEEDED, why)
+
+
+TWO_GROUPS = [
+    {"name": "control", "nodes": ["1", "2"], "failed_nodes": 1},
+    {"name": "compute", "nodes": ["2", "3"], "failed_nodes": 1},
+]
+
+
+@pytest.mark.parametrize(
+    ("failing", "why"),
+    [
+        (("1", "2"), "2 nodes of control failed, 1 may: 1, 2"),
+        (("3", "2"), "2 nodes of compute failed, 1 may: 3, 2"),
+        (("1", "3", "2"), "2 nodes of control failed, 1 may: 1, 2"),
+    ],
+)
+def test_the_group_that_has_too_many_failed_nodes_is_named(failing, why):
+    nodes = [on_node(f"on-{name}", name) for name in failing]
+    story = Story(
+        *nodes, action("last", parents=tuple(a.uuid for a in nodes)), tolerances=TWO_GROUPS
+    )
+    story.begin()
+    for node in nodes[:-1]:
+        assert story.turn(f"{node.uuid} fails") == []
+    told = story.turn(f"{nodes[-1].uuid} fails")
+    assert told == [f"last CANCELLED: nothing more starts: {why}"]
+    assert story.scheduler.halt == (Stopped.EXCEEDED, f"nothing more starts: {why}")
 
 
 def test_what_fails_beyond_what_is_tolerated_is_not_tried_again():

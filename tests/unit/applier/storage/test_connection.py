@@ -94,6 +94,7 @@ def test_a_server_that_is_not_there_is_said_in_one_sentence(backend, caplog):
     assert caplog.records == []
 
 
+@pytest.mark.server
 def test_what_a_later_try_may_mend_is_told_from_what_it_may_not(postgresql_url, mysql_url):  # noqa: F811
     for url in (parse(postgresql_url), parse(mysql_url)):
         with socket.socket() as taken:
@@ -123,7 +124,7 @@ def test_a_wrong_password_is_said_without_it(mysql_url):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_what_oslo_db_has_to_say_does_not_reach_the_terminal(tmp_path):
+def test_what_the_driver_has_to_say_does_not_reach_the_terminal(tmp_path):
     # Without any configuration of logging, Python prints warnings.
     path = tmp_path / "plans.db"
     path.write_text("no database at all\n" * 100)
@@ -138,8 +139,8 @@ def test_what_oslo_db_has_to_say_does_not_reach_the_terminal(tmp_path):
     assert ran.stderr == ""
 
 
-def test_a_level_that_somebody_chose_for_the_log_of_oslo_db_is_kept():
-    log = logging.getLogger("oslo_db")
+def test_a_level_that_somebody_chose_for_the_log_of_the_pool_is_kept():
+    log = logging.getLogger("sqlalchemy.pool")
     before = log.level
     try:
         log.setLevel(logging.DEBUG)

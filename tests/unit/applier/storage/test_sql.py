@@ -404,6 +404,7 @@ class TestConflicts:
                 store.move_plan("abcd", PlanState.PENDING, now=NOW)
         assert refusal.value.state == "CANCELLED"
 
+    @pytest.mark.server
     def test_a_nul_that_a_server_refuses_is_said(self, postgresql_url):  # noqa: F811
         schema_version.upgrade(postgresql_url)
         with (
@@ -412,6 +413,7 @@ class TestConflicts:
         ):
             store.save_plan(new_plan("a\0b"))
 
+    @pytest.mark.server
     def test_a_value_that_does_not_fit_is_said(self, mysql_url):  # noqa: F811
         schema_version.upgrade(mysql_url)
         with (

@@ -1,0 +1,71 @@
+"""Requests under that name; why an action is in its state; counts without the wide rows."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects import mysql
+
+revision = "0004"
+down_revision = "0003"
+
+MYSQL: dict[str, Any] = {
+    "mysql_engine": "InnoDB",
+    "mysql_charset": "utf8mb4",
+    "mysql_collate": "utf8mb4_bin",
+}
+Moment = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql")
+LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql")
+Uuid, Word, Line = sa.String(36), sa.String(32), sa.String(255)
+
+COLUMNS = ("plan", "number", "verb", "who", "why", "action", "created_at", "limits")
+INDEX = "ix_actionplan_action_plan_state"
+#: Until now the message alone said it.
+NOT_TRIGGERED = """
+    UPDATE actionplan_action SET state_reason = 'not_triggered'
+    WHERE state = 'SKIPPED' AND status_message = 'not triggered'
+"""
+
+
+def upgrade() -> None:
+    """Move the requests, and say of what was skipped because nothing triggered it that it was."""
+    move_requests("wish", "request")
+    op.execute("ALTER TABLE actionplan_plan RENAME COLUMN wishes TO requests")
+    op.add_column("actionplan_action", sa.Column("state_reason", Word))
+    op.execute(NOT_TRIGGERED)
+    index_actions("plan", "state", "uuid", "action_type")
+
+
+def downgrade() -> None:
+    """Move the requests back, and forget the reasons."""
+    index_actions("plan", "state", "uuid")
+    op.drop_column("actionplan_action", "state_reason")
+    op.execute("ALTER TABLE actionplan_plan RENAME COLUMN requests TO wishes")
+    move_requests("request", "wish")
+
+
+def index_actions(*columns: str) -> None:
+    """Make the index of actions by state anew."""
+    op.drop_index(INDEX, "actionplan_action")
+    op.create_index(INDEX, "actionplan_action", columns)
+
+
+def move_requests(old: str, new: str) -> None:
+    """Make a table anew under another name, as constraints cannot be renamed everywhere."""
+    plan = sa.ForeignKey("actionplan_plan.uuid", name=f"fk_actionplan_{new}_plan")
+    op.create_table(
+        f"actionplan_{new}",
+        sa.Column("plan", Uuid, plan),
+        sa.Column("number", sa.Integer, autoincrement=False),
+        sa.Column("verb", Word, nullable=False),
+        sa.Column("who", Line, nullable=False),
+        sa.Column("why", LongText),
+        sa.Column("action", Uuid),
+        sa.Column("created_at", Moment, nullable=False),
+        sa.Column("limits", LongText),
+        sa.PrimaryKeyConstraint("plan", "number", name=f"pk_actionplan_{new}"),
+        **MYSQL,
+    )
+    names = ", ".join(COLUMNS)
+    op.execute(f"INSERT INTO actionplan_{new} ({names}) SELECT {names} FROM actionplan_{old}")  # noqa: S608
+    op.drop_table(f"actionplan_{old}")
