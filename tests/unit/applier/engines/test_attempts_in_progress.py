@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from applier.contracts import Report
-from applier.engines.in_progress import Running
+from applier.engines.in_progress import AttemptsInProgress
 from applier.engines.timers import Timer, Timers
 from planner.states import ActionState, Outcome
 
@@ -76,7 +76,7 @@ def tasks():
 
 @pytest.fixture
 def running(tasks, workers, timers):
-    return Running(tasks, workers, timers, grace_s=7.0)
+    return AttemptsInProgress(tasks, workers, timers, grace_s=7.0)
 
 
 def ended(uuid: str) -> Report:
