@@ -164,7 +164,7 @@ def run_tests(copy: Path, tests: list[str]) -> None:
     output = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(output, stream)
-    # A few examples, always the same, and no search for the smallest that fails: that is for people.
+    # Few examples, always the same, and no search for the smallest that fails: that is for people.
     settings.register_profile(
         "mutation",
         max_examples=30,
