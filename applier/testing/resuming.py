@@ -22,7 +22,7 @@ from applier.testing.plans import MADE, new_plan
 from applier.testing.runs import LATER, ME, NOW, at_once, claimed, starts, succeeds
 from planner.errors import InvalidTransition
 from planner.model import ActionPlan
-from planner.states import ActionState, Outcome, PlanState, Who, sources
+from planner.states import ActionState, Outcome, PlanState, StateReason, Who, sources
 
 #: Ways in which an action does not start.
 NOT_RUN = (ActionState.FAILED_DEPENDENCIES, ActionState.CANCELLED, ActionState.SKIPPED)
@@ -303,7 +303,8 @@ class SettleContract:
         settled = store.load_plan(plan.uuid).actions[0]
         ended: dict[str, Any] = {"started_at": NOW, "ended_at": LATER, "attempts": 1}
         failed = replace(a, state=ActionState.FAILED, outcome=Outcome.FAILED, **ended)
-        assert settled == replace(failed, status_message="I looked")
+        said = {"status_message": "I looked", "state_reason": StateReason.OPERATOR}
+        assert settled == replace(failed, **said)
         for action in (a, b):
             store.settle_action(
                 plan.uuid, action.uuid, ActionState.SUCCEEDED, now=LATER, message="by hand"
