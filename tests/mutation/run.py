@@ -56,7 +56,7 @@ UNIMPORTANT = "ignore::pytest.PytestAssertRewriteWarning"
 #: Left alone by the tests of a copy.
 LEFT_OUT = (".git", ".venv", ".*_cache", "__pycache__", ".hypothesis", "_build", "*.egg-info")
 #: A change may make the tests take so many times as long, or so many seconds; then they hang.
-PATIENCE, AT_LEAST = 5, 60
+PATIENCE, AT_LEAST = 3, 45
 #: The share that survives has to be smaller.
 MOST = 0.1
 processes = get_context("fork")
