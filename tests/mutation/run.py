@@ -53,6 +53,8 @@ LIBRARIES = (
 )
 #: Said because of the library that is loaded once.
 UNIMPORTANT = "ignore::pytest.PytestAssertRewriteWarning"
+#: Not changed: on real servers, tests/functional/test_migrations.py holds them against each other.
+SLOWLY_TESTED = frozenset({"migrations", "tables.py"})
 #: Left alone by the tests of a copy.
 LEFT_OUT = (".git", ".venv", ".*_cache", "__pycache__", ".hypothesis", "_build", "*.egg-info")
 #: A change may make the tests take so many times as long, or so many seconds; then they hang.
@@ -91,9 +93,8 @@ def survived(copy: Path, folder: str, sample: int, seed: int) -> float:
         sys.exit(f"{folder}: its tests fail without a change:\n{(copy / 'output').read_text()}")
     limit = max(AT_LEAST, PATIENCE * (time.monotonic() - began))
     whole = copy / folder
-    # What migrations do is tested on whole databases, which is marked as slow.
-    files = [it for it in [whole, *sorted(whole.rglob("*.py"))] if "migrations" not in it.parts]
-    files = [it for it in files if it.suffix == ".py"]
+    files = [it for it in [whole, *sorted(whole.rglob("*.py"))] if it.suffix == ".py"]
+    files = [it for it in files if SLOWLY_TESTED.isdisjoint(it.parts)]
     chosen = pick(copy, [str(file.relative_to(copy)) for file in files], sample, seed)
     count = hung = 0
     for number, mutant in enumerate(chosen, 1):
