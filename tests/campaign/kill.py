@@ -79,7 +79,7 @@ class Trial:
         )
 
     def go_on(self) -> ActionPlan:
-        """Return the plan as the dead child left it, and make it PENDING again if it is not over."""
+        """Return the plan as the dead child left it; make it PENDING again if it is not over."""
         with closing(SqlStore(self.url)) as store:
             found = store.load_plan(self.plan.uuid)
             self.cut_off |= {a.uuid for a in found.actions if a.state is ActionState.ONGOING}

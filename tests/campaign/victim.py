@@ -53,7 +53,7 @@ POINTS = {
 
 
 def plan_of(seed: int, size: int, certain: bool) -> ActionPlan:
-    """Return the plan of a seed: unless it is ``certain``, one action in four cannot be verified."""
+    """Return the plan of a seed; unless it is ``certain``, a quarter cannot be verified."""
     plan = random_plan(seed, size)
     doubtful = (not certain and number % 4 == 0 for number in itertools.count())
     return replace(plan, actions=tuple(map(_typed, plan.actions, doubtful)))

@@ -38,7 +38,7 @@ def make_key(path: Path) -> None:
 
 
 def lives(pid: int) -> bool:
-    """Return whether a process runs; one that has ended may wait for somebody to take note of it."""
+    """Return whether a process runs; one that has ended may not be reaped yet."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
