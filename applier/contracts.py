@@ -269,6 +269,10 @@ class ActionPlugin(ABC):
         raise ActionFailed(f"{self.TYPE} cannot be undone")
 
 
+#: The action type of reverts: rollback plans are made of them.
+REVERT = "revert"
+
+
 class ActionOf(NamedTuple):
     """An action of another plan, by the uuids of both."""
 

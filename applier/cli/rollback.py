@@ -29,7 +29,8 @@ class Rollback(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make the plan, store it, show it."""
         from applier.cli.reporters import plan_table
-        from applier.rollback.plan import REVERT, rollback
+        from applier.contracts import REVERT
+        from applier.rollback.plan import rollback
 
         session = self.session
         plan = session.plan(parsed_args.plan)

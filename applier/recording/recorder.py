@@ -8,13 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 
-from applier.contracts import Listener, Report
+from applier.contracts import REVERT, ActionOf, Listener, Report
 from applier.errors import PlanConflict, StoreError
 from applier.recording.store_retry import StoreRetry
-from applier.rollback.plan import undone_by
 from applier.scheduling.turn import Turn
 from applier.store import RunStore
-from planner.model import ActionPlan
+from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
 
@@ -42,7 +41,7 @@ class Recorder:
         self._plan_state = plan.state
         #: The committed state of each action, by uuid.
         self.states = {a.uuid: a.state for a in plan.actions}
-        self._undoes = {a.uuid: found for a in plan.actions if (found := undone_by(a))}
+        self._undoes = {a.uuid: found for a in plan.actions if (found := _undone_by(a))}
         #: Reports of ends that are not committed yet.
         self.incoming: list[Report] = []
 
@@ -173,3 +172,9 @@ def _again(report: Report, delay_s: float) -> Report:
 
 def _start(uuid: str) -> Report:
     return Report(uuid=uuid, old=ActionState.PENDING, state=ActionState.ONGOING)
+
+
+def _undone_by(action: Action) -> ActionOf | None:
+    """Return the action of another plan that an action of a rollback undoes, or None."""
+    undoes = action.input_parameters.get("undoes") if action.action_type == REVERT else None
+    return ActionOf(**undoes) if undoes else None

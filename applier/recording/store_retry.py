@@ -35,26 +35,41 @@ class StoreRetry:
         later try is refused, ``is_written`` decides; it may raise what the store raises. ``wait``
         is called between two tries with the seconds to wait.
         """
-        began, delays = self._clock(), delays_s(FIRST_DELAY_S, LONGEST_DELAY_S)
-        again = False
-        while True:
+        began = self._clock()
+        try:
+            attempt()
+        except StoreError as error:
+            self._retry(error, began, attempt, is_written, wait)
+
+    def _retry(
+        self,
+        error: StoreError,
+        began: float,
+        attempt: Callable[[], None],
+        is_written: Callable[[], bool],
+        wait: Callable[[float], None],
+    ) -> None:
+        # Warn once: a disk that is full stays full for many tries.
+        level = logging.WARNING
+        for delay_s in delays_s(FIRST_DELAY_S, LONGEST_DELAY_S):
+            left = self._patience_s - (self._clock() - began)
+            if left <= 0:
+                raise error
+            LOG.log(level, "The record cannot be reached, tried again for %.0f s: %s", left, error)
+            level = logging.INFO
+            wait(min(delay_s, left))
             try:
-                try:
-                    attempt()
-                except (PlanConflict, InvalidTransition):
-                    if not again or not is_written():
-                        raise
-                break
-            except StoreError as error:
-                left = self._patience_s - (self._clock() - began)
-                if left <= 0:
-                    raise
-                # Warn once: a disk that is full stays full for many tries.
-                level = logging.INFO if again else logging.WARNING
-                LOG.log(
-                    level, "The record cannot be reached, tried again for %.0f s: %s", left, error
-                )
-                again = True
-                wait(min(next(delays), left))
-        if again:
-            LOG.warning("The record can be reached again")
+                _write_unless_written(attempt, is_written)
+            except StoreError as reason:
+                error = reason
+            else:
+                LOG.warning("The record can be reached again")
+                return
+
+
+def _write_unless_written(attempt: Callable[[], None], is_written: Callable[[], bool]) -> None:
+    try:
+        attempt()
+    except (PlanConflict, InvalidTransition):
+        if not is_written():
+            raise

@@ -7,15 +7,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from applier.contracts import ActionOf
+from applier.contracts import REVERT
 from applier.rollback.enable_hosts_first import enable_hosts_first
 from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError, topological_order
 from planner.model import JOIN, Action, ActionPlan, Touch
 from planner.states import ActionState, Outcome, PlanState
 
-#: The action type that undoes another, and the planner that such plans name.
-REVERT, PLANNER = "revert", "rollback"
+#: The planner that rollback plans name.
+PLANNER = "rollback"
 #: Types that only wait and leave nothing to undo.
 _WAITS = frozenset({"pause", "sleep"})
 _DONE = frozenset({Outcome.CHANGED, Outcome.CREATED})
@@ -67,12 +67,6 @@ def rollback(
         on_failure=plan.on_failure,
         warnings=warnings,
     )
-
-
-def undone_by(action: Action) -> ActionOf | None:
-    """Return the action of another plan that this action undoes, or None."""
-    undoes = action.input_parameters.get("undoes") if action.action_type == REVERT else None
-    return ActionOf(**undoes) if undoes else None
 
 
 def _did(action: Action) -> bool:

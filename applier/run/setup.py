@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from applier.contracts import Claimant, Listener
 from applier.engines import Engine
@@ -12,10 +13,7 @@ from applier.engines.environment import ActionEnvironment
 from applier.scheduling.verdict import OnFailure
 from applier.store import RunStore
 
-
-def utc_now() -> datetime:
-    """Return the time, in UTC."""
-    return datetime.now(UTC)
+UTC_NOW = partial(datetime.now, UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +31,7 @@ class RunSetup:
     claimant: Claimant
     on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS
     listeners: tuple[Listener, ...] = ()
-    clock: Callable[[], datetime] = utc_now
+    clock: Callable[[], datetime] = UTC_NOW
     request_interval_s: float = 1.0
     heartbeat_interval_s: float = 5.0
     store_patience_s: float = 120.0

@@ -303,8 +303,8 @@ class SettleContract:
         settled = store.load_plan(plan.uuid).actions[0]
         ended: dict[str, Any] = {"started_at": NOW, "ended_at": LATER, "attempts": 1}
         failed = replace(a, state=ActionState.FAILED, outcome=Outcome.FAILED, **ended)
-        said = {"status_message": "I looked", "state_reason": StateReason.OPERATOR}
-        assert settled == replace(failed, **said)
+        failed = replace(failed, state_reason=StateReason.OPERATOR)
+        assert settled == replace(failed, status_message="I looked")
         for action in (a, b):
             store.settle_action(
                 plan.uuid, action.uuid, ActionState.SUCCEEDED, now=LATER, message="by hand"

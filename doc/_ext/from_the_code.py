@@ -39,7 +39,7 @@ class Written(SphinxDirective):
 
     @abstractmethod
     def lines(self) -> Iterator[str]:
-        """Give the lines of the page."""
+        """Return the lines of the page."""
 
     def run(self) -> list[nodes.Node]:
         source = self.get_source_info()[0]
@@ -88,7 +88,7 @@ def plan_of(path: Path) -> ActionPlan:
 
 
 def plan_edges(plan: ActionPlan, kinds: Sequence[str], ends: bool = False) -> list[Edge]:
-    """Give parents (``order``) and needs of a plan as edges between names.
+    """Return parents (``order``) and needs of a plan as edges between names.
 
     One that is both is given once, as a need. ``ends`` adds I before what has nothing before it,
     and E behind what has nothing behind it.

@@ -61,5 +61,5 @@ def chart(what: str) -> str:
 
 
 def edges(rows: Sequence[Transition]) -> list[Edge]:
-    """Give an arrow for each row; its kind is who may do it."""
+    """Return an arrow for each row; its kind is who may do it."""
     return [Edge(str(row.old), str(row.new), str(row.who)) for row in rows]

@@ -88,7 +88,7 @@ def planned(count: int) -> Callable[[], ActionPlan]:
 
 
 def document(count: int) -> dict[str, Any]:
-    """Give a solution: each instance is moved, then resized."""
+    """Return a solution: each instance is moved, then resized."""
     instances = [f"{i:08x}-0000-4000-8000-000000000000" for i in range(count // 2)]
     move = {"migration_type": "live", "source_node": "host-1", "destination_node": "host-2"}
     moves = [

@@ -23,7 +23,7 @@ MOST = 0.01
 
 
 def processor_s(group: int) -> float:
-    """Give the seconds that the processes of a group have used so far."""
+    """Return the seconds that the processes of a group have used so far."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -68,7 +68,7 @@ class Trial:
             store.save_plan(self.plan)
 
     def orders(self, **where: object) -> Orders:
-        """Give the orders for the next child."""
+        """Return the orders for the next child."""
         return Orders(
             store=self.url,
             plan=self.plan.uuid,
@@ -79,7 +79,7 @@ class Trial:
         )
 
     def go_on(self) -> ActionPlan:
-        """Give the plan as the dead child left it, and make it PENDING again if it is not over."""
+        """Return the plan as the dead child left it; make it PENDING again if it is not over."""
         with closing(SqlStore(self.url)) as store:
             found = store.load_plan(self.plan.uuid)
             self.cut_off |= {a.uuid for a in found.actions if a.state is ActionState.ONGOING}
@@ -163,7 +163,7 @@ def check_end(trial: Trial, found: ActionPlan) -> Iterator[str]:
 
 
 def replace_outcome(end: End) -> End:
-    """Give the end of an action that was cut off and turned out to be done."""
+    """Return the end of an action that was cut off and turned out to be done."""
     return End(end.state, Outcome.CHANGED)
 
 
@@ -270,7 +270,7 @@ class Campaign:
         print(f"{self.passed.total()} passed, {self.failed.total()} failed")
 
     def well(self) -> bool:
-        """Say whether the campaign found what it should: nothing, or the planted fault."""
+        """Return whether the campaign found what it should: nothing, or the planted fault."""
         if self._planted:
             return bool(self.found)
         return not self.found and self.kills >= self._rounds
@@ -278,7 +278,7 @@ class Campaign:
 
 @contextmanager
 def record(server: str | None, folder: Path) -> Iterator[str]:
-    """Give the URL of an empty record; raises StoreError if the server does not answer."""
+    """Return the URL of an empty record; raises StoreError if the server does not answer."""
     if server is None:
         yield f"sqlite:///{folder}/plans.db"
         return

@@ -53,7 +53,7 @@ POINTS = {
 
 
 def plan_of(seed: int, size: int, certain: bool) -> ActionPlan:
-    """Give the plan of a seed: unless it is ``certain``, one action in four cannot be verified."""
+    """Return the plan of a seed; unless it is ``certain``, a quarter cannot be verified."""
     plan = random_plan(seed, size)
     doubtful = (not certain and number % 4 == 0 for number in itertools.count())
     return replace(plan, actions=tuple(map(_typed, plan.actions, doubtful)))
@@ -113,7 +113,7 @@ class Effects:
         self._write(f"done {uuid} {outcome}")
 
     def is_done(self, uuid: str) -> bool:
-        """Say whether the work was done before this process began."""
+        """Return whether the work was done before this process began."""
         return uuid in self._done
 
     def _write(self, line: str) -> None:

@@ -10,5 +10,5 @@ class TestTaskFlowEngine(EngineContract):
     """The engine named ``taskflow``."""
 
     def make_engine(self, max_workers: int) -> TaskFlowEngine:
-        """Give an engine that runs so many at once."""
+        """Return an engine that runs so many at once."""
         return TaskFlowEngine(max_workers=max_workers)

@@ -12,19 +12,19 @@ from command_line import CommandLine, Gate
 
 @pytest.fixture(scope="session")
 def entry_point_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give one cache of entry points to all: to look for them anew in each home takes long."""
+    """Return one cache of entry points to all: to look for them anew in each home takes long."""
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture
 def actionplan(tmp_path: Path, entry_point_cache: Path) -> CommandLine:
-    """Give a command line with a home of its own, in which simulated work takes no time."""
+    """Return a command line with a home of its own, in which simulated work takes no time."""
     return CommandLine(tmp_path, entry_point_cache)
 
 
 @pytest.fixture
 def gate(actionplan: CommandLine) -> Iterator[Gate]:
-    """Give what the first action waits for."""
+    """Return what the first action waits for."""
     made = Gate(actionplan.folder)
     yield made
     made.take_down()

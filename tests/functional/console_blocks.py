@@ -85,7 +85,7 @@ def steps(page: Sequence[str]) -> list[Command | Change | Until]:
 
 
 def _blocks(page: Sequence[str]) -> Iterator[tuple[str, dict[str, str], list[tuple[int, str]]]]:
-    """Give kind, options and numbered lines, without their indent, of each code block."""
+    """Return kind, options and numbered lines, without their indent, of each code block."""
     i = 0
     while i < len(page):
         head = re.match(r"( *)\.\. code-block:: (\w+)$", page[i])

@@ -38,7 +38,7 @@ def make_key(path: Path) -> None:
 
 
 def lives(pid: int) -> bool:
-    """Say whether a process runs; one that has ended may wait for somebody to take note of it."""
+    """Return whether a process runs; one that has ended may not be reaped yet."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
@@ -97,7 +97,7 @@ class Sshd:
             return sum("Accepted publickey" in line for line in self.log)
 
     def known(self) -> str:
-        """Give the line of its host key for known_hosts."""
+        """Return the line of its host key for known_hosts."""
         kind, key, *_ = (self.folder / "host_key.pub").read_text().split()
         return f"[{self.host}]:{self.port} {kind} {key}\n"
 

@@ -39,18 +39,18 @@ FIRST = {f"job-{i}" for i in range(1, 6)}
 
 
 def servers(actionplan: CommandLine) -> dict[str, str]:
-    """Give the names of the job servers that there are, by id."""
+    """Return the names of the job servers that there are, by id."""
     instances: Mapping[str, Any] = SimulatedCloud(actionplan.simulator).snapshot()["instances"]
     return {i: found["name"] for i, found in instances.items() if found["flavor"] == "m1.nano"}
 
 
 def jobs(actionplan: CommandLine) -> set[str]:
-    """Give the names of the job servers that there are."""
+    """Return the names of the job servers that there are."""
     return set(servers(actionplan).values())
 
 
 def example() -> dict[str, Any]:
-    """Give the example as a document."""
+    """Return the example as a document."""
     value: dict[str, Any] = documents.read(EXAMPLE).value
     return value
 

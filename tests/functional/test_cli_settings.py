@@ -23,7 +23,7 @@ def most_at_once(output: str) -> int:
 
 @pytest.fixture
 def wide(actionplan: CommandLine) -> str:
-    """Give a document with six actions that nothing orders."""
+    """Return a document with six actions that nothing orders."""
     sleep = {"action_type": "sleep", "input_parameters": {"duration": 0.05}}
     actions = ({"name": f"a{i}", **sleep} for i in range(6))
     return actionplan.document("wide.yaml", *actions, planner="workload_stabilization")

@@ -19,7 +19,7 @@ def nop(name: str) -> dict[str, object]:
 
 @pytest.fixture
 def two_steps(actionplan: CommandLine, gate: Gate) -> str:
-    """Give a document whose first action runs until the gate lets it go."""
+    """Return a document whose first action runs until the gate lets it go."""
     weights = {"weights": {"shell": 90}}
     return actionplan.document("two.yaml", gate.action("first"), nop("second"), options=weights)
 

@@ -132,7 +132,7 @@ def arrows(built: Path, page: str, drawing: int = 0) -> set[tuple[str, str]]:
 
 
 def texts(built: Path, page: str) -> list[str]:
-    """Give what stands as code on a page."""
+    """Return what stands as code on a page."""
     html = (built / page).read_text(encoding="utf-8")
     found = re.findall(r"<code.*?>(.*?)</code>", html, re.DOTALL)
     return [unescape(re.sub(r"<.*?>", "", text)) for text in found]
@@ -308,7 +308,7 @@ README = (ROOT / "README.rst").read_text(encoding="utf-8")
 
 
 def readme_blocks(language: str) -> list[list[str]]:
-    """Give the lines of the code blocks in a language."""
+    """Return the lines of the code blocks in a language."""
     blocks = re.findall(rf"\.\. code-block:: {language}\n\n((?:    .*\n|\n)+)", README)
     return [[line[4:] for line in block.strip("\n").splitlines()] for block in blocks]
 

@@ -58,7 +58,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(environment: Path, tmp_path: Path) -> Run:
-    """Give a function that runs a Python command line there, in an empty folder and home."""
+    """Return a function that runs a Python command line there, in an empty folder and home."""
     (tmp_path / "watcher.conf").write_text(CONFIGURATION, encoding="utf-8")
     variables = {
         "HOME": str(tmp_path),
@@ -87,7 +87,7 @@ CONFIGURED = (*PROGRAM, "--config-file", "watcher.conf")
 
 @pytest.fixture
 def document(tmp_path: Path) -> str:
-    """Give the example's document without the name of a planner: the configuration decides."""
+    """Return the example's document without the name of a planner: the configuration decides."""
     text = (PLUGIN / "racks.yaml").read_text(encoding="utf-8")
     path = tmp_path / "racks.yaml"
     path.write_text(text.replace("planner: rack_by_rack\n", ""), encoding="utf-8")

@@ -17,7 +17,7 @@ DOCUMENTS = sorted([*EXAMPLES.glob("*.yaml"), *EXAMPLES.glob("events/*.yaml")])
 
 @pytest.fixture(params=DOCUMENTS, ids=lambda path: path.name)
 def example(request: pytest.FixtureRequest) -> Path:
-    """Give one document after another."""
+    """Return one document after another."""
     path: Path = request.param
     return path
 

@@ -62,7 +62,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
 
 @pytest.fixture
 def start(tmp_path: Path, store: SqlStore) -> Iterator[Start]:
-    """Give a function that starts a service; the group of each is killed in the end."""
+    """Return a function that starts a service; the group of each is killed in the end."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start() -> subprocess.Popen[bytes]:

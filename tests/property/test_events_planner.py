@@ -176,7 +176,7 @@ def test_an_action_runs_again_once_at_most_and_only_for_events_that_were_cut(
 
 
 def ancestors(made: ActionPlan) -> Mapping[str, set[str]]:
-    """Give for each name all that must have ended before it."""
+    """Return for each name all that must have ended before it."""
     label = {action.uuid: action.label for action in made.actions}
     found: dict[str, set[str]] = {}
     for action in made.actions:

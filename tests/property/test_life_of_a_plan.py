@@ -57,7 +57,7 @@ NOT_STARTED = {PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED}
 
 
 def reachable(table):
-    """Give all pairs of states that steps of a table lead from and to."""
+    """Return all pairs of states that steps of a table lead from and to."""
     pairs = {(t.old, t.new) for t in table}
     while more := {(a, d) for a, b in pairs for c, d in pairs if b is c} - pairs:
         pairs |= more

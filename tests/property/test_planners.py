@@ -112,7 +112,7 @@ PLANNED = pytest.mark.parametrize(
 
 
 def reachable(made: ActionPlan) -> dict[str, set[str]]:
-    """Give for each action all that must have ended before it, directly or through others."""
+    """Return for each action all that must have ended before it, directly or through others."""
     before: dict[str, set[str]] = {}
     for action in made.actions:
         direct = action.before()

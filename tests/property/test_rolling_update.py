@@ -95,20 +95,20 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def figures(made: ActionPlan, group: str = "g") -> dict[str, Any]:
-    """Give what the plan prints of a group."""
+    """Return what the plan prints of a group."""
     (found,) = [i["value"] for i in made.efficacy_indicators if i["name"] == group]
     value: dict[str, Any] = found
     return value
 
 
 def creates(action: Action) -> bool:
-    """Say whether it brings an instance: by creating one, or by undoing its end."""
+    """Return whether it brings an instance: by creating one, or by undoing its end."""
     kind = action.input_parameters.get("action_type", action.action_type)
     return (kind == CREATE) != (action.action_type == "revert") and kind in (CREATE, DELETE)
 
 
 def deletes(action: Action) -> bool:
-    """Say whether it takes an instance away."""
+    """Return whether it takes an instance away."""
     kind = action.input_parameters.get("action_type", action.action_type)
     return kind in (CREATE, DELETE) and not creates(action)
 
@@ -159,7 +159,7 @@ def _following(
 
 
 def members_of(value: Mapping[str, Any], group: str = "g") -> list[Mapping[str, Any]]:
-    """Give the members in a document."""
+    """Return the members in a document."""
     found: list[Mapping[str, Any]] = value["groups"][group]["members"]
     return found
 
@@ -286,7 +286,7 @@ ODDITIES = st.recursive(
 
 
 def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Give the paths of all that is in a value."""
+    """Return the paths of all that is in a value."""
     yield path
     if isinstance(node, dict | list):
         for key, inner in node.items() if isinstance(node, dict) else enumerate(node):
@@ -405,7 +405,7 @@ def test_a_rollback_keeps_the_floor_whenever_it_comes(
 
 
 def _stopped_somewhere(made: ActionPlan, data: st.DataObject) -> list[Action]:
-    """Give what has ended when a plan is stopped in one of its states."""
+    """Return what has ended when a plan is stopped in one of its states."""
     left = data.draw(st.integers(0, len(made.actions)))
     ended: list[Action] = []
     for action in made.actions:

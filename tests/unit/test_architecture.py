@@ -212,7 +212,7 @@ def read(root: Path) -> list[Source]:
 
 @cache
 def product() -> list[Source]:
-    """Give the modules of this checkout."""
+    """Return the modules of this checkout."""
     return read(ROOT)
 
 
@@ -233,7 +233,7 @@ def places_of(module: str) -> list[tuple[Layer, str]]:
 
 
 def imports(source: Source, modules: set[str]) -> Iterator[tuple[int, str]]:
-    """Give line and name of all that a module imports, wherever it does so.
+    """Return line and name of all that a module imports, wherever it does so.
 
     A name taken from one of ``modules`` that is a module itself counts as that module.
     """
@@ -393,7 +393,7 @@ def docstrings(sources: Sequence[Source]) -> Iterator[str]:
 
 
 def functions(source: Source) -> Iterator[tuple[str, Function]]:
-    """Give all functions of a module with their names inside it (``Class.method``)."""
+    """Return all functions of a module with their names inside it (``Class.method``)."""
 
     def inside(node: ast.AST, outer: tuple[str, ...]) -> Iterator[tuple[str, Function]]:
         for child in ast.iter_child_nodes(node):
@@ -406,7 +406,7 @@ def functions(source: Source) -> Iterator[tuple[str, Function]]:
 
 
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """Give the nodes of a function that are not inside another function."""
+    """Return the nodes of a function that are not inside another function."""
     for child in ast.iter_child_nodes(function):
         if not isinstance(child, Function):
             yield child
@@ -414,7 +414,7 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def calls(sources: Sequence[Source]) -> Iterator[tuple[Source, ast.Call]]:
-    """Give all calls of all modules."""
+    """Return all calls of all modules."""
     for source in sources:
         for node in ast.walk(source.tree):
             if isinstance(node, ast.Call):
@@ -422,12 +422,12 @@ def calls(sources: Sequence[Source]) -> Iterator[tuple[Source, ast.Call]]:
 
 
 def name_of(call: ast.Call) -> str:
-    """Give what is called as it is written: ``yaml.load``."""
+    """Return what is called as it is written: ``yaml.load``."""
     return ast.unparse(call.func)
 
 
 def names_in(node: ast.expr) -> list[str]:
-    """Give the plain names in an expression: of one exception, or of a tuple of them."""
+    """Return the plain names in an expression: of one exception, or of a tuple of them."""
     return [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
 
 

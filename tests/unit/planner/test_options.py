@@ -20,7 +20,7 @@ Configure = Callable[..., cfg.ConfigOpts]
 
 @pytest.fixture
 def configure(tmp_path: Path) -> Configure:
-    """Give a function that reads the texts of files, in order, as configuration."""
+    """Return a function that reads the texts of files, in order, as configuration."""
 
     def read(*texts: str) -> cfg.ConfigOpts:
         files = [tmp_path / f"watcher-{n}.conf" for n in range(len(texts))]

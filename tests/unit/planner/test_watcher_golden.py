@@ -46,7 +46,7 @@ def planned(found: dict[str, Any]) -> ActionPlan:
 
 
 def parents(plan: ActionPlan) -> list[list[int]]:
-    """Give each action's parents, both by their positions in the input."""
+    """Return each action's parents, both by their positions in the input."""
     position = {a.uuid: int(str(a.name).removeprefix("#")) for a in plan.actions}
     found = {position[a.uuid]: [position[u] for u in a.parents] for a in plan.actions}
     return [found[i] for i in sorted(found)]

@@ -19,7 +19,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Give a function that runs a command line with a home of its own."""
+    """Return a function that runs a command line with a home of its own."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -41,7 +41,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
 @pytest.fixture
 def store(run: Run, tmp_path: Path) -> Iterator[Store]:
-    """Give the record of :func:`run`."""
+    """Return the record of :func:`run`."""
     (tmp_path / "state" / "actionplan").mkdir(parents=True)
     store = SqlStore(f"sqlite:///{tmp_path}/state/actionplan/actionplan.sqlite")
     yield store

@@ -213,7 +213,7 @@ def test_the_list_to_look_at_is_not_empty() -> None:
 
 
 def clock(*seconds: float) -> Iterator[float]:
-    """Give the times at which a reporter looks."""
+    """Return the times at which a reporter looks."""
     yield from seconds
 
 

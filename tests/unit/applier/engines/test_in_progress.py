@@ -45,7 +45,7 @@ def policies(**fields) -> dict[str, TypePolicy]:
 
 
 def failing(times: int, error: BaseException | None = None):
-    """Give work that fails so often, and then does what it should."""
+    """Return work that fails so often, and then does what it should."""
     left = [error or ActionFailed("not yet")] * times
 
     def work(parameters, context, stop):

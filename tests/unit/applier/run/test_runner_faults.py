@@ -204,7 +204,7 @@ class Moving(ActionPlugin):
 
 
 def crashed(plan, *uuids, store=None, state=None) -> MemoryStore:
-    """Give a store with a plan whose applier died while these actions ran."""
+    """Return a store with a plan whose applier died while these actions ran."""
     store = store or MemoryStore()
     value = plan.to_dict()
     for action in value["actions"]:

@@ -70,7 +70,7 @@ class Trial:
 
 
 def happens(trial, method, times=3):
-    """Give an event that is set when a method of the store was called so often."""
+    """Return an event that is set when a method of the store was called so often."""
     event, left, call = threading.Event(), [times], getattr(trial.store, method)
 
     def counted(*arguments, **named):

@@ -27,7 +27,7 @@ ENDLESS = {"ig-policy-batch-zero"}
 
 @cache
 def cases(kind: str) -> list[dict[str, Any]]:
-    """Give the cases of a kind; the test is skipped without them."""
+    """Return the cases of a kind; the test is skipped without them."""
     if not FILE.exists():
         pytest.skip(f"{FILE.name} is not here")
     found: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))[kind]
@@ -36,7 +36,7 @@ def cases(kind: str) -> list[dict[str, Any]]:
 
 
 def figures(made: ActionPlan) -> dict[str, Any]:
-    """Give the figures of the first group."""
+    """Return the figures of the first group."""
     value: dict[str, Any] = made.efficacy_indicators[0]["value"]
     return value
 

@@ -34,7 +34,7 @@ Resources:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a folder with two templates in a folder of their own, and a document beside that."""
+    """Return a folder with two templates in a folder of their own, and a document beside that."""
     (tmp_path / "stacks").mkdir()
     (tmp_path / "stacks" / "old.yaml").write_text(TEMPLATE)
     (tmp_path / "stacks" / "new.yaml").write_text(TEMPLATE.replace("one", "two"))

@@ -19,7 +19,7 @@ def nop(name: str) -> dict[str, object]:
 
 
 def short(actionplan: CommandLine) -> str:
-    """Give the beginning of the plan's uuid."""
+    """Return the beginning of the plan's uuid."""
     return actionplan.plan().uuid[:8]
 
 
