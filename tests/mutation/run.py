@@ -12,6 +12,7 @@ import contextlib
 import difflib
 import importlib
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -59,6 +60,8 @@ SLOWLY_TESTED = frozenset({"migrations", "tables.py"})
 LEFT_OUT = (".git", ".venv", ".*_cache", "__pycache__", ".hypothesis", "_build", "*.egg-info")
 #: A change may make the tests take so many times as long, or so many seconds; then they hang.
 PATIENCE, AT_LEAST = 3, 45
+#: Bytes of address space for the tests of one change, which may collect or start without an end.
+MOST_MEMORY = 4 * 2**30
 #: The share that survives has to be smaller.
 MOST = 0.1
 processes = get_context("fork")
@@ -160,6 +163,7 @@ def run_tests(copy: Path, tests: list[str]) -> None:
     from hypothesis import Phase, settings
 
     os.setsid()
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     os.chdir(copy)
     sys.path[0] = os.environ["PYTHONPATH"] = str(copy)
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
