@@ -165,6 +165,7 @@ def run_tests(copy: Path, tests: list[str]) -> None:
     os.setsid()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     os.chdir(copy)
+    sys.modules["__main__"] = pytest  # as in python -m pytest: processes that are spawned load it
     sys.path[0] = os.environ["PYTHONPATH"] = str(copy)
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     sys.dont_write_bytecode = True
