@@ -23,7 +23,7 @@ from pathlib import Path
 
 from mutants import Mutant, pick
 
-#: Which tests concern a folder; the first line that fits counts. Those that name the changed module
+#: Which tests concern a file; the first line that fits counts. Those that name the changed module
 #: run first. Tests that start processes or talk to servers are left out: they are marked.
 TESTS = {
     "applier/scheduling": "tests/unit/applier/scheduling tests/property/test_gates.py"
@@ -88,21 +88,21 @@ def main() -> int:
 
 def survived(copy: Path, folder: str, sample: int, seed: int) -> float:
     """Try a sample of one folder, print what survives, and return its share."""
-    tests = next((TESTS[key] for key in TESTS if folder.startswith(key)), None)
-    if tests is None or not (copy / folder).exists():
-        sys.exit(f"{folder}: not a folder or file of these: {', '.join(TESTS)}")
-    began = time.monotonic()
-    if noticed(copy, [folder, *tests.split()], limit=3600):
-        sys.exit(f"{folder}: its tests fail without a change:\n{(copy / 'output').read_text()}")
-    limit = max(AT_LEAST, PATIENCE * (time.monotonic() - began))
     whole = copy / folder
     files = [it for it in [whole, *sorted(whole.rglob("*.py"))] if it.suffix == ".py"]
-    files = [it for it in files if SLOWLY_TESTED.isdisjoint(it.parts)]
-    chosen = pick(copy, [str(file.relative_to(copy)) for file in files], sample, seed)
+    names = [str(it.relative_to(copy)) for it in files if SLOWLY_TESTED.isdisjoint(it.parts)]
+    tests = list(dict.fromkeys(test for name in names for test in tests_of(name)))
+    if not tests:
+        sys.exit(f"{folder}: not a folder or file of these: {', '.join(TESTS)}")
+    began = time.monotonic()
+    if noticed(copy, [folder, *tests], limit=3600):
+        sys.exit(f"{folder}: its tests fail without a change:\n{(copy / 'output').read_text()}")
+    limit = max(AT_LEAST, PATIENCE * (time.monotonic() - began))
+    chosen = pick(copy, names, sample, seed)
     count = hung = 0
     for number, mutant in enumerate(chosen, 1):
         print(f"{number}: {mutant.file}:{mutant.line}", file=sys.stderr)
-        how = tried(copy, mutant, tests.split(), limit)
+        how = tried(copy, mutant, limit)
         count, hung = count + (how == ""), hung + (how == "hung")
     share = count / max(1, len(chosen))
     taken = (time.monotonic() - began) / 60
@@ -114,14 +114,14 @@ def survived(copy: Path, folder: str, sample: int, seed: int) -> float:
     return share
 
 
-def tried(copy: Path, mutant: Mutant, tests: list[str], limit: float) -> str:
+def tried(copy: Path, mutant: Mutant, limit: float) -> str:
     """Make one change, run the tests, undo it; return how it was noticed, or nothing."""
     file = copy / mutant.file
     source = file.read_text(encoding="utf-8")
     changed = mutant.changed(source)
     file.write_text(changed, encoding="utf-8")
     try:
-        steps = in_steps(copy, mutant.file, tests)
+        steps = in_steps(copy, mutant.file)
         how = next(filter(None, (noticed(copy, step, limit) for step in steps)), "")
     finally:
         file.write_text(source, encoding="utf-8")
@@ -132,11 +132,16 @@ def tried(copy: Path, mutant: Mutant, tests: list[str], limit: float) -> str:
     return how
 
 
-def in_steps(copy: Path, file: str, tests: list[str]) -> list[list[str]]:
+def tests_of(file: str) -> list[str]:
+    """Return the tests that concern a file."""
+    return next((tests.split() for key, tests in TESTS.items() if file.startswith(key)), [])
+
+
+def in_steps(copy: Path, file: str) -> list[list[str]]:
     """Part the tests of a module: its doctests and unit tests that name it, then all others."""
     module = file.removesuffix(".py").replace("/", ".")
     first, then = [file], []
-    for test in tests:
+    for test in tests_of(file):
         path = copy / test
         for it in [path] if path.is_file() else sorted(path.rglob("test_*.py")):
             named = "unit" in it.parts and module in it.read_text(encoding="utf-8")

@@ -1,0 +1,94 @@
+"""Which links and joins a deployment gets, and what they make of a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from planner.model import JOIN, ActionPlan
+from planner.planners.deployment.links import DENSE
+from planner.planners.deployment.planner import DeploymentPlanner
+from planner.testing import plan
+
+
+def task(name: str, role: str, **fields: Any) -> dict[str, Any]:
+    return {"id": name, "type": "puppet", "version": "2.0.0", "role": role, **fields}
+
+
+def deployment(*tasks: Mapping[str, Any], roles: Mapping[str, int], **fields: Any) -> ActionPlan:
+    """Plan tasks on so many nodes of each role, numbered from 1."""
+    names = [role for role, count in roles.items() for _ in range(count)]
+    nodes = [{"uid": str(i), "roles": [role]} for i, role in enumerate(names, 1)]
+    document = {"kind": "deployment", "tasks": list(tasks), "nodes": nodes, **fields}
+    return plan(DeploymentPlanner, document, check_types=False)
+
+
+def joins(made: ActionPlan) -> list[str]:
+    return [action.label for action in made.actions if action.action_type == JOIN]
+
+
+MANY = DENSE + 1
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "joined"),
+    [(1, MANY, False), (MANY, 1, False), (2, DENSE // 2, False), (2, DENSE // 2 + 1, True)],
+)
+def test_a_join_stands_where_it_saves_links(first: int, then: int, joined: bool) -> None:
+    after = task("b", "y", **{"cross-depends": [{"name": "a"}]})
+    made = deployment(task("a", "x"), after, roles={"x": first, "y": then})
+    assert bool(joins(made)) is joined
+    by_uuid = {action.uuid: action for action in made.actions}
+    for action in made.actions:
+        if action.label.endswith("/b"):
+            before = [by_uuid[uuid] for uuid in action.before()]
+            if joined:
+                (join,) = before
+                before = [by_uuid[uuid] for uuid in join.before()]
+            assert len(before) == first
+
+
+def test_groups_of_one_wave_run_whatever_the_strategy_of_the_others() -> None:
+    strategies = {
+        "one": {"type": "one_by_one"},
+        "all": {"type": "parallel"},
+        "some": {"type": "parallel", "amount": 1},
+        "others": {"type": "parallel"},
+    }
+    groups = [
+        {"id": name, "type": "group", "role": name, "strategy": strategy}
+        for name, strategy in strategies.items()
+    ]
+    made = deployment(
+        *groups,
+        {"id": "t", "type": "puppet", "groups": list(strategies)},
+        roles=dict.fromkeys(strategies, 2),
+        deployment_engine="role",
+    )
+    run = [[], []]
+    for action in made.actions:
+        if action.action_type == JOIN:
+            run.append([])
+        else:
+            run[-1].append(action.label)
+    stages = [stage for stage in run if stage]
+    assert stages == [["1/t"], ["2/t"], ["5/t"], ["6/t"], ["3/t", "4/t", "7/t", "8/t"]]
+
+
+def test_what_depends_on_a_change_says_on_which() -> None:
+    tasks = [
+        task("a", "x", parameters={"manifest": "a.pp"}),
+        task("b", "x", requires=["a"]),
+        task("c", "y", **{"cross-depends": [{"name": "b"}]}),
+        task("d", "y"),
+    ]
+    before = deployment(*tasks, roles={"x": 1, "y": 1})
+    tasks[0] = task("a", "x", parameters={"manifest": "b.pp"})
+    made = deployment(*tasks, roles={"x": 1, "y": 1}, changed_since=before.to_dict())
+    assert {action.label: action.reason for action in made.actions} == {
+        "1/a": "its manifest changed",
+        "1/b": "depends on 1/a, which changed",
+        "2/c": "depends on 1/a, which changed",
+    }
