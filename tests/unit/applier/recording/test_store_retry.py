@@ -87,3 +87,21 @@ def test_a_store_that_goes_away_while_it_is_asked_is_asked_again(away, caplog):
 
     Store(away, CONFLICT, CONFLICT).write(is_written=is_written)
     assert asked == []
+
+
+def test_the_first_failure_and_the_return_are_warnings_and_what_is_between_is_not(away, caplog):
+    caplog.set_level("INFO")
+    Store(away, away, away, None).write()
+    assert [(r.levelname, "cannot" in r.getMessage()) for r in caplog.records] == [
+        ("WARNING", True),
+        ("INFO", True),
+        ("INFO", True),
+        ("WARNING", False),
+    ]
+    assert caplog.records[-1].getMessage() == "The record can be reached again"
+
+
+def test_nothing_is_logged_about_a_write_that_succeeds_at_once(caplog):
+    caplog.set_level("INFO")
+    Store(None).write()
+    assert caplog.records == []

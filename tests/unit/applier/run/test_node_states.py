@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from applier.run.node_states import DeploymentReport, Status, Word, report
+from applier.run.node_states import DeploymentReport, Status, Word, has_begun, report
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -136,3 +136,14 @@ def test_a_plan_of_nothing_is_ready_when_it_succeeded():
 
 def test_one_that_was_cancelled_when_all_had_run_is_not_ready():
     assert told("CANCELLED", task("1/a")).status is Status.STOPPED
+
+
+def test_a_plan_has_begun_once_one_of_its_actions_is_not_pending_any_more():
+    def plan(*states: str) -> ActionPlan:
+        actions = tuple(task(f"{i}/a", state) for i, state in enumerate(states))
+        return ActionPlan(uuid="p", planner="deployment", actions=actions)
+
+    assert not has_begun(plan())
+    assert not has_begun(plan("PENDING", "PENDING"))
+    assert has_begun(plan("PENDING", "ONGOING"))
+    assert has_begun(plan("SUCCEEDED"))

@@ -1,0 +1,63 @@
+"""What the engine does around a run."""
+
+from __future__ import annotations
+
+import gc
+import os
+from typing import Any, ClassVar
+
+import pytest
+
+from applier.contracts import ActionPlugin
+from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.testing.trials import Trial, changed
+from planner.model import Action, ActionPlan
+from planner.states import Outcome, PlanState
+
+
+@pytest.fixture
+def collecting():
+    """Leave the collector as it was, whatever the test makes of it."""
+    was_enabled = gc.isenabled()
+    yield
+    gc.unfreeze()
+    (gc.enable if was_enabled else gc.disable)()
+
+
+@pytest.mark.usefixtures("collecting")
+@pytest.mark.parametrize("enabled", [True, False])
+def test_no_garbage_is_collected_while_the_flow_is_built(enabled):
+    built, ran = [], []
+
+    class Watching(ActionPlugin):
+        TYPE = "watching"
+        SCHEMA: ClassVar[dict[str, Any]] = {"type": "object"}
+
+        @classmethod
+        def waits_s(cls, _):
+            built.append(gc.isenabled())
+
+        def execute(self, stop):
+            ran.append((gc.isenabled(), gc.get_freeze_count() > 0))
+            return Outcome.CHANGED
+
+    plan = ActionPlan(
+        uuid="plan",
+        planner="test",
+        state=PlanState.PENDING,
+        actions=(Action(uuid="a", action_type="watching"),),
+    )
+    one = Trial(
+        plan, TaskFlowEngine(max_workers=1), changed, max_workers=1, plugins={"watching": Watching}
+    )
+    gc.unfreeze()
+    (gc.enable if enabled else gc.disable)()
+    assert one.run() is PlanState.SUCCEEDED
+    assert built == [False]
+    assert ran == [(enabled, True)], "what was built is not looked at again"
+    assert (gc.isenabled(), gc.get_freeze_count()) == (enabled, 0)
+
+
+def test_there_are_as_many_workers_as_processors_unless_it_is_said():
+    assert TaskFlowEngine().max_workers == os.cpu_count()
+    assert TaskFlowEngine(max_workers=7).max_workers == 7

@@ -1,0 +1,153 @@
+"""What becomes of a plan whose applier is known to be gone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from applier.contracts import Claimant, Report, Request
+from applier.errors import PlanConflict
+from applier.run.resume import DEATHS, alive, resume, take_over
+from applier.storage.memory import MemoryStore
+from applier.testing.plans import new_plan
+from planner.states import ActionState, Outcome, PlanState
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=10)
+S = ActionState
+
+
+class Claimed:
+    """A plan of two actions that an applier runs, which then dies."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.plan = new_plan("a", "b", state=PlanState.PENDING)
+        self.store.save_plan(self.plan)
+        self.uuid, self.first = self.plan.uuid, self.plan.actions[0].uuid
+        self.claim = ""
+        self.go()
+
+    def go(self) -> None:
+        claimant = Claimant(host="c1", pid=7, user="wanda")
+        self.claim = self.store.claim_plan(self.uuid, claimant, now=NOW)
+
+    def change(self, old: S, new: S, outcome=None) -> None:
+        report = Report(uuid=self.first, old=old, state=new, outcome=outcome)
+        self.store.commit(self.uuid, self.claim, [report], now=NOW)
+
+    def ask(self, verb: str, at: datetime = NOW) -> None:
+        self.store.add_request(self.uuid, Request(verb=verb, who="ann"), now=at)
+
+    def taken_over(self) -> tuple[str, str]:
+        claimant = self.store.claimant(self.uuid)
+        state = take_over(self.store, self.uuid, claimant, now=LATER, who="c2")
+        plan = self.store.load_plan(self.uuid)
+        assert plan.state is state
+        return str(state), plan.status_message
+
+    def die_while_it_runs(self, outcome=Outcome.ERROR) -> None:
+        """End an attempt that was cut off, as whoever takes the plan over records it."""
+        self.change(S.PENDING, S.ONGOING)
+        self.change(S.ONGOING, S.PENDING, outcome)
+
+
+GONE = "process 7 on c1, which ran it, is gone; "
+
+
+@pytest.fixture
+def claimed():
+    return Claimed()
+
+
+def test_it_waits_for_another_applier(claimed):
+    claimed.change(S.PENDING, S.ONGOING)
+    assert claimed.taken_over() == ("PENDING", GONE + "resumed by c2")
+    assert claimed.store.load_plan(claimed.uuid).actions[0].state is S.ONGOING
+
+
+def test_a_cancel_that_was_under_way_is_finished(claimed):
+    claimed.store.move_claimed(claimed.uuid, claimed.claim, PlanState.CANCELLING, now=NOW)
+    assert claimed.taken_over() == ("CANCELLED", GONE + "its cancel was finished by c2")
+
+
+@pytest.mark.parametrize(
+    ("verbs", "state"),
+    [
+        (["pause"], "PAUSED"),
+        (["cancel"], "CANCELLED"),
+        (["pause", "cancel"], "CANCELLED"),
+        (["cancel", "pause"], "CANCELLED"),
+        (["skip", "limit"], "PENDING"),
+    ],
+)
+def test_a_request_that_it_did_not_get_to_read_is_carried_out(claimed, verbs, state):
+    for verb in verbs:
+        claimed.ask(verb)
+    found, message = claimed.taken_over()
+    assert found == state
+    if state != "PENDING":
+        verb = min(verbs)
+        told = f"{verb}, which ann had asked for, was carried out by c2"
+        assert message == GONE + told
+
+
+def test_a_request_of_an_earlier_run_is_not_carried_out(claimed):
+    claimed.ask("pause", NOW - timedelta(seconds=1))
+    assert claimed.taken_over()[0] == "PENDING"
+
+
+def test_a_request_since_the_start_of_what_runs_is_carried_out(claimed):
+    """The last heartbeat may have come after it."""
+    claimed.change(S.PENDING, S.ONGOING)
+    claimed.ask("pause", NOW + timedelta(seconds=1))
+    claimed.store.beat(claimed.uuid, claimed.claim, now=NOW + timedelta(seconds=9))
+    assert claimed.taken_over()[0] == "PAUSED"
+
+
+@pytest.mark.parametrize(
+    ("deaths", "state"), [(DEATHS - 2, "PENDING"), (DEATHS - 1, "PAUSED"), (DEATHS, "PAUSED")]
+)
+def test_what_was_cut_off_again_and_again_is_left_to_an_operator(claimed, deaths, state):
+    """The attempt that runs has no end on record yet."""
+    for _ in range(deaths):
+        claimed.die_while_it_runs()
+    claimed.change(S.PENDING, S.ONGOING)
+    found, message = claimed.taken_over()
+    assert found == state
+    if state == "PAUSED":
+        assert f"was cut off {DEATHS} times in a row, so the plan was paused by c2" in message
+
+
+def test_attempts_that_failed_by_themselves_kill_nobody(claimed):
+    for outcome in [Outcome.FAILED] * DEATHS:
+        claimed.die_while_it_runs(outcome)
+    claimed.change(S.PENDING, S.ONGOING)
+    assert claimed.taken_over()[0] == "PENDING"
+
+
+def test_a_claimant_that_wrote_a_heartbeat_meanwhile_keeps_its_plan(claimed):
+    seen = claimed.store.claimant(claimed.uuid)
+    claimed.store.beat(claimed.uuid, claimed.claim, now=LATER)
+    with pytest.raises(PlanConflict):
+        take_over(claimed.store, claimed.uuid, seen, now=LATER, who="c2")
+    assert claimed.store.load_plan(claimed.uuid).state is PlanState.ONGOING
+
+
+def test_a_heartbeat_is_recent_for_as_long_as_the_patience():
+    def heard(age_s: float) -> Claimant:
+        then = NOW - timedelta(seconds=age_s)
+        return Claimant(host="elsewhere", pid=1, user="wanda", heartbeat_at=then)
+
+    assert alive(heard(30.0), NOW)
+    assert not alive(heard(30.1), NOW)
+    assert alive(heard(60.0), NOW, patience_s=60.0)
+
+
+def test_a_refusal_names_the_plan_by_the_beginning_of_its_uuid(claimed):
+    with pytest.raises(PlanConflict, match=f"plan {claimed.uuid[:8]} is ONGOING: wanda runs it"):
+        resume(claimed.store, claimed.uuid, now=NOW, who="otto")
+    claimed.store.move_claimed(claimed.uuid, claimed.claim, PlanState.SUCCEEDED, now=NOW)
+    with pytest.raises(PlanConflict, match=f"plan {claimed.uuid[:8]} is SUCCEEDED: nothing"):
+        resume(claimed.store, claimed.uuid, now=NOW, who="otto")
