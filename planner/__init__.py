@@ -6,12 +6,12 @@ From a document to what happened, in ten hops:
 2. :func:`planner.planning.make_plan` finds the planner through ``planner.registry``.
 3. ``Planner.parse`` checks the document, ``Planner.plan`` returns an :class:`ActionPlan`.
 4. ``planner.graph.validate`` checks that its links make a graph.
-5. ``Store.save_plan`` keeps it: RECOMMENDED.
+5. ``applier.storage.plans`` stores it: RECOMMENDED.
 6. An operator starts it: PENDING; ``applier.run.runner`` claims it: ONGOING.
-7. ``applier.engines.flow`` builds a taskflow flow for the engine.
-8. ``applier.scheduling`` says what may start, what ends without running, and why.
-9. ``applier.engines.tasks`` does the work, ``applier.recording.recorder`` commits what happened.
-10. ``applier.run.outcome`` folds the states of the actions into the plan's.
+7. ``applier.engines.taskflow_engine`` builds a flow and runs it by ``applier.engines.linear``.
+8. ``applier.scheduling`` decides what may start, what ends without running, and why.
+9. ``applier.recording.recorder`` commits that; then ``applier.engines.tasks`` does the work.
+10. ``applier.run.outcome`` computes the state of the plan from those of its actions.
 """
 
 from typing import TYPE_CHECKING, Any

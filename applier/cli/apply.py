@@ -90,8 +90,7 @@ class Apply(Verb):
 
     def _refuse_what_cannot_run(self, plan: ActionPlan) -> None:
         """Raise an error if the plan ended, if somebody runs it, or if a plugin is missing."""
-        taken = claim.taken(self.session.store, plan.uuid)
-        if taken:
+        if plan.state in claim.RUNNING and (taken := claim.taken(self.session.store, plan.uuid)):
             raise taken
         if plan.state in ENDED_PLAN and plan.actions:
             raise claim.stands(plan)

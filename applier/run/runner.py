@@ -19,7 +19,7 @@ from applier.run.requests import RequestReader, can_follow
 from applier.run.setup import RunSetup
 from applier.run.verify import verify_all
 from applier.scheduling.forecast import best_ranks
-from applier.scheduling.resumption import was_cut_off
+from applier.scheduling.resumption import TO_VERIFY, was_cut_off
 from applier.scheduling.turn import Halt, Turn
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
@@ -158,6 +158,8 @@ class Runner:
         self, plan: ActionPlan, environment: ActionEnvironment, recorder: Recorder
     ) -> ActionPlan:
         """Verify interrupted actions, record what was found, and return the plan as it is then."""
+        if not any(action.state in TO_VERIFY for action in plan.actions):
+            return plan
         reports = verify_all(plan.actions, environment, self._setup.verify_patience_s)
         if not reports:
             return plan

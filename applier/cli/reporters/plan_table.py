@@ -157,7 +157,7 @@ def _by_action(plan: ActionPlan, waves: list[list[Action]], prefix: str) -> Tabl
     table.columns[1].min_width = min(_NAME, max(cell(names[uuid]).cell_len for uuid in rows))
     for number, wave in enumerate(waves, 1):
         for k, action in enumerate(wave):
-            needs = through(action.needs, joins)
+            needs = through(action.needs, joins) if joins else action.needs
             table.add_row(
                 str(number) if k == 0 else "",
                 cell(names[action.uuid]),

@@ -12,6 +12,7 @@ from rich.text import Text
 from applier.cli.reporters import deployment_table
 from applier.cli.reporters.formatting import RESULTS, duration, one_line, resources, result, some
 from applier.cli.reporters.plan_table import console, put, table_of
+from applier.run import node_states
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
 
@@ -37,7 +38,7 @@ def show(plan: ActionPlan, took_s: float, stream: TextIO) -> None:
     out.print(Text(f"RECAP {name}{plan.uuid[:8]}  {plan.state}  took {duration(took_s)}", style))
     if plan.status_message:
         out.print(Text(one_line(plan.status_message)))
-    if deployment_table.is_shown(plan):
+    if plan.planner == node_states.PLANNER and deployment_table.is_shown(plan):
         deployment_table.show(plan, stream)
     elif actions:
         put(out, _table(actions))

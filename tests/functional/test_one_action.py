@@ -1,0 +1,47 @@
+"""The page about the way of one action names the files that are entered, and no others."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "doc/architecture/one-action.rst"
+
+pytestmark = pytest.mark.slow
+
+
+def entered(folder: Path) -> set[str]:
+    """Return the files that applying the document of the page enters."""
+    page = PAGE.read_text(encoding="utf-8")
+    block = re.search(r"\.\. code-block:: yaml\n\n((?:   .*\n)+)", page)
+    assert block
+    document = folder / "nop.yaml"
+    document.write_text(re.sub("^   ", "", block[1], flags=re.M), encoding="utf-8")
+    conf = folder / "watcher.conf"
+    conf.write_text(
+        f"[actionplan]\nconnection = sqlite:///{folder}/record.sqlite\n"
+        f"simulator = {folder}/simulator.json\n",
+        encoding="utf-8",
+    )
+    found = folder / "entered.json"
+    program = [sys.executable, str(ROOT / "tests/functional/trace.py"), str(found)]
+    for _ in range(2):  # the first run makes the record
+        line = [*program, "--config-file", str(conf), "apply", str(document), "--yes"]
+        subprocess.run(line, check=True, capture_output=True, cwd=ROOT)
+    return {file_of(module) for module in json.loads(found.read_text(encoding="utf-8"))}
+
+
+def file_of(module: str) -> str:
+    path = module.replace(".", "/")
+    return f"{path}/__init__.py" if (ROOT / path).is_dir() else f"{path}.py"
+
+
+def test_the_page_names_every_file_that_is_entered_and_no_other(tmp_path):
+    named = set(re.findall(r"``((?:applier|planner)/\S+?\.py)``", PAGE.read_text("utf-8")))
+    assert named == entered(tmp_path)
