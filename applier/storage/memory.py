@@ -16,7 +16,7 @@ from applier.errors import ActionNotFound, PlanNotFound
 from applier.storage import rules
 from applier.store import Attempt, PlanSummary, Reservation, Service
 from planner.model import JOIN, Action, ActionPlan
-from planner.states import ActionState, PlanState, Who, check
+from planner.states import ActionState, PlanState, StateReason, Who, check
 
 
 @dataclass
@@ -169,6 +169,7 @@ class MemoryStore:
                 old=found.state,
                 state=new,
                 outcome=rules.SETTLED.get(new),
+                state_reason=StateReason.OPERATOR,
                 message=message,
             )
             kept.actions[action] = _reported(found, report, now)
