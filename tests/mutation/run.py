@@ -41,7 +41,7 @@ TESTS = {
     " tests/property/test_deployments.py tests/property/test_deployment_agrees.py",
     "planner/planners/rolling_update": "tests/unit/planner/planners/rolling_update"
     " tests/unit/planner/test_cases.py tests/property/test_rolling_update.py",
-    "planner/planners/events": "tests/unit/planner/test_cases.py"
+    "planner/planners/events": "tests/unit/planner/planners/events tests/unit/planner/test_cases.py"
     " tests/property/test_events_planner.py tests/property/test_cutting.py",
     "planner/planners": "tests/unit/planner/planners tests/unit/planner/test_cases.py"
     " tests/property/test_planners.py",
