@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import re
+import sys
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import entry_points, version
@@ -44,7 +45,8 @@ class _Version(argparse.Action):
     """Prints the installed version, which is looked up only for this option, and exits."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        parser.exit(message=f"actionplan {version('actionplan')}\n")
+        sys.stdout.write(f"actionplan {version('actionplan')}\n")
+        parser.exit()
 
 
 class Program(App):

@@ -344,6 +344,7 @@ def test_every_option_of_the_readme_exists_and_its_value_is_accepted(tmp_path):
     told = ConfigParser()
     told.read(file)
     conf = configuration.load([str(file)])
+    configuration.register_all(conf)
     assert len(told.sections()) >= 6
     for section in told.sections():
         for option in told[section]:

@@ -216,4 +216,4 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
         [PROGRAM, "--config-file", file], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 1
-    assert "actionplan-applier: [watcher_actions.migrate]: " in ended.stderr
+    assert f"actionplan-applier: {file}:2: [watcher_actions.migrate] retries: " in ended.stderr
