@@ -3,16 +3,15 @@
 Names begin with ``actionplan_``, so that they never meet those of Watcher. Columns are named as
 the fields of :mod:`planner.model` that they hold. Lists and mappings stand as JSON in text
 columns, because text comes back as it was written: the JSON types of servers sort keys, round
-large integers or refuse what others accept. ``migrations`` has the same tables, step by step.
+large integers or refuse what others accept. ``migrations`` makes the
+same tables, step by step, and says their engine and character set in MySQL.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql
 
 #: Where alembic notes the version of these tables.
 VERSION_TABLE = "actionplan_alembic_version"
@@ -26,7 +25,12 @@ class Moment(sa.TypeDecorator[datetime]):
 
     def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[datetime]:
         """MySQL cuts a plain DATETIME to whole seconds."""
-        return mysql.DATETIME(fsp=6) if dialect.name == "mysql" else sa.DateTime()
+        if dialect.name != "mysql":
+            return sa.DateTime()
+        # Loaded where it is needed: it takes as long as all of SQLite's.
+        from sqlalchemy.dialects import mysql
+
+        return mysql.DATETIME(fsp=6)
 
     def process_bind_param(
         self,
@@ -45,17 +49,23 @@ class Moment(sa.TypeDecorator[datetime]):
         return None if value is None else value.replace(tzinfo=UTC)
 
 
-#: Text without a bound in practice: a plain TEXT of MySQL ends at 64 KiB.
-LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql")
+class LongText(sa.TypeDecorator[str]):
+    """Text without a bound in practice: a plain TEXT of MySQL ends at 64 KiB."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[str]:
+        """MySQL has a type of its own for it."""
+        if dialect.name != "mysql":
+            return sa.Text()
+        from sqlalchemy.dialects import mysql
+
+        return mysql.LONGTEXT()
+
+
 Uuid = sa.String(36)
 Word = sa.String(32)
-
-#: MySQL: every character of Unicode, and upper case is not lower case, as elsewhere.
-_MYSQL: dict[str, Any] = {
-    "mysql_engine": "InnoDB",
-    "mysql_charset": "utf8mb4",
-    "mysql_collate": "utf8mb4_bin",
-}
 
 metadata = sa.MetaData()
 
@@ -96,7 +106,6 @@ plans = sa.Table(
     sa.UniqueConstraint("uuid", name="uq_actionplan_plan_uuid"),
     sa.Index("ix_actionplan_plan_name", "name"),
     sa.Index("ix_actionplan_plan_state", "state"),
-    **_MYSQL,
 )
 
 actions = sa.Table(
@@ -132,7 +141,6 @@ actions = sa.Table(
     # The uuid is in it because PostgreSQL may prefer this index for a report, and must then find
     # one row by it.
     sa.Index("ix_actionplan_action_plan_state", "plan", "state", "uuid", "action_type"),
-    **_MYSQL,
 )
 
 requests = sa.Table(
@@ -147,7 +155,6 @@ requests = sa.Table(
     sa.Column("created_at", Moment, nullable=False),
     sa.Column("limits", LongText),
     sa.PrimaryKeyConstraint("plan", "number", name="pk_actionplan_request"),
-    **_MYSQL,
 )
 
 #: One row per attempt that ended, written when it ends; the one that runs is the action's row. No
@@ -170,7 +177,6 @@ attempts = sa.Table(
     sa.Column("output", LongText),
     sa.Index("ix_actionplan_attempt_plan_action", "plan", "action"),
     sa.Index("ix_actionplan_attempt_measures", "measures", "id"),
-    **_MYSQL,
 )
 
 #: A resource that a plan reserved; which plan was first, its ``reserved`` says.
@@ -181,7 +187,6 @@ reservations = sa.Table(
     sa.Column("resource", sa.String(255)),
     sa.PrimaryKeyConstraint("plan", "resource", name="pk_actionplan_reservation"),
     sa.Index("ix_actionplan_reservation_resource", "resource"),
-    **_MYSQL,
 )
 
 #: One row: the last number that was given to a plan that queues up. Whoever takes the next holds
@@ -190,7 +195,6 @@ turn = sa.Table(
     "actionplan_turn",
     metadata,
     sa.Column("number", sa.Integer, nullable=False),
-    **_MYSQL,
 )
 
 services = sa.Table(
@@ -204,5 +208,4 @@ services = sa.Table(
     sa.Column("heartbeat_at", Moment, nullable=False),
     sa.Column("plans", sa.Integer, nullable=False),
     sa.PrimaryKeyConstraint("uuid", name="pk_actionplan_service"),
-    **_MYSQL,
 )
