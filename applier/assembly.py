@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Puts the parts together: store, cloud, machines, plugins, engine and runner of a configuration.
 
 Each part is imported when it is first asked for: most verbs need only some of them, and importing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long to wait between two tries of something that fails."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every option of the product, and where its configuration file is looked for.
 
 There is no configuration that modules share: whoever starts something makes one with :func:`load`

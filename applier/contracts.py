@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What plugins and adapters promise: actions, clouds, stores, engines, listeners.
 
 Rules that hold for all: success returns, failure raises; no method decides what runs next.

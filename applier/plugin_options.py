@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of action types and engines: declared by plugins, read from their own sections.
 
 Each action type has the options of :data:`OF_EVERY_TYPE` in ``[watcher_actions.TYPE]``, and those

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the record keeps, and what every store promises.
 
 Success returns, failure raises; no method decides what runs next.

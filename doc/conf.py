@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the documentation is built. Nothing is fetched from a network."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns what should change into an action plan. Planning is pure: equal problems, equal plans.
 
 From a document to what happened, in ten hops:

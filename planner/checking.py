@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks values against JSON Schemas (draft 2020-12)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of planners: a name, options, a kind of document, a pure function to a plan.
 
 A plugin is one class, registered under ``watcher_planners``. A planner of solutions

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checksums of action plans: plans that do the same have equal digests, whatever their uuids.
 
 A digest begins with its version, which says what it covers. Version 2 covers everything that

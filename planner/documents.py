@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads documents in YAML or JSON, and finds the line of each value."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds which actions need which others: one rule per pair of effects on the same resource.
 
 ``parents`` are the order that a planner chose. ``needs`` are actions that must have succeeded

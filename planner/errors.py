@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors of planning: each keeps the facts as attributes and has one sentence as its text.
 
 ::

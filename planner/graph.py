@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order graph of a plan: validation, waves, and the kinds of its edges.
 
 All functions are linear in actions and edges. Actions that have the same parents share one tuple

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graph algorithms: topological order, strongly connected components, reachability, a cycle.
 
 Each is linear in nodes and edges; the topological order adds the logarithm of the nodes where it

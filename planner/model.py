@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The values that everything works on: proposed actions, and the action plan made of them.
 
 All are frozen. The actions of a plan refer to each other by uuid. Equal tuples of uuids, such as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of planning: merges their values from all sources and finds mistakes in them."""
 
 from __future__ import annotations

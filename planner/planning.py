@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns a document into a plan: chooses the planner, merges the options, checks everything."""
 
 from __future__ import annotations

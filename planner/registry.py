@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds planners, action types and engines by name; loads only those that are used.
 
 Plugins are entry points of installed distributions, in the namespaces of Watcher.

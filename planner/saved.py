@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads saved action plans (format 2.0): from a file, or from another program."""
 
 from __future__ import annotations

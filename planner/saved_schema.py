@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON Schema of an action plan, format 2.0."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explains in sentences why a value does not fit a JSON Schema."""
 
 from __future__ import annotations

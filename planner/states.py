@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of plans and actions, and all allowed changes between them.
 
 A row of a table is (old state, new state, who may make the change, why it happens). :func:`check`

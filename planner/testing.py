@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For authors of planners: fixed surroundings, cases as data, and checks for every planner.
 
 A case is a document with what is expected of it, as YAML or a mapping::

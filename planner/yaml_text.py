@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads YAML with the scalars of YAML 1.2, with text as keys, and without duplicate keys.
 
 ``off``, ``no`` and dates are text; ``true`` and ``false`` are the only booleans. In templates, and

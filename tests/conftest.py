@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds for all tests, however they are started and however fast the machine is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes doc/actionplan.1, the manual page, from the verbs: ``.venv/bin/python tools/man_page.py``.
 
 What stands in it comes from the program's own help. It names no date and no version, so that it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Do nothing: a point that other actions wait for."""
 
 from __future__ import annotations

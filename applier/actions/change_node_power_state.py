@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Switch a host on or off."""
 
 from __future__ import annotations

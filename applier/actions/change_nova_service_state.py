@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Enable or disable the compute service of a host."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run one command on a machine, and describe how it ended."""
 
 from __future__ import annotations

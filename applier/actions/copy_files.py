@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copy files from this machine to a node."""
 
 from __future__ import annotations

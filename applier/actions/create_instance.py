@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Create a member of a group from its definition."""
 
 from __future__ import annotations

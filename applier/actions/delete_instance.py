@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Delete a member of a group, of which the definition is kept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check that a URL answers with the expected status."""
 
 from __future__ import annotations

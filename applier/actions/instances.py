@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the action types that work on one instance of a cloud share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write files on a machine, if they differ from what is wanted."""
 
 from __future__ import annotations

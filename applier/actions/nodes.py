@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the action types that work on a node share: where an action runs.
 
 Without ``node`` and ``address`` it runs on this machine; with an ``address`` over SSH. A ``node``

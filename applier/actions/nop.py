@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Do nothing, or fail on request: for examples, drills and tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read parameters that may not have been checked against a schema: nothing here raises."""
 
 from __future__ import annotations

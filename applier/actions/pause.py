@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wait between two steps of a plan, without taking a worker."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Apply a puppet manifest."""
 
 from __future__ import annotations

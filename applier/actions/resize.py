@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Change the flavor of an instance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Undo an action of another type; rollback plans consist of such actions."""
 
 from __future__ import annotations

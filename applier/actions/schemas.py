@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of JSON Schema that several action types share."""
 
 from __future__ import annotations

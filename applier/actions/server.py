@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translate the definition of a group's members into the field names of a cloud."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Take an instance off its host without deleting it."""
 
 from __future__ import annotations

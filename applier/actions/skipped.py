@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Represent a task that is not done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wait for a number of seconds."""
 
 from __future__ import annotations

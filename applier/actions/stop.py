@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shut an instance down."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copy a folder to a node, and remove there what the source does not have."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Suspend a host."""
 
 from __future__ import annotations

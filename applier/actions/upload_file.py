@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write a text to a file on a node."""
 
 from __future__ import annotations

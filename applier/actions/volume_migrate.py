@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Move a volume to another pool, or change its type."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verbs that change an action of a plan: ``action skip``, ``action abort``, ``action set``."""
 
 from __future__ import annotations

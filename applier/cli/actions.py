@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verbs that show the actions of a plan: ``action list``, ``action show``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan apply``: show a plan, ask for confirmation, run it in this process, show a recap."""
 
 from __future__ import annotations

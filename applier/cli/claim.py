@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sentences that say who runs a plan, and what can be done with it in its state."""
 
 from __future__ import annotations

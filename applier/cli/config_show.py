@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan config show``: every option, its value, and where that comes from."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan create``: from a document to a plan that is kept and can be read."""
 
 from __future__ import annotations

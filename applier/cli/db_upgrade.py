@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan db upgrade``: create or upgrade the tables of the record."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that choose a part of a deployment: ``--node``, ``--task``, ``--changed-since``, ..."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verbs about the files that come with the product: examples, sample configuration, service."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a plan in this process: signals, progress, recap, exit code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan graph``: a plan as a picture, or as text that other programs draw."""
 
 from __future__ import annotations

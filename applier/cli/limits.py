@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan set``: change the limits of a running plan."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entry point of ``actionplan``: standard streams, exit codes, and one sentence about a bug."""
 
 from __future__ import annotations

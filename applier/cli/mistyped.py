@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Suggestions for command lines that do not begin with a verb."""
 
 from __future__ import annotations

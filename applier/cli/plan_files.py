@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Documents and plans in files: reads those that a command line names, and writes plans."""
 
 from __future__ import annotations

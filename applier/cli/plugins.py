@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verbs about what is installed: planners, action types, schemas."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forecasts for the verbs, and a sentence about the durations behind them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program: global options, the installed verbs, and the message of a refusal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan rollback``: make a plan that undoes another."""
 
 from __future__ import annotations

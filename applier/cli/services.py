@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan service list``: the applier services."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the verbs of one command line share: configuration, record, plugins, cloud.
 
 Importing all libraries takes longer than what most verbs do. So everywhere in ``applier.cli``, an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads ``--set KEY=VALUE``: options of the planner, of an action type, or of the run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expands settings with several values: ``migrate.parallelization=1..8``, ``max_workers=2,4``."""
 
 from __future__ import annotations

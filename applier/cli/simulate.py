@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan simulate``: how long a plan takes, also for several settings."""
 
 from __future__ import annotations

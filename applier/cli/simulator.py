@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verbs about the simulated cloud: ``simulator show``, ``simulator reset``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verbs that start and stop plans: ``start``, ``pause``, ``resume``, ``cancel``."""
 
 from __future__ import annotations

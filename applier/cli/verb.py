@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base classes of all verbs: session, examples in the help, usage errors with an example."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan watch``: follow a running plan from any terminal."""
 
 from __future__ import annotations

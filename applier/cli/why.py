@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan why``: why an action starts when it does, waits now, or did not run."""
 
 from __future__ import annotations

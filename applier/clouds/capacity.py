@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capacity of simulated hosts and pools: what is free, what is needed, what fits where."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operations of a simulated cloud: each checks its preconditions and returns a Work.
 
 The functions are pure: they do not wait and read neither a clock nor a file.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulated cloud in one file: hosts, instances and volumes to try plans on.
 
 An operation reserves capacity when it begins, waits without holding a lock, and changes the cloud

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read and check the document of a simulated cloud."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file of a simulated cloud, which any number of threads and processes may use at once.
 
 Readers need no lock, because the file is always replaced as a whole. Writers hold a lock on a

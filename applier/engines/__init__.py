@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workflow engines: run what is left of one plan, and record each start before it is made.
 
 Plugins are registered under ``watcher_workflow_engines``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the actions of a run work with: plugins, their options, a cloud and machines."""
 
 from __future__ import annotations

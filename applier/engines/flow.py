@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan as a taskflow graph flow: one task for each name, one link for each order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The attempts that run now, in threads or on a timer: starts, stops and gives them up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LinearEngine: a taskflow engine for flows of actions, linear in actions and links.
 
 After each end, taskflow's own engine looks at every successor, and at every predecessor of each.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workflow engine ``taskflow``: a plan becomes a graph flow, which taskflow's loader runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls one action plugin in a worker, and turns every result into a report."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timers of the engine: a heap of due times, without a thread."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Threads that execute actions."""
 
 from __future__ import annotations

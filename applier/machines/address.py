@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The address of a node: ``[user@]host[:port]``."""
 
 from __future__ import annotations

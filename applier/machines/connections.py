@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SSH connections that the tasks of a run share: one for each address, in one thread."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors for a host whose key is unknown or has changed, with the next step."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a child process, pass its output on, and terminate its process group."""
 
 from __future__ import annotations

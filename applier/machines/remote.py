@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node that is reached over SSH: programs run through a shell, files go over SFTP."""
 
 from __future__ import annotations

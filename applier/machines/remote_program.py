@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run one program on a node over an SSH channel, and end it reliably.
 
 A shell reads a script from its input, so that the program depends neither on the user's login

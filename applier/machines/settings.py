@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings of SSH and of simulated nodes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated nodes: a task waits its duration, and fails if the configuration says so."""
 
 from __future__ import annotations

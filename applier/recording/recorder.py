@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one writer of states: checks every change, commits a turn, then tells the listeners."""
 
 from __future__ import annotations

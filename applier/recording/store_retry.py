@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Retries writes while the record cannot be reached."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Order the actions of a rollback so that a host is enabled before moves go back onto it. Pure.
 
 The plan disabled a host, then moved its instances away. Undone last first, the instances would

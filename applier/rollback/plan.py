@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Make the plan that undoes what another plan did. Pure."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs one plan from its claim to its final state."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long the actions of a plan are expected to take, and what that is based on."""
 
 from __future__ import annotations

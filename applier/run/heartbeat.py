@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records that the claimant of a plan is alive, also while its engine is busy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computes the state of each node of a deployment from the states of its actions. Pure.
 
 Source of the words: the specification of task based deployment, which calls a node ``ready`` when

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computes the final state of a plan from the states of its actions. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls a function again and again in a thread of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Passes what operators request of a running plan from the store to its engine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resumes plans that were paused or ended badly, and plans whose applier is gone."""
 
 from __future__ import annotations

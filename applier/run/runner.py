@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs one plan: claims it, lets an engine run what is left of it, and records how it ended."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that a runner needs, as one value."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks plugins whether interrupted work is done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts what each action still waits for. Pure; linear in links and sizes of the groups.
 
 A topological order that is driven from outside, as in graphlib, with groups of alternatives.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulates the course of a plan: the scheduler, driven by a simulated clock.
 
 Every action is assumed to take its expected time, to succeed and to change something.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The critical path of a schedule, and the slack of each action."""
 
 from __future__ import annotations

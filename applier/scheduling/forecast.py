@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forecast: the scheduler, driven by a simulated clock.
 
 The engine drives the same scheduler, so that prediction and run can differ only in durations and

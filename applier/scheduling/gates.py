@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gates: which actions hold their tokens and a worker. Pure, no clock, no threads, one owner.
 
 Each action that waits stands in exactly one heap: ``ready`` (nothing is known to block it) or the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Actions that wait for a resource which another plan has reserved. Pure."""
 
 from __future__ import annotations

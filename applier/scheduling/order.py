@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order graph of the actions left of a plan, with joins in place of n x m links. Pure."""
 
 from __future__ import annotations

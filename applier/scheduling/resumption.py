@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What becomes of an action whose applier is gone, or whose end nobody knows. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler: ends of actions go in, and what to do next comes out. Pure.
 
 It has no clock, no threads and no I/O. The engine drives it with the reports of its workers, the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many nodes of a group may fail before nothing new starts. Pure."""
 
 from __future__ import annotations

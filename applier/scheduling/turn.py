@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the scheduler returns: the instructions of a turn, and why an action waits. Pure."""
 
 from __future__ import annotations

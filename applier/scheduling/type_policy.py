@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The policy of an action type: retries, time-out, estimate. Pure."""
 
 from __future__ import annotations

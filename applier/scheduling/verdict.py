@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verdicts: given how everything before an action ended, does it run? Pure."""
 
 from __future__ import annotations

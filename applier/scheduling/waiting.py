@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Actions that wait for a delay, for another plan, or at the gates. Pure."""
 
 from __future__ import annotations

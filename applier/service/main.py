@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan-applier``: the service that runs queued plans."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the first Ctrl-C drain the service: its library, cotyledon, would end it at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which claimants have been silent for so long that they are taken for dead."""
 
 from __future__ import annotations

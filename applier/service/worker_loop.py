@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop of the service: takes plans from the record and runs them until it is told to end."""
 
 from __future__ import annotations

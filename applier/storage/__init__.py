@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where plans are kept: in a database (:mod:`.sql`), and for tests in memory (:mod:`.memory`).
 
 Both keep the promises of :class:`applier.store.Store`, which the suite in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of one plan's row, or of one action's, that are made once though they are tried twice."""
 
 from __future__ import annotations

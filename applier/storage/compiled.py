@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statements as text for a driver: each is compiled once, and then run by the driver's cursor."""
 
 from __future__ import annotations

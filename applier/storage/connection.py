@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the URL of a database to an engine: drivers, and how each connection is set up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The database of a record: opened, its transactions tried again, known when an answer was lost.
 
 A method that writes takes hold of the plan's row first, so that two writers of one plan wait for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store of one process: for tests and for runs that leave no record."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans in a database: kept, found, and changed by operators."""
 
 from __future__ import annotations

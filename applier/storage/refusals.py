@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What databases, and the ways to them, refuse: told apart, and said in one sentence.
 
 Passwords never stand in a sentence.

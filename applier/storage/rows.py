@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans as rows of the tables and back: pure.
 
 A set of uuids that many actions share is written out once and read once, and is one tuple object

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds for every store, wherever it keeps its plans: pure, and the same sentences for all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of plans in a database: who runs what, how far it is, and what is requested of it."""
 
 from __future__ import annotations

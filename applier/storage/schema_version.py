@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The version of the tables: look, refuse what is not ours, create and upgrade.
 
 A SQLite file is created and upgraded when it is opened. A server is upgraded when somebody asks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store in a database: SQLite for one machine, PostgreSQL or MySQL for many.
 
 What it does stands in two halves: :class:`applier.storage.plans.Plans` and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every statement of the database store, made once.
 
 SQLAlchemy then finds the text of each in its cache, and a commit costs little more than the disk.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of the record: plans, actions and their attempts, requests, reservations, services.
 
 Names begin with ``actionplan_``, so that they never meet those of Watcher. Columns are named as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transactions on the connections of an engine, by the cursors of its driver.
 
 SQLAlchemy makes the connections, keeps them, and compiles the statements. What is done for each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A SQLite file where nothing can be written, on a full disk or in a closed folder: read as it is.
 
 To read a file that has a write-ahead log, SQLite writes beside it what readers and writers share.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """URLs of databases: read, completed with what they leave open, and shown without passwords."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of action types, as tests that any project can run on its own types.
 
 In a test module, with pytest::

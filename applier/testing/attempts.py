@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of the suite for stores that is about attempts: every try of an action is on record.
 
 See :mod:`applier.testing.stores`, which has the whole.

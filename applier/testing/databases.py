@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Databases of their own for tests that talk to a server: made with a random name, dropped again.
 
 In a test module::

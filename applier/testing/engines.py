@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every workflow engine has to do right, as tests that any project can run on its own.
 
 In a test module, with pytest::

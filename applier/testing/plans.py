@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans for tests: small ones by hand, and any plan at all for properties (hypothesis)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans at random, the same for the same seed, and how they must end: for tests of engines."""
 
 # Chance is there to vary plans, not to keep secrets.

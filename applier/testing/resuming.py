@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of the suite for stores that is about what an operator does after something went wrong.
 
 See :mod:`applier.testing.stores`, which has the whole.

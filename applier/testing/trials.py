@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One plan, one engine, and a store that checks what the engine does to it: for tests.
 
 Whatever an engine does, it shows in its commits: :class:`CheckedStore` asserts at each that an

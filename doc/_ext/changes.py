@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Directive ``unreleased``: the change log of the next release, from the fragments in changes/."""
 
 from __future__ import annotations

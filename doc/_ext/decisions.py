@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Directive ``decisions``: every decision with its date and status, from the head of its page."""
 
 from __future__ import annotations

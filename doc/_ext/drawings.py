@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws graphs as SVG: layered ones by themselves, state charts where they are placed by hand.
 
 Pure: nodes and edges go in, text comes out, the same for the same. Colours come from the page.

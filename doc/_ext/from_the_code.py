@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Directives that write reference pages from what the code itself says, when the pages are built.
 
 Each gives reStructuredText, which is read in place: plans, states, effects, schemas, options,

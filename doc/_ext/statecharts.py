@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of plans and actions as pictures: places by hand, arrows from planner.states."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line of a verb in words: what the reference and the man page both show."""
 
 from __future__ import annotations

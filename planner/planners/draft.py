@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan being built: planners add actions in order; the draft adds needs and tokens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node resource consolidation: disable hosts, migrate node by node, enable hosts.
 
 Source: Watcher's planner of that name. Disables have no parents; the migrations off one source node

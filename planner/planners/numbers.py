@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that map action types to numbers: ``nop:70,sleep:40`` in ``watcher.conf``."""
 
 from __future__ import annotations

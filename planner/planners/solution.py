@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Documents of ``kind: solution``: a list of actions that somebody found worth doing.
 
 The planners ``weight``, ``workload_stabilization``, ``node_resource_consolidation`` and those of

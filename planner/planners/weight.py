@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weight planner: heavier action types first, in sets no wider than their parallelization.
 
 Source: Watcher, "Improve the storage of action plans" (planner-storage-action-plan); its drawing is

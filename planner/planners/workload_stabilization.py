@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workload stabilization: all actions side by side, but for those on one instance or host.
 
 Source: Watcher, "Improve the storage of action plans" (planner-storage-action-plan), the second of

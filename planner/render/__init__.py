@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drawings of a plan: SVG, Graphviz dot and Mermaid."""

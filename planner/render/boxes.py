@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a drawing, and the text in its boxes."""
 
 from __future__ import annotations

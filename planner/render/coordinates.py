@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coordinates across a drawing: where in its layer each node stands.
 
 A node keeps its place in the order of its layer and its distance to the next one; within these

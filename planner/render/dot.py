@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan in dot, the language of Graphviz."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decides what every picture of a plan shows: boxes, lanes, points and lines."""
 
 from __future__ import annotations

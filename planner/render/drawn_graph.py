@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The graph of a drawing while it is made; lines can be followed both ways and removed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which nodes of a graph are equivalent, so that one box can stand for all of them."""
 
 from __future__ import annotations

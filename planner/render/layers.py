@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers of a drawing: which nodes stand side by side and in which order.
 
 Layered graph drawing (Sugiyama, Tagawa and Toda, 1981): a line that passes a layer has a dummy node

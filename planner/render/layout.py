@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The geometry of a drawing, downwards or to the right, whichever fits a screen better."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The head of a drawing: the plan, its states, and the meaning of the lines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The look of each state in every picture: a colour, and a mark that needs no colour."""
 
 from __future__ import annotations

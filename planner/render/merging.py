@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds boxes of one lane that can be merged: those side by side, and those in a chain."""
 
 from __future__ import annotations

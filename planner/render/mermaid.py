@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan in Mermaid, which many web pages draw from plain text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the graph of a drawing from a plan: lines for links, points for large shared sets."""
 
 from __future__ import annotations

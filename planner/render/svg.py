@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan in SVG, drawn here: it needs no other program and contains no script."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups the actions of a picture into lanes: one for each machine, group or resource."""
 
 from __future__ import annotations

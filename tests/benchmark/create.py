@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``actionplan create`` costs: ratios to the least that reading and storing the plan costs.
 
 Run it as a program: ``python tests/benchmark/create.py``. Each ``create`` is a process of its own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a deployment of 100 nodes takes to plan, and how long it would run.
 
 Run it: ``python tests/benchmark/deployment.py [DATA]``. DATA is the folder with Fuel's task set of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the engine costs: ratios to the least that any engine does, measured in one run.
 
 Run it as a program: ``python tests/benchmark/engine.py``. The floor is graphlib's TopologicalSorter

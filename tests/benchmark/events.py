@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long planning of events takes, in times of what networkx takes to build the same graph.
 
 Run it: ``python tests/benchmark/events.py``. It prints ratios within this run, and ends with 1 if

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long graph algorithms take: this product's, those of networkx, and those of graphlib.
 
 Run it: ``python tests/benchmark/graph_algorithms.py``. It prints what decision 0035 compares, in

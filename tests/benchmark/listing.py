@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``list`` costs as the record grows: the newest 25 plans, among 1,000 and 1,000,000 actions.
 
 Run it as a program: ``python tests/benchmark/listing.py``. Plans have 20 actions each; both records

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long planning takes, in times of what networkx takes to build a graph of the same edges.
 
 Run it: ``python tests/benchmark/planning.py``. It prints ratios within this run, which say the same

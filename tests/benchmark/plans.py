@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans to measure with: the same each time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the service costs while there is nothing to do: ``python tests/benchmark/service.py``.
 
 The processor time of all processes of an ``actionplan-applier`` with a SQLite record and default

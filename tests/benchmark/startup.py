@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What starting the program costs: ratios to importing the libraries that a verb cannot do without.
 
 Run it: ``python tests/benchmark/startup.py``. Measured is processor time, user and system, of the

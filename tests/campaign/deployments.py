@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deploys a hundred simulated nodes again and again, some tasks failing, and checks each report.
 
 ``python tests/campaign/deployments.py [--times N] [--failing SHARE] [DATA]``. DATA is the folder

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kills processes that run plans, and checks after each kill what they did against the record.
 
 ``python tests/campaign/kill.py [--rounds N] [--seconds S] [--store URL] [--planted] [--actions N]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Takes the database server away from a process that runs a plan, and gives it back.
 
 ``python tests/campaign/outage.py [--seconds S] [--times N]``. The server is a PostgreSQL of one's

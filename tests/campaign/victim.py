@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that the campaign kills: runs one plan, whose actions write down what they do.
 
 ``python tests/campaign/victim.py '{"store": URL, "effects": FILE, "seed": 1, ...}'``; it kills

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every installed action type keeps the contract, and plans can be made of anything with it."""
 
 from __future__ import annotations

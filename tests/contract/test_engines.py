@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every workflow engine against the contract: what it does to the record, and to actions."""
 
 from __future__ import annotations

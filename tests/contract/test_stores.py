@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every store keeps the contract, for threads and for processes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program as a person starts it: in processes of its own, with a home and a record of its own.
 
 Whatever waits here waits for an event (a line, a state on record), and gives up after a while.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the commands that a page shows, and compares what they print with what the page says.
 
 In a page, a ``.. code-block:: console`` holds commands (``$ ...``, with ``\\`` at the end of a line

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real sshd of our own on the loopback, as the user who runs the tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deployments on the command line: parts, what changed, strictness, the message, tolerances."""
 
 from __future__ import annotations

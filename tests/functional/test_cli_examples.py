@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``example list``, ``show`` and ``copy`` in a checkout; test_packaging.py tries a wheel."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the verbs print, whole: the files in tests/cases/cli. ACTIONPLAN_REWRITE=1 writes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan graph``: what is drawn, what is left out, where it goes."""
 
 from __future__ import annotations

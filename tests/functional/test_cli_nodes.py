@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans whose actions work on nodes, from the command line: over SSH, and simulated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is refused: the exact sentence, the exit code, and a record that was left alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan that somebody runs, seen and stepped into from another terminal; and all other states."""
 
 from __future__ import annotations

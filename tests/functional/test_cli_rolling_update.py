@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rolling update from end to end: the example applied, broken half way, resumed, rolled back."""
 
 from __future__ import annotations

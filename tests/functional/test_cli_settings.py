@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``--set`` and watcher.conf: what each bounds, where it goes, and that nothing is ignored."""
 
 from __future__ import annotations

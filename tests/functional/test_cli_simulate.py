@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plan would take, what other settings would make of it, and why an action starts when."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A running plan steered from another terminal: pause, limits, abort, why; and what it records."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``apply`` on a terminal: the question, the live block, Ctrl-C, a terminal that hangs up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command lines typed wrong, and output that goes where it cannot be read."""
 
 from __future__ import annotations

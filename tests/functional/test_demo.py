@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``./demo``: run in a copy of the checkout, with this environment; then the lines it gives."""
 
 from __future__ import annotations

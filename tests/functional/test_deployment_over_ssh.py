@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ten nodes, each a server of its own: a plan deploys them, and one of them is lost midway."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the pages say is so: outputs, drawings, tables, links."""
 
 from __future__ import annotations

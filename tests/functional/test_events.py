@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The three stories of etc/examples/events run as they are told, with real files."""
 
 from __future__ import annotations

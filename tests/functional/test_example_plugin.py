@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package under etc/examples/plugin: installed as a third party's, chosen through watcher.conf.
 
 A scratch environment sees what this one has installed, and the plugin besides; nothing is fetched.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documents under etc/examples are read, fit their schema, and plan without a warning."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is made from the sources: the manual page, the change log, the hooks that are steps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables: created, upgraded, taken back, like the models, and refused when not ours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tasks of nodes on a real sshd: what they do there, and what they say of it."""
 
 from __future__ import annotations

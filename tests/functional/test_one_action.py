@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page about the way of one action names the files that are entered, and no others."""
 
 from __future__ import annotations

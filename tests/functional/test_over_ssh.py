@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs and files on nodes that are reached over SSH: a real sshd, real connections."""
 
 from __future__ import annotations

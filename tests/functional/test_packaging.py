@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Source distribution and wheel: what is in them, and that the product runs from the wheel.
 
 Both are built from a copy of the checkout, the wheel from the unpacked source distribution. Nothing

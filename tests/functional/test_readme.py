@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """README.rst shows what the commands in it print; ACTIONPLAN_REWRITE=1 writes it anew."""
 
 from __future__ import annotations

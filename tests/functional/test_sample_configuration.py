@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """etc/watcher.conf.sample says what the options say, on every machine, and is a file that loads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``actionplan-applier`` as processes of its own: sharing a record, drained, killed, idle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a verb imports: nothing that takes long to import and that it does not need."""
 
 from __future__ import annotations

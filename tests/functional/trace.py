@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the command line and prints which files of the packages it entered, in order.
 
 A file is entered when one of its functions is called. What runs while a module is imported does not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The small changes that are tried, each called a mutant: where the source can be changed, and how.
 
 Cosmic Ray finds the places and changes the source. Of its operators those are used that can change

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many small changes to the source no test notices: each is made in a copy, and tests are run.
 
 Run it: ``python tests/mutation/run.py --sample 40 --seed 1 applier/scheduling``. It prints each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cutting loops quickly gives what the rule gives, followed to the letter."""
 
 from __future__ import annotations

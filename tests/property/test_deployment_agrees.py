@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is reported of a deployment of simulated nodes agrees with the log of the nodes' own side.
 
 The log is written by what stands in for the tasks, which knows nothing of plan, record and report.

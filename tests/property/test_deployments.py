@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds for every deployment, whatever its tasks and nodes: named properties."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds for the picture of any plan: nothing lost, nothing twice, nothing covered."""
 
 from __future__ import annotations

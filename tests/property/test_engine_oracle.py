@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our engine beside taskflow's own parallel engine: one flow, the same ends, the same order.
 
 taskflow knows no failure policy that lets a flow go on, so the oracle runs the plans in which

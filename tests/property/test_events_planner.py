@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds for every plan of the planner of events, and for every way in which it may run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forecast and engine: the same order of starts, and by a simulated clock the same times.
 
 The engine is the real one, with its recorder and its store; only its workers and its events are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gates against a reference that scans everything again, and what must never happen."""
 
 from __future__ import annotations

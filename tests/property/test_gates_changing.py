@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gates whose limits change, beside the reference that scans everything again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life of a plan: whatever operators, failures and crashes do to it, in any order.
 
 One thread plays the applier: the scheduler says what starts, the recorder writes it, and a world of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds for every plan of every planner, whatever the solution: named properties."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds for every rolling update: the floor, in each state that the graph lets it reach."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler against the rules as they are written down: plans and orders of ends at random."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiled validator and jsonschema agree: what one refuses the other one explains."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layers of the architecture, and the house rules that a reading of the source can check.
 
 Nothing is imported here: every module is read with ``ast``. A check gives sentences that begin with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One action as text: its fields, and every attempt."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deployment as a table: the state of each node."""
 
 from __future__ import annotations

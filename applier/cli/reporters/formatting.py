@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Texts for states, durations, names and lists."""
 
 from __future__ import annotations

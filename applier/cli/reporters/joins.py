@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The actions behind the joins of a plan; a join has no name and does nothing."""
 
 from __future__ import annotations

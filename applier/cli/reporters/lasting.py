@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stream that does not fail when its reader goes away."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan as a table: wave by wave, with what each action does and why it stands there."""
 
 from __future__ import annotations

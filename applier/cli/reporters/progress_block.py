@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The progress of a running plan as one block that is redrawn on a terminal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The progress of a running plan as plain lines: for pipes, files and simple terminals."""
 
 from __future__ import annotations

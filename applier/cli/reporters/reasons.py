@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why an action starts when it does, by the forecast, and what it waits for, by the record."""
 
 from __future__ import annotations

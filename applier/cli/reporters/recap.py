@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recap of a plan that has stopped: results by host and type, and what was not done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated cloud as tables."""
 
 from __future__ import annotations

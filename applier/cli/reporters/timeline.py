@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A forecast as a table with bars, and the comparison of several."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a change spreads through a run: which outcome of which action triggers another."""
 
 from __future__ import annotations

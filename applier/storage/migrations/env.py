@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run by alembic for every change of the tables, on the connection that ``schema`` gives it."""
 
 from alembic import context

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settles dependencies of policy ``any``: of the nodes that have the task, those without a loop.
 
 First all nodes are taken. Mostly that makes no loop, and nothing has to be searched. Otherwise

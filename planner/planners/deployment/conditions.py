@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions of tasks: ``settings:storage.ceph == true and not (settings:a.b == 'x')``.
 
 Comparisons (``==``, ``!=``, ``in``) of values, combined with ``not``, ``and``, ``or`` and

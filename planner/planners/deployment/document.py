@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads documents of ``kind: deployment`` and collects their mistakes and warnings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fault tolerance: how many nodes of each group may fail before nothing new starts."""
 
 from __future__ import annotations

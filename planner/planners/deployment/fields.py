@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the fields of tasks, which have several forms, into one form each. Pure."""
 
 from __future__ import annotations

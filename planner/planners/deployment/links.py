@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links tasks on nodes: relations between names become links between positions.
 
 ``requires`` and ``required_for`` match on the same node and on the sync node; cross dependencies

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops among tasks: the path of a loop, with the relation behind each step."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The three-level deployment message: nodes, their tasks, and the resolved relations of each task.
 
 Links that go through a join in the plan are also written out between tasks. The joins are written

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patterns of names and roles: ``/.../`` is a regular expression, a plain name may be one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which task runs on which node: by the roles and tags of nodes, and by the tasks of groups."""
 
 from __future__ import annotations

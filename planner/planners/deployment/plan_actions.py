@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the plan of ordered steps: actions with parameters, tokens and limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The deployment planner: from tasks and nodes to a plan, pass by pass.
 
 Source: Fuel, "Task Based Deployment With Astute"; what it leaves open is settled in doc/decisions.

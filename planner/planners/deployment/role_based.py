@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The role-based engine: groups of nodes one after another, as before task-based deployment.
 
 Source: Fuel's orchestrator of releases 6.1 to 8.0. The tasks before ``deploy_start`` run first, one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON Schema of ``kind: deployment``: tasks and nodes, or the three-level message of a plan."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selects a part of a deployment: the chosen tasks, their dependencies, and what is missing.
 
 A task that is left out but stands between two chosen ones stays as a join, which does nothing and

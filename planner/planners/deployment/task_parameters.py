@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Translates the parameters of tasks to those of action types, and checks them."""
 
 from __future__ import annotations

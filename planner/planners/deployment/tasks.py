@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The problem of the deployment planner: tasks, nodes, and the wanted part."""
 
 from __future__ import annotations

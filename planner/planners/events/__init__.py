@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events: a change runs through resources that depend on each other and touches only what it must.
 
 Source: Solar, "events propagation". ``document`` reads the problem, ``event_graph`` finds what a

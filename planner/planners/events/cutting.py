@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choose the edges to cut so that a graph has no cycle and every node stays reachable. Pure.
 
 The rule: cut one edge at a time, the first one that is on a cycle and without which every node is

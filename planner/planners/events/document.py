@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a document of ``kind: events`` into a problem and collects all its mistakes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Immediate dominators: the last node on every path from the root to a node. Pure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The event graph: what a change can reach and in which order, from events and connections."""
 
 from __future__ import annotations

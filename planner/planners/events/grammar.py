@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The text form of events, ``on SOURCE OUTCOME RESOURCE.ACTION``, and the names of actions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors for loops that no event can end, with the declaration of each edge."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events planner: only what a real change touches is run, in the right order, once.
 
 Source: Solar, "events propagation"; its three stories are cases in tests/cases/events. Decisions

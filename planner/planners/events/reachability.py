@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reachability in graphs whose nodes are numbers: pairs, and trees while edges are cut. Pure."""
 
 from __future__ import annotations

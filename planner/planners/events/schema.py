@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON Schema of ``kind: events``."""
 
 from __future__ import annotations

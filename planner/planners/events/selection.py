@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keeps the wanted part of the runs and warns of what that leaves out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unrolls loops: the action that closes one runs again, with the next number."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches that replace the members of a group: pure functions of integers.
 
 Two modes. ``in_place`` computes Heat's numbers: a batch terminates old members before it creates

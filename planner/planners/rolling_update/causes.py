@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a group is updated: what differs between the two versions of its definition.
 
 Decision 0025: a change of zones or subnets is a cause; a new name alone is none.

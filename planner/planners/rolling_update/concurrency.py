@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several groups: which are updated side by side, and how many instances exist then."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The intrinsic functions of templates, as far as groups use them.
 
 What only a cloud knows (the id of another resource, an attribute, the region) becomes a text such

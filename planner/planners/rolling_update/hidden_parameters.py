@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hidden parameters of templates: a placeholder stands for each value and differs with it.
 
 Decision 0034 says what a plan holds of them and what a reader of the plan can do with it.

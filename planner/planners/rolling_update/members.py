@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The members of a group: reading them, and the order in which they are terminated."""
 
 from __future__ import annotations

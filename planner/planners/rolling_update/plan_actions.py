@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The actions of an update and their links: pause, create, terminate, gates, with joins between."""
 
 from __future__ import annotations

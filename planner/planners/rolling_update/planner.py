@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rolling update planner: from two versions of a template to the exact list of batches.
 
 Source: Heat's blueprint as-update-policy, and Heat itself. ``batches`` has the arithmetic, ``roll``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What happens to one group: why, in which batches, and how few and many members there are."""
 
 from __future__ import annotations

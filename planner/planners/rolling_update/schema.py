@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON Schema of ``kind: rolling_update``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The summary of an update in sentences and figures, for reading before it runs."""
 
 from __future__ import annotations

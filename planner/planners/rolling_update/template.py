@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Templates: their groups, the definition of the members, and the update policy.
 
 Both CloudFormation's form and Heat's own. Source of the rules: Heat's blueprint as-update-policy,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Update policies: how many at once, how many must stay, how long to wait in between."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures for the tests of several rooms of the applier."""
 
 from __future__ import annotations

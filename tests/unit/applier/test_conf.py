@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The configuration file, and what is made of it."""
 
 from __future__ import annotations

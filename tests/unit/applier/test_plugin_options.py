@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that action types and engines declare: read, checked, and handed to the plugin."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every file of tests/cases/PLANNER is a document and what is expected of it; no Python for more.
 
 What a case may say is told in ``planner.testing``.

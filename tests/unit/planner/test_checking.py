@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a schema refuses, in sentences; and what is left of a document without its mistakes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graphs that Fuel's own serializer made, edge by edge; skipped where its data is absent.
 
 An edge is (before, after) by name; joins are expanded. Where Fuel picked one node for policy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the digest of a plan covers: everything that changes what a run does, and nothing else."""
 
 from __future__ import annotations

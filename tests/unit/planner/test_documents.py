@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Documents as people write them, and as they get them wrong: always with the line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One test for each row of the table, and what happens when rows or parents stand against it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors are facts first, and a sentence second."""
 
 from __future__ import annotations

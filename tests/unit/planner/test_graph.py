@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order graph of a plan: what is refused, its waves, and the kinds of its edges."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graph algorithms on small graphs; networkx judges them on random ones."""
 
 from __future__ import annotations

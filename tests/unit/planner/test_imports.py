@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Libraries that take long to import are imported by what uses them, and by nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans as values: there and back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where values come from, which of them wins, and what is said of wrong ones."""
 
 from __future__ import annotations

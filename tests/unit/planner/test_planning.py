@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a document to a plan: which planner, which mistakes, and always the same plan."""
 
 from __future__ import annotations

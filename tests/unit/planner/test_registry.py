@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins by name: those that are installed, those that are not, and those that are broken."""
 
 from __future__ import annotations

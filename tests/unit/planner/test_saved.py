@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans that come back: what is read, and what is refused with its place."""
 
 from __future__ import annotations

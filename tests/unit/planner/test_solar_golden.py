@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Solar's own code gave, and what its specification tells: node by node, edge by edge.
 
 The cases lie beside the repository. Solar never cut a loop: where its graph has one, ours may have

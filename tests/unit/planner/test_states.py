@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every pair of states, for everyone who might ask."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checker of cases finds what differs; the check of planners finds what is wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Watcher's own planners gave for the same input, edge by edge.
 
 The cases lie beside the repository. Those that show a defect of Watcher are named here, and planned

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attempts, heartbeats, the order of waiting, reservations, services; limits in wishes."""
 
 from typing import Any

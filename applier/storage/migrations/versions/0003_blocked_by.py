@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must not end in some way before an action may run."""
 
 import sqlalchemy as sa

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests under that name; why an action is in its state; counts without the wide rows."""
 
 from typing import Any

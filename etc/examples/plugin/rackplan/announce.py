@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Action type ``announce``: a line in a log book."""
 
 from __future__ import annotations

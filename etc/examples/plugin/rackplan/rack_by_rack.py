@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planner ``rack_by_rack``: one failure domain at a time."""
 
 from __future__ import annotations

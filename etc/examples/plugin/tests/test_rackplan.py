@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the planner and the action promise. Nothing has to be installed but ActionPlan and this."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures for tests of action types: a small simulated cloud that takes no time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ChangeNodePowerState: switches a host, never one that works."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ChangeNovaServiceState: four words for two states, of the host that is named."""
 
 from __future__ import annotations

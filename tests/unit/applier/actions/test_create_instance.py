@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Create an instance: found by its name, made of what a template says, and taken away again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Delete: what it finds done, and what it changes."""
 
 from __future__ import annotations

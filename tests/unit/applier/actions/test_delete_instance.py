@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Delete an instance: by UUID or name, and back again from what is on record."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP check: asked of a real server on this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Migrate: what it finds done, what it refuses, where it moves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the action types of nodes run, and what they refuse."""
 
 from __future__ import annotations

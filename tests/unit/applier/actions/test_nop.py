@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nop: nothing, and what it is asked to pretend."""
 
 from __future__ import annotations

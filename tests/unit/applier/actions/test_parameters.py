@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that nobody checked are read without an error."""
 
 from __future__ import annotations

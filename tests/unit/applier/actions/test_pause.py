@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pause: like a sleep, and in nobody's way."""
 
 from __future__ import annotations

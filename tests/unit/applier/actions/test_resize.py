@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resize: what it finds done, what it refuses, what it changes."""
 
 from __future__ import annotations

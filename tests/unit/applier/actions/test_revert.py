@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The action that undoes what another type did."""
 
 from __future__ import annotations

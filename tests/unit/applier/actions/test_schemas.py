@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the schemas of the action types accept, and where Watcher's do not check."""
 
 from __future__ import annotations

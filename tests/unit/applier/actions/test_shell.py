@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shell: real programs, their exit codes, and how they are ended."""
 
 from __future__ import annotations

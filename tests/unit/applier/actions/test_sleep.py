@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sleep: fractions count, and a stop ends it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """After a crash each type says whether its work is done; some types can undo it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VolumeMigrate: moves to a pool, or gives a type."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line inside the process of the test: quick, and with what it prints as text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of a deployment's nodes: what stands in it, and that it fits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signals while a plan runs, exit codes when it has stopped, and who runs it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Help at every level: a sentence, examples that parse, no line too wide."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``list`` shows the newest plans, and says how many it leaves out."""
 
 from __future__ import annotations

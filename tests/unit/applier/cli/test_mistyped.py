@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Command lines that begin with no verb."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """However narrow a terminal is, what is written fits, and nothing of it gets lost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each verb in each state of a plan: it is done, or why not is said, and nothing is half done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people read: the foot of a plan, lines and block while it runs, the recap."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services on record: listed, and named when a plan is left to them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``--set``: what each text sets, and what is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures for tests of the simulated cloud."""
 
 from __future__ import annotations

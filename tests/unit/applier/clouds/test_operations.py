@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can be done in a simulated cloud, decided without time, file or process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated cloud: operations that take time, by many at once, and what is left of them."""
 
 from __future__ import annotations

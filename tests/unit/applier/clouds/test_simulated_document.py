@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Documents of simulated clouds: what is filled in, and what is said when one is wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file of a simulated cloud: whole at every moment, private, and explained when it is not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many threads are asked for, and which timers are set, for what runs."""
 
 from __future__ import annotations

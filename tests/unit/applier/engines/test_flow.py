@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The flow of a plan is what linking one by one would give."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What runs is tried again, timed out, aborted and given up: with real threads."""
 
 from __future__ import annotations

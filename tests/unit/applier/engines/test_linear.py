@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine as taskflow sees it: what it runs, what it refuses, what its listeners hear."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the engine does around a run."""
 
 from __future__ import annotations

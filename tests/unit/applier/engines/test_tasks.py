@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever an action does, its task gives one report of it."""
 
 from __future__ import annotations

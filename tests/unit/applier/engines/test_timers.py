@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timers by a clock that the test moves."""
 
 from __future__ import annotations

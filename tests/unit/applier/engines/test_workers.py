@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Threads that are started when there is work for one more, and never keep the process alive."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which machine an address means, and what is said when it cannot be reached at all."""
 
 from __future__ import annotations

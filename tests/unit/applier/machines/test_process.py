@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A child process: its output, and the end of its whole group."""
 
 from __future__ import annotations

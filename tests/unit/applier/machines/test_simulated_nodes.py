@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated nodes: which tasks fail, and what the log says."""
 
 from __future__ import annotations

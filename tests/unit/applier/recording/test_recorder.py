@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorder writes each turn once, checks every change, and tells listeners after it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorder and a store that fails: nothing is lost, and nothing is written twice."""
 
 from __future__ import annotations

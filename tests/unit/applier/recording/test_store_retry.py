@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes are tried again, with growing delays, until the store is back or patience ends."""
 
 from __future__ import annotations

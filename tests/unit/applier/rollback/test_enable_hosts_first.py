@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts are enabled before moves onto them: on any graph, and at any number of hosts."""
 
 from __future__ import annotations

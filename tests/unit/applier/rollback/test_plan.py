@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans that undo plans: what is in them, in which order, and at what size."""
 
 from __future__ import annotations

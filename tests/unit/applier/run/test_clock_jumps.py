@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock of the host jumps while plans run: by hours, by years, forwards and back."""
 
 from __future__ import annotations

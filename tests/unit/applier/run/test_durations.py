@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long actions are taken to need: from the plan, from the record, from the type."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What became of a deployment and its nodes, from the states of its actions."""
 
 from __future__ import annotations

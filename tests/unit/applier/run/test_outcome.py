@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the states of actions make the state of their plan."""
 
 from __future__ import annotations

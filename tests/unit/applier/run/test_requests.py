@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is passed on from the record to the engine of a running plan, and what is not."""
 
 from __future__ import annotations

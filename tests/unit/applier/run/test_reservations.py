@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plan works on is reserved while it runs, so that no other plan works on it."""
 
 from __future__ import annotations

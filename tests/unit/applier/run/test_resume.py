@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a claimant lives, which actions go back, and which plans are refused."""
 
 from __future__ import annotations

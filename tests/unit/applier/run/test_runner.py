@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One plan, from PENDING to its end."""
 
 from __future__ import annotations

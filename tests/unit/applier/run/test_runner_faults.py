@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run whose store goes away, whose claim is lost, that goes on after a crash, or is not alone."""
 
 from __future__ import annotations

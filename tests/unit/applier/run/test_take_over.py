@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What becomes of a plan whose applier is known to be gone."""
 
 from __future__ import annotations

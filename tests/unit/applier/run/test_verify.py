@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins are asked in parallel, and whatever they do, an answer comes of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times, critical paths and slacks of plans that are small enough to be worked out by hand."""
 
 from __future__ import annotations

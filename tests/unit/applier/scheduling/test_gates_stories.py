@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who starts when many wait: what tests/property/test_gates.py tries at random, one by one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of several reasons to start nothing new is the one that is told."""
 
 from __future__ import annotations

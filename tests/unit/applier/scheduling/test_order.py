@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order graph of what is left: the same order with joins and without, with few links."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What becomes of work that was cut off, as a table."""
 
 from __future__ import annotations

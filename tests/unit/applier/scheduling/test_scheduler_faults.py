@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stories of what goes wrong, or is changed while a plan runs: see test_scheduler_stories."""
 
 from __future__ import annotations

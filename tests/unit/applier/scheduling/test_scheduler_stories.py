@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stories of one plan each: events go in, and exactly these instructions come out."""
 
 from __future__ import annotations

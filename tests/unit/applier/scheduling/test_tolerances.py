@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which tolerance is exceeded, and by which nodes."""
 
 from __future__ import annotations

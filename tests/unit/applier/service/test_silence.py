@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose heartbeat stays the same for too long is taken for dead; no clock is compared."""
 
 from __future__ import annotations

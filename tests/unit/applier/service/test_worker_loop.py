@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loop of the service: outages, what cannot run here, and whose plans are taken over."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """URLs of databases, and sentences for what they refuse."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record on SQLite when the process is killed or the disk is full: whole batches or nothing."""
 
 from __future__ import annotations

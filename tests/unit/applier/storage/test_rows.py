@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of plans: a set that many actions share is written out once and read once."""
 
 from __future__ import annotations

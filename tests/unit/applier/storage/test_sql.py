@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The database store beyond the contract: files, locks, cost, and things that break."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The database store when a deadlock or a broken line gets in its way."""
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def test_a_batch_that_met_a_deadlock_is_written_again(postgresql_url):  # noqa: 
     plan = new_plan("a")
     row = {"plan": plan.uuid}
     hold_action = sa.text("UPDATE actionplan_action SET position = 0 WHERE plan = :plan")
-    hold_plan = sa.text("UPDATE actionplan_plan SET wishes = 0 WHERE uuid = :plan")
+    hold_plan = sa.text("UPDATE actionplan_plan SET requests = 0 WHERE uuid = :plan")
     waiting = sa.text(
         "SELECT count(*) FROM pg_stat_activity"
         " WHERE wait_event_type = 'Lock' AND datname = current_database()"

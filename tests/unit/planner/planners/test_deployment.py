@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The deployment planner beyond what cases can say: parameters, options, size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions of tasks: read, never executed."""
 
 from __future__ import annotations

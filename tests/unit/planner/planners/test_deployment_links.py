@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which links and joins a deployment gets, and what they make of a part of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plan in the making: what is shared stays shared, and every action gets its tokens."""
 
 from __future__ import annotations

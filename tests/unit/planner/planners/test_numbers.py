@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers by type, as text and as values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an action of a solution has when its entry does not say it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures as text: goldens of all forms, and what must not break them."""
 
 from __future__ import annotations

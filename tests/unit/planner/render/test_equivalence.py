@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is alike is drawn once: machines, tasks side by side, tasks one after another."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the tree of what is reached grows, and how it is repaired."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arithmetic of batches, against Heat's own and what the blueprint says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many members a group is to have."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Heat itself gave for the same input: batches, rolls, triggers, durations.
 
 The cases lie beside the repository. Where two decisions part from Heat, they are named here.

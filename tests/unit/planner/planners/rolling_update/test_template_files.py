@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Templates as people keep them: in files, in YAML with short forms; mistakes have a line."""
 
 from __future__ import annotations
