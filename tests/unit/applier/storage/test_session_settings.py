@@ -1,0 +1,22 @@
+"""What is set up in each new connection."""
+
+from __future__ import annotations
+
+import pytest
+
+from applier.storage.connection import _settings
+
+
+@pytest.mark.parametrize(
+    ("answer_s", "statements"), [(None, ()), (20, ("SET statement_timeout = 20000",))]
+)
+def test_postgresql_gives_up_a_statement_after_so_many_milliseconds(answer_s, statements):
+    assert _settings("postgresql", "FULL", 5.0, answer_s) == statements
+
+
+def test_sqlite_waits_for_a_lock_for_so_many_milliseconds():
+    assert _settings("sqlite", "FULL", 2.5, None) == (
+        "PRAGMA foreign_keys = ON",
+        "PRAGMA busy_timeout = 2500",
+        "PRAGMA synchronous = FULL",
+    )
