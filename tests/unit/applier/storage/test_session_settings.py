@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is set up in each new connection."""
 
 from __future__ import annotations
