@@ -34,7 +34,7 @@ def parse(connection: str) -> sa.URL:
     if backend not in DRIVERS:
         raise StoreError(f"[actionplan] connection: {backend!r} is not one of {ACCEPTED}")
     default, _, options = DRIVERS[backend]
-    # oslo.db and the tables know MariaDB by the name of MySQL.
+    # SQLAlchemy and the tables know MariaDB by the name of MySQL.
     name = "mysql" if backend == "mariadb" else backend
     query = url.query if driver not in ("", default) else {**options, **url.query}
     return url.set(drivername=f"{name}+{driver or default}", query=query)
