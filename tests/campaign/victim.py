@@ -16,13 +16,11 @@ import socket
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
-
-import sqlalchemy as sa
 
 from applier.contracts import ActionPlugin, Claimant, Report, StopSignal, Verified
 from applier.engines.environment import ActionEnvironment
@@ -174,13 +172,35 @@ class Doubtful(Work):
         return Verified.IN_DOUBT
 
 
+class Mortal:
+    """A connection that calls ``commits`` right before it commits."""
+
+    def __init__(self, connection: Any, commits: Callable[[], None]) -> None:
+        self._connection, self._commits = connection, commits
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def commit(self) -> None:
+        """Commit, if it lives that long."""
+        self._commits()
+        self._connection.commit()
+
+
 class MortalStore(SqlStore):
     """Dies before, in and after commits: in them means before the database itself commits."""
 
     def __init__(self, url: str, death: Death, effects: Effects) -> None:
         super().__init__(url)
         self._death, self._effects, self._kind = death, effects, ""
-        sa.event.listen(self._database.engine, "commit", self._commits)
+        transactions = self._database._transactions
+        begun = transactions._begun
+
+        def mortal(statement: str) -> tuple[Any, Any]:
+            connection, cursor = begun(statement)
+            return Mortal(connection, self._commits), cursor
+
+        transactions._begun = mortal  # type: ignore[method-assign]
 
     def claim_plan(self, *given: Any, **named: Any) -> str:
         with self._around("claim"):
@@ -205,7 +225,7 @@ class MortalStore(SqlStore):
         self._kind = ""
         self._death.at(f"after {kind}")
 
-    def _commits(self, _connection: sa.Connection) -> None:
+    def _commits(self) -> None:
         self._death.at(f"in {self._kind}")
 
 
