@@ -236,7 +236,7 @@ class ServiceStore(Protocol):
         """Remove the record of a service that ended."""
 
     def services(self) -> list[Service]:
-        """List the services that reported, last heard of first."""
+        """List the services that reported, latest heartbeat first."""
 
 
 class Store(RunStore, PlanStore, OperatorStore, ServiceStore, Protocol):

@@ -24,7 +24,7 @@ _NONE: Mapping[str, Any] = {}
 
 
 class Unexpected(Exception):
-    """A row was not as a statement expected it; the transaction is rolled back."""
+    """A statement found a row in another state than it requires; it is all rolled back."""
 
 
 class Write(NamedTuple):

@@ -118,7 +118,7 @@ class SavingContract:
         assert store.list_plans() == []
 
     def test_what_is_not_there_is_not_found(self, store: Store) -> None:
-        """By every method that needs it."""
+        """Every method that takes a uuid refuses one that is not stored."""
         for call in (
             lambda: store.load_plan("none"),
             lambda: store.move_plan("none", PlanState.PENDING, now=NOW),
