@@ -78,6 +78,12 @@ class RunStore(Protocol):
     def load_plan(self, uuid: str) -> ActionPlan:
         """Return a plan with the states it has now; raises PlanNotFound."""
 
+    def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
+        """Return a plan that was loaded before with the states it has now; raises PlanNotFound.
+
+        What was planned never changes, so that it need not be read again.
+        """
+
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
         """Turn PENDING into ONGOING; returns a token that every later write must carry.
 

@@ -36,7 +36,7 @@ class Recorder:
         listeners: Iterable[Listener] = (),
         patience_s: float = 0.0,
     ) -> None:
-        self._store, self._plan, self._claim = store, plan.uuid, claim
+        self._store, self._loaded, self._plan, self._claim = store, plan, plan.uuid, claim
         self._store_retry = StoreRetry(patience_s)
         self._clock, self._listeners = clock, tuple(listeners)
         self._plan_state = plan.state
@@ -110,7 +110,7 @@ class Recorder:
 
         def is_written() -> bool:
             self._store.beat(self._plan, self._claim, now=now)  # refuses if the claim is lost
-            found = {a.uuid: a.state for a in self._store.load_plan(self._plan).actions}
+            found = {a.uuid: a.state for a in self._store.refresh_plan(self._loaded).actions}
             return all(found[report.uuid] is report.state for report in reports)
 
         if reports:
@@ -128,7 +128,7 @@ class Recorder:
             self._store.move_claimed(self._plan, self._claim, new, now=now, message=message)
 
         def is_written() -> bool:
-            return self._store.load_plan(self._plan).state is new
+            return self._store.refresh_plan(self._loaded).state is new
 
         self._store_retry.write(attempt, is_written, wait)
         self._plan_state = new

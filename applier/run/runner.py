@@ -80,7 +80,7 @@ class Runner:
         # take effect then is still wanted, and a limit holds until it is changed.
         earlier = self._store.requests(uuid)
         claim = self._store.claim_plan(uuid, self._setup.claimant, now=self._setup.clock())
-        plan = self._store.load_plan(uuid)
+        plan = self._store.refresh_plan(plan)
         recorder = Recorder(
             self._store,
             plan,
@@ -165,7 +165,7 @@ class Runner:
         if not reports:
             return plan
         recorder.commit(Turn(ended=reports))
-        return self._store.load_plan(plan.uuid)
+        return self._store.refresh_plan(plan)
 
     def _cut_off(self, plan: ActionPlan) -> set[str]:
         """Return the actions to run again whose last attempt was interrupted."""

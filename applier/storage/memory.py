@@ -77,6 +77,10 @@ class MemoryStore:
             raise PlanNotFound(reference)
         return there[-1].uuid
 
+    def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
+        """See :meth:`applier.store.RunStore.refresh_plan`."""
+        return self.load_plan(plan.uuid)
+
     def list_plans(
         self, *, state: PlanState | None = None, limit: int | None = None
     ) -> list[PlanSummary]:

@@ -37,6 +37,7 @@ class Plans:
                     transaction.write(statements.INSERT_PLAN, head)
                     if members:
                         transaction.write(statements.INSERT_ACTION, *members)
+                        transaction.write(statements.INSERT_STATE, *members)
             except Duplicate:
                 state = self._database.head(plan.uuid)["state"]
                 raise rules.already_saved(plan.uuid, state) from None
@@ -49,8 +50,9 @@ class Plans:
         def load() -> ActionPlan:
             with self._database.read() as transaction:
                 head = plan_row(transaction, uuid)
-                members = transaction.read(statements.ACTIONS, {"plan_uuid": uuid})
-            return rows.plan_of(head, members)
+                planned = transaction.read(statements.ACTIONS, {"plan_uuid": uuid})
+                states = transaction.read(statements.STATES, {"plan_uuid": uuid})
+            return rows.plan_of(head, planned, states)
 
         return self._database.tried(load)
 

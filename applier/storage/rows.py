@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from itertools import starmap
 from typing import Any
@@ -45,7 +46,10 @@ def plan_row(plan: ActionPlan) -> dict[str, Any]:
 
 
 def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
-    """Return the rows of a plan's actions, in its order, ``position`` from 0."""
+    """Return the rows of a plan's actions, in its order, ``position`` from 0.
+
+    Each has the columns of both tables: what was planned, and how far it is.
+    """
     texts: dict[tuple[str, ...], str] = {}
 
     def links(uuids: tuple[str, ...]) -> str:
@@ -71,12 +75,41 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def plan_of(head: Row, rows: Iterable[Row]) -> ActionPlan:
-    """Return the plan of a row and the rows of its actions, which may come in any order."""
+def plan_of(head: Row, planned: Iterable[Row], states: Iterable[Row]) -> ActionPlan:
+    """Return the plan of a row, the rows of its actions in order, and of their states in any."""
+    found = {row["uuid"]: row for row in states}
     known = {key: head[key] for key in ActionPlan.__dataclass_fields__ if key in head}
     known |= {key: tuple(json.loads(head[key])) for key in PLAN_LISTS}
     known |= {"limits": json.loads(head["limits"]), "state": PlanState(head["state"])}
-    return ActionPlan(**known, actions=_actions(rows))
+    return ActionPlan(**known, actions=_actions({**row, **found[row["uuid"]]} for row in planned))
+
+
+def refreshed(plan: ActionPlan, head: Row, states: Iterable[Row]) -> ActionPlan:
+    """Return a plan with the states of these rows."""
+    changes = {row["uuid"]: _state_of(row) for row in states}
+    return replace(
+        plan,
+        **{key: head[key] for key in ("updated_at", "status_message")},
+        state=PlanState(head["state"]),
+        actions=tuple(_changed(action, changes[action.uuid]) for action in plan.actions),
+    )
+
+
+def _changed(action: Action, values: Mapping[str, Any]) -> Action:
+    same = all(getattr(action, key) == value for key, value in values.items())
+    return action if same else replace(action, **values)
+
+
+def _state_of(row: Row) -> dict[str, Any]:
+    return {
+        "state": ActionState(row["state"]),
+        "outcome": Outcome(row["outcome"]) if row["outcome"] else None,
+        "state_reason": StateReason(row["state_reason"]) if row["state_reason"] else None,
+        "status_message": row["status_message"],
+        "started_at": row["started_at"],
+        "ended_at": row["ended_at"],
+        "attempts": row["attempts"],
+    }
 
 
 def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
@@ -101,13 +134,10 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
             "needs_any": tuple(share(group) for group in json.loads(row["needs_any"])),
             "triggers": tuple(starmap(Trigger, _events(row["triggers"]))),
             "blocked_by": tuple(starmap(Blocker, _events(row["blocked_by"] or "[]"))),
-            "state": ActionState(row["state"]),
-            "outcome": Outcome(row["outcome"]) if row["outcome"] else None,
-            "state_reason": StateReason(row["state_reason"]) if row["state_reason"] else None,
         }
-        return Action(**known)
+        return Action(**known | _state_of(row))
 
-    return tuple(map(action, sorted(rows, key=lambda row: int(row["position"]))))
+    return tuple(map(action, rows))
 
 
 def _events(text: str) -> Iterator[tuple[str, tuple[Outcome, ...]]]:

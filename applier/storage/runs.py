@@ -15,6 +15,7 @@ from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.transactions import Unexpected, Write
 from applier.store import Attempt, Reservation
+from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
 
@@ -23,6 +24,17 @@ class Runs:
 
     _database: Database
     _new_id: Callable[[], str]
+
+    def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
+        """See :meth:`applier.store.RunStore.refresh_plan`."""
+
+        def read() -> ActionPlan:
+            with self._database.read() as transaction:
+                head = plan_row(transaction, plan.uuid)
+                states = transaction.read(statements.STATES, {"plan_uuid": plan.uuid})
+            return rows.refreshed(plan, head, states)
+
+        return self._database.tried(read)
 
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
         """See :meth:`applier.store.Store.claim_plan`."""

@@ -23,7 +23,7 @@ from applier.storage.tables import VERSION_TABLE
 from applier.storage.urls import parse, shown
 
 #: Every version of the tables that there was, oldest first; a test compares it with alembic's.
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 #: Tables that, together, only Watcher has.
 WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
 #: Written into a SQLite file, for those who ask what the file is (``file plans.db``).

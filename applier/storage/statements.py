@@ -14,6 +14,7 @@ from sqlalchemy import bindparam
 
 from applier.storage.rules import UNCLAIMED_PLAN, UNDOABLE, WAITING_PLAN
 from applier.storage.tables import (
+    action_states,
     actions,
     attempts,
     plans,
@@ -36,13 +37,17 @@ _NOTHING, _ONE = sa.literal_column("''", sa.String), sa.literal_column("1", sa.I
 
 #: The row of one plan.
 PLAN = sa.select(plans).where(plans.c.uuid == bindparam("plan_uuid"))
-#: The rows of a plan's actions.
-ACTIONS = sa.select(actions).where(actions.c.plan == bindparam("plan_uuid"))
+#: The actions of a plan, as they were planned.
+ACTIONS = (
+    sa.select(actions).where(actions.c.plan == bindparam("plan_uuid")).order_by(actions.c.position)
+)
 #: How far each action of a plan is.
-STATES = sa.select(actions.c.uuid, actions.c.state).where(actions.c.plan == bindparam("plan_uuid"))
+STATES = sa.select(action_states).where(action_states.c.plan == bindparam("plan_uuid"))
 #: What is asked of one action.
-ACTION = sa.select(actions.c.state, actions.c.started_at, actions.c.attempts).where(
-    actions.c.plan == bindparam("plan_uuid"), actions.c.uuid == bindparam("action_uuid")
+ACTION = sa.select(
+    action_states.c.state, action_states.c.started_at, action_states.c.attempts
+).where(
+    action_states.c.plan == bindparam("plan_uuid"), action_states.c.uuid == bindparam("action_uuid")
 )
 #: The attempts of an action that ended, oldest first.
 ATTEMPTS = (
@@ -90,11 +95,14 @@ COUNT_REQUEST = (
     .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.claim.is_not(None))
     .values(requests=plans.c.requests + _ONE)
 )
-_REPORTED = (actions.c.plan == bindparam("plan_uuid"), actions.c.uuid == bindparam("action_uuid"))
+_REPORTED = (
+    action_states.c.plan == bindparam("plan_uuid"),
+    action_states.c.uuid == bindparam("action_uuid"),
+)
 #: Let an action start, if it waits.
 START = (
-    sa.update(actions)
-    .where(*_REPORTED, actions.c.state == _word(ActionState.PENDING))
+    sa.update(action_states)
+    .where(*_REPORTED, action_states.c.state == _word(ActionState.PENDING))
     .values(
         state=_word(ActionState.ONGOING),
         outcome=sa.null(),
@@ -102,13 +110,13 @@ START = (
         status_message=bindparam("new_message"),
         started_at=bindparam("now"),
         ended_at=sa.null(),
-        attempts=actions.c.attempts + _ONE,
+        attempts=action_states.c.attempts + _ONE,
     )
 )
 #: Let an action end, if it is in the state that its report says.
 END = (
-    sa.update(actions)
-    .where(*_REPORTED, actions.c.state == bindparam("old_state"))
+    sa.update(action_states)
+    .where(*_REPORTED, action_states.c.state == bindparam("old_state"))
     .values(
         state=bindparam("new_state"),
         outcome=bindparam("new_outcome"),
@@ -119,39 +127,44 @@ END = (
 )
 #: What a rollback did to the action of another plan, if that still stands.
 UNDONE = (
-    sa.update(actions)
-    .where(*_REPORTED, sa.or_(*(actions.c.state == _word(state) for state in sorted(UNDOABLE))))
+    sa.update(action_states)
+    .where(
+        *_REPORTED, sa.or_(*(action_states.c.state == _word(state) for state in sorted(UNDOABLE)))
+    )
     .values(
         state=bindparam("new_state"),
         state_reason=sa.null(),
         status_message=bindparam("new_message"),
     )
 )
-_WORKED = (actions.c.state == _word(ActionState.SUCCEEDED)) & (
-    (actions.c.outcome == _word(Outcome.CHANGED)) | (actions.c.outcome == _word(Outcome.CREATED))
+_WORKED = (action_states.c.state == _word(ActionState.SUCCEEDED)) & (
+    (action_states.c.outcome == _word(Outcome.CHANGED))
+    | (action_states.c.outcome == _word(Outcome.CREATED))
 )
-_CLAIMED = sa.select(plans.c.claimed_at).where(plans.c.uuid == actions.c.plan).scalar_subquery()
+_CLAIMED = (
+    sa.select(plans.c.claimed_at).where(plans.c.uuid == action_states.c.plan).scalar_subquery()
+)
 #: Keep the attempt that just ended, as the row of its action has it.
 KEEP_ATTEMPT = sa.insert(attempts).from_select(
     [c.key for c in attempts.c if c is not attempts.c.id],
     sa.select(
-        actions.c.plan,
-        actions.c.uuid,
-        actions.c.attempts,
-        sa.func.coalesce(actions.c.started_at, actions.c.ended_at),
-        actions.c.ended_at,
-        actions.c.state,
-        actions.c.outcome,
-        sa.case((_WORKED & (actions.c.started_at >= _CLAIMED), actions.c.action_type)),
-        actions.c.status_message,
+        action_states.c.plan,
+        action_states.c.uuid,
+        action_states.c.attempts,
+        sa.func.coalesce(action_states.c.started_at, action_states.c.ended_at),
+        action_states.c.ended_at,
+        action_states.c.state,
+        action_states.c.outcome,
+        sa.case((_WORKED & (action_states.c.started_at >= _CLAIMED), action_states.c.action_type)),
+        action_states.c.status_message,
         bindparam("new_output", type_=sa.String),
         # A pipeline sends this before it is known whether END found the action as it should be.
-    ).where(*_REPORTED, actions.c.ended_at.is_not(None)),
+    ).where(*_REPORTED, action_states.c.ended_at.is_not(None)),
     include_defaults=False,
 )
 #: Let an action wait for its turn again.
 AGAIN = (
-    sa.update(actions)
+    sa.update(action_states)
     .where(*_REPORTED)
     .values(
         state=_word(ActionState.PENDING),
@@ -164,8 +177,11 @@ AGAIN = (
 )
 #: End the actions of a cancelled plan that are in one state.
 CANCEL = (
-    sa.update(actions)
-    .where(actions.c.plan == bindparam("plan_uuid"), actions.c.state == bindparam("old_state"))
+    sa.update(action_states)
+    .where(
+        action_states.c.plan == bindparam("plan_uuid"),
+        action_states.c.state == bindparam("old_state"),
+    )
     .values(
         state=bindparam("new_state"),
         state_reason=sa.null(),
@@ -296,9 +312,12 @@ def _counts(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
     # IN, not a join, so that SQLite looks up these plans alone; inside is a table, for MySQL.
     newest = _newest(wanted, plans.c.uuid).subquery()
     return (
-        sa.select(actions.c.plan, actions.c.state, sa.func.count().label("number"))
-        .where(actions.c.plan.in_(sa.select(newest.c.uuid)), actions.c.action_type != _word(JOIN))
-        .group_by(actions.c.plan, actions.c.state)
+        sa.select(action_states.c.plan, action_states.c.state, sa.func.count().label("number"))
+        .where(
+            action_states.c.plan.in_(sa.select(newest.c.uuid)),
+            action_states.c.action_type != _word(JOIN),
+        )
+        .group_by(action_states.c.plan, action_states.c.state)
     )
 
 
@@ -331,9 +350,9 @@ OF_RUNS = frozenset(
     }
 )
 #: Keep a plan, an action, a request, a service, a resource that a plan reserves.
-INSERT_PLAN, INSERT_ACTION, INSERT_REQUEST, INSERT_SERVICE, INSERT_RESERVATION = (
+INSERT_PLAN, INSERT_ACTION, INSERT_STATE, INSERT_REQUEST, INSERT_SERVICE, INSERT_RESERVATION = (
     sa.insert(table)
     .inline()
     .values({c: bindparam(c.key) for c in table.c if c.key not in OF_RUNS or table is not plans})
-    for table in (plans, actions, requests, services, reservations)
+    for table in (plans, actions, action_states, requests, services, reservations)
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the record: plans, actions and their attempts, requests, reservations, services.
+"""The tables of the record: plans, actions, their states and attempts, requests, and more.
 
 Names begin with ``actionplan_``, so that they never meet those of Watcher. Columns are named as
 the fields of :mod:`planner.model` that they hold. Lists and mappings stand as JSON in text
@@ -109,6 +109,7 @@ plans = sa.Table(
     sa.Index("ix_actionplan_plan_state", "state"),
 )
 
+#: What was planned. No run changes it: these rows are wide, and to write one again would copy it.
 actions = sa.Table(
     "actionplan_action",
     metadata,
@@ -116,18 +117,10 @@ actions = sa.Table(
     sa.Column("uuid", Uuid),
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("name", LongText),
-    sa.Column("action_type", sa.String(255), nullable=False),
     sa.Column("resource_id", LongText),
-    sa.Column("state", Word, nullable=False),
-    sa.Column("outcome", Word),
-    sa.Column("state_reason", Word),
-    sa.Column("started_at", Moment),
-    sa.Column("ended_at", Moment),
-    sa.Column("attempts", sa.Integer, nullable=False),
     sa.Column("estimate_s", sa.Double),
     sa.Column("timeout_s", sa.Double),
     sa.Column("retries", sa.Integer, nullable=False),
-    sa.Column("status_message", LongText),
     sa.Column("description", LongText),
     sa.Column("reason", LongText),
     sa.Column("input_parameters", LongText, nullable=False),
@@ -138,10 +131,26 @@ actions = sa.Table(
     sa.Column("triggers", LongText, nullable=False),
     sa.Column("blocked_by", LongText),
     sa.PrimaryKeyConstraint("plan", "uuid", name="pk_actionplan_action"),
-    # Counts by state are read from the index alone, without the wide rows; joins are not counted.
-    # The uuid is in it because PostgreSQL may prefer this index for a report, and must then find
-    # one row by it.
-    sa.Index("ix_actionplan_action_plan_state", "plan", "state", "uuid", "action_type"),
+)
+
+#: One narrow row for each action: what its runs change. No column that changes is in an index, and
+#: in PostgreSQL a page has room for the next version of its rows, so that it changes in place.
+action_states = sa.Table(
+    "actionplan_action_state",
+    metadata,
+    sa.Column("plan", Uuid, sa.ForeignKey(plans.c.uuid, name="fk_actionplan_action_state_plan")),
+    sa.Column("uuid", Uuid),
+    # Here, because states are counted without joins, and durations are told by type.
+    sa.Column("action_type", sa.String(255), nullable=False),
+    sa.Column("state", Word, nullable=False),
+    sa.Column("outcome", Word),
+    sa.Column("state_reason", Word),
+    sa.Column("status_message", LongText),
+    sa.Column("started_at", Moment),
+    sa.Column("ended_at", Moment),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.PrimaryKeyConstraint("plan", "uuid", name="pk_actionplan_action_state"),
+    postgresql_with={"fillfactor": "70"},
 )
 
 requests = sa.Table(

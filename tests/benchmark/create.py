@@ -5,8 +5,8 @@ Run it as a program: ``python tests/benchmark/create.py``. Each ``create`` is a 
 that plans a document from disk and stores the plan in a new SQLite record; TMPDIR says on which
 disk. Its cost is processor time, less that of a ``create`` with one action: what starting the
 program costs is not the cost of an action. The floor reads the same document with ``json.loads``
-and writes the same rows with one ``executemany``. Runs alternate, and what is printed are medians;
-a figure that is not met is marked MISSED, and the exit code is 1.
+and writes the same rows with one ``executemany`` for each table. Runs alternate, and what is
+printed are medians; a figure that is not met is marked MISSED, and the exit code is 1.
 
 With ``estimates`` each action has an estimate, so that ``create`` also plans and forecasts the
 other ordering, and says how long each takes.
@@ -108,30 +108,40 @@ def create(record: Path, path: Path) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def stored(record: Path, path: Path) -> tuple[str, str, list[tuple[object, ...]]]:
-    """Return what ``create`` stores: the table, the statement that fills it, and the rows."""
+#: The tables that hold a row for each action.
+TABLES = ("actionplan_action", "actionplan_action_state")
+Stored = list[tuple[str, str, list[tuple[object, ...]]]]
+
+
+def stored(record: Path, path: Path) -> Stored:
+    """Return what ``create`` stores: tables, the statements that fill them, and the rows."""
     create(record, path)
     with sqlite3.connect(record) as database:
-        (table,) = database.execute(
-            "SELECT sql FROM sqlite_master WHERE name = 'actionplan_action'"
-        ).fetchone()
-        found = database.execute("SELECT * FROM actionplan_action")
-        marks = ", ".join("?" for _ in found.description)
-        insert = f"INSERT INTO actionplan_action VALUES ({marks})"  # noqa: S608 - marks alone
-        return table, insert, found.fetchall()
+        return [contents(database, table) for table in TABLES]
 
 
-def floor(record: Path, path: Path, rows: tuple[str, str, list[tuple[object, ...]]]) -> float:
+def contents(database: sqlite3.Connection, table: str) -> tuple[str, str, list[tuple[object, ...]]]:
+    """Return the statement that makes a table, the one that fills it, and its rows."""
+    schema = "SELECT sql FROM sqlite_master WHERE name = ?"
+    (made,) = database.execute(schema, (table,)).fetchone()
+    found = database.execute(f"SELECT * FROM {table}")  # noqa: S608 - one of TABLES
+    marks = ", ".join("?" for _ in found.description)
+    insert = f"INSERT INTO {table} VALUES ({marks})"  # noqa: S608 - marks alone
+    return made, insert, found.fetchall()
+
+
+def floor(record: Path, path: Path, tables: Stored) -> float:
     """Read the document and write its rows, and nothing else; returns the processor time."""
     clear(record)
-    table, insert, values = rows
     with sqlite3.connect(record) as database:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
-        database.execute(table)
+        for made, _, _ in tables:
+            database.execute(made)
         began = time.process_time()
         json.loads(path.read_text(encoding="utf-8"))
-        database.executemany(insert, values)
+        for _, insert, values in tables:
+            database.executemany(insert, values)
         database.commit()
         return time.process_time() - began
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from applier.storage import rows
 from applier.storage.sql import SqlStore
-from applier.storage.tables import actions, plans
+from applier.storage.tables import action_states, actions, plans
 from applier.testing.plans import new_plan
 
 SHOWN, OF_A_PLAN, ROUNDS = 25, 20, 31
@@ -33,7 +33,10 @@ def filled(folder: str, number: int) -> SqlStore:
         with store._database.engine.begin() as database:
             database.execute(sa.insert(plans), [{**head, "uuid": uuid} for uuid in uuids])
             of_plans = [{**member, "plan": uuid} for uuid in uuids for member in members]
-            database.execute(sa.insert(actions), of_plans)
+            for table in (actions, action_states):
+                columns = table.c.keys()
+                found = [{key: row[key] for key in columns} for row in of_plans]
+                database.execute(sa.insert(table), found)
     return store
 
 

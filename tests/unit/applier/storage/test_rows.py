@@ -9,10 +9,11 @@ from dataclasses import replace
 from hypothesis import given
 
 from applier.storage import rows
-from applier.storage.tables import actions, plans
-from applier.testing.plans import new_plan
+from applier.storage.tables import action_states, actions, plans
+from applier.testing.plans import MADE, new_plan
 from applier.testing.plans import plans as any_plan
 from planner.model import Action
+from planner.states import ActionState, Outcome, PlanState, StateReason
 
 
 def test_the_rows_of_a_plan_have_the_columns_of_its_tables():
@@ -22,7 +23,7 @@ def test_the_rows_of_a_plan_have_the_columns_of_its_tables():
     claim |= {"heartbeat_at", "claimed_at"}
     order = {"number", "queued", "reserved", "last_write"}
     assert set(rows.plan_row(plan)) == set(plans.c.keys()) - claim - order
-    assert set(row) == set(actions.c.keys())
+    assert set(row) == {*actions.c.keys(), *action_states.c.keys()}
 
 
 def test_a_shared_set_of_links_is_one_text():
@@ -36,6 +37,18 @@ def test_a_shared_set_of_links_is_one_text():
 
 
 @given(plan=any_plan())
-def test_rows_may_come_back_in_any_order(plan):
-    backwards = list(rows.action_rows(plan))[::-1]
-    assert rows.plan_of(rows.plan_row(plan), backwards) == plan
+def test_the_rows_of_states_may_come_back_in_any_order(plan):
+    written = list(rows.action_rows(plan))
+    assert rows.plan_of(rows.plan_row(plan), written, written[::-1]) == plan
+
+
+def test_a_plan_is_refreshed_by_states_alone():
+    plan = new_plan("a", "b")
+    then = {"state": ActionState.SUCCEEDED, "outcome": Outcome.OK, "attempts": 3}
+    then |= {"state_reason": StateReason.OPERATOR, "status_message": "done", "started_at": MADE}
+    changed = (replace(plan.actions[0], ended_at=MADE, **then), plan.actions[1])
+    head = {"state": PlanState.FAILED, "updated_at": None, "status_message": "it broke"}
+    now = replace(plan, actions=changed, **head)
+    found = rows.refreshed(plan, rows.plan_row(now), list(rows.action_rows(now))[::-1])
+    assert found == now
+    assert found.actions[1] is plan.actions[1]

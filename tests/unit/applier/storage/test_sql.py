@@ -313,9 +313,9 @@ class TestCost:
         assert [" ".join(statement.split()[:2]) for statement in seen] == [
             "BEGIN IMMEDIATE",
             "UPDATE actionplan_plan",
-            *["UPDATE actionplan_action"] * 4,
+            *["UPDATE actionplan_action_state"] * 4,
             *["INSERT INTO"] * 4,
-            *["UPDATE actionplan_action"] * 4,
+            *["UPDATE actionplan_action_state"] * 4,
             "COMMIT",
         ]
 

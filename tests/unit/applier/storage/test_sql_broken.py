@@ -26,7 +26,7 @@ def test_a_batch_that_met_a_deadlock_is_written_again(postgresql_url):  # noqa: 
     schema_version.upgrade(postgresql_url)
     plan = new_plan("a")
     row = {"plan": plan.uuid}
-    hold_action = sa.text("UPDATE actionplan_action SET position = 0 WHERE plan = :plan")
+    hold_action = sa.text("UPDATE actionplan_action_state SET attempts = 0 WHERE plan = :plan")
     hold_plan = sa.text("UPDATE actionplan_plan SET requests = 0 WHERE uuid = :plan")
     waiting = sa.text(
         "SELECT count(*) FROM pg_stat_activity"
