@@ -1,41 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as a taskflow graph flow: one task for each name, one link for each order."""
+"""A plan as a taskflow flow: one task for each name, one link for each order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from taskflow.patterns import graph_flow
+from taskflow import flow
 
 
-class BulkFlow(graph_flow.Flow):
-    """A graph flow to which all links are added at once.
+class PlanFlow(flow.Flow):
+    """A flow whose tasks and links are given at once; any engine of taskflow can run it.
 
-    ``Flow.link`` copies and checks the whole graph for each link, which is quadratic: 100 ms a link
-    for two layers of 500 tasks. Copying and checking once makes the same flow.
+    ``after`` maps the name of each task to the names of those that wait for it, without cycles.
+    taskflow's own graph flow would copy and check the whole graph for each link.
     """
 
-    def link_all(self, links: Iterable[tuple[Any, Any]]) -> BulkFlow:
-        """Make the second task of each pair wait for the first.
+    def __init__(self, name: str, tasks: Mapping[str, Any], after: Mapping[str, Sequence[str]]):
+        super().__init__(name)
+        self._tasks, self._after = tasks, after
 
-        Raises taskflow's DependencyFailure, and adds no link, when that makes a loop.
-        """
-        graph = self._graph.copy()
-        # Flow.link marks explicit links in the same way.
-        graph.add_edges_from(links, manual=True)
-        self._swap(graph)
-        return self
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._tasks.values())
+
+    def iter_nodes(self) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """Yield each task, with nothing said about it."""
+        return ((task, {}) for task in self)
+
+    def iter_links(self) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
+        """Yield each link: a task, one that waits for it, and that somebody asked for the link."""
+        meta = {flow.LINK_MANUAL: True}
+        for name, others in self._after.items():
+            task = self._tasks[name]
+            for other in others:
+                yield task, self._tasks[other], meta
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """The symbols that the tasks require: none."""
+        return frozenset()
+
+    def add(self, *items: Any) -> PlanFlow:
+        """Raise TypeError: the flow has all tasks of its plan."""
+        raise TypeError(f"{self} has all tasks of its plan, so that {len(items)} cannot be added")
 
 
 def build(
     after: Mapping[str, Sequence[str]], make_task: Callable[[str], Any], name: str = "plan"
-) -> BulkFlow:
+) -> PlanFlow:
     """Make the flow of :func:`applier.scheduling.order.links`; ``make_task`` makes each task.
 
     Linear in names and links.
     """
-    tasks = {one: make_task(one) for one in after}
-    flow = BulkFlow(name)
-    flow.add(*tasks.values(), resolve_requires=False, resolve_existing=False)
-    return flow.link_all((tasks[one], tasks[other]) for one in after for other in after[one])
+    return PlanFlow(name, {one: make_task(one) for one in after}, after)

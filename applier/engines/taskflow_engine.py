@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workflow engine ``taskflow``: a plan becomes a graph flow, which taskflow's loader runs."""
+"""The workflow engine ``taskflow``: a plan becomes a flow, which taskflow's loader runs."""
 
 from __future__ import annotations
 

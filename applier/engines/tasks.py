@@ -7,8 +7,10 @@ import logging
 import threading
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
 from taskflow import task
+from taskflow.types import notifier
 
 from applier.contracts import ActionPlugin, Report, Verified
 from applier.engines.environment import ActionEnvironment
@@ -69,8 +71,7 @@ class ActionTask(task.Task):
 
     ``waits_s`` is for how long it does nothing but wait (it is not executed then), ``limit_s``
     after how long it is told to stop. ``cut_off`` says that of an attempt before this one nobody
-    knows what it did. Made by copying, because the constructor reads signatures, and costs twenty
-    times as much.
+    knows what it did. Made by :func:`_like`.
     """
 
     action: Action
@@ -195,6 +196,17 @@ _ACTION_TASK = ActionTask("action")
 _JOIN_TASK = JoinTask("join")
 
 
+def _like(other: task.Task, name: str) -> Any:
+    """Make another task of the same class, with a name and a notifier of its own.
+
+    The constructor would read the signatures of the class, which takes twenty times as long.
+    """
+    made = object.__new__(type(other))
+    own = notifier.RestrictedNotifier(task.Task.TASK_EVENTS)
+    made.__dict__.update(other.__dict__, name=name, _notifier=own)
+    return made
+
+
 def waits_s(action: Action, plugin: type[ActionPlugin]) -> float | None:
     """Return for how many seconds an action only waits; None if it does work."""
     try:
@@ -228,8 +240,7 @@ def task_maker(
 
     def make(name: str) -> task.Task:
         action = known.get(name)
-        made = (_JOIN_TASK if action is None else _ACTION_TASK).copy(retain_listeners=False)
-        made.name = name
+        made = _like(_JOIN_TASK if action is None else _ACTION_TASK, name)
         if action is not None:
             made.action, made.plugin = action, plugins[action.action_type]
             made.environment, made.stop = environment, threading.Event()

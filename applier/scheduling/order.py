@@ -54,22 +54,34 @@ def links(
     sets = _Sets()
     shared = _join(left, after, sets) if joins else {}
     for action in left:
-        rest: dict[str, None] = {}
-        covered: list[Container[str]] = []
-        for uuids in (sets.one(action.parents), sets.one(action.needs)):
-            name, members = shared.get(id(uuids), (None, ()))
-            if name is None:
-                rest.update(dict.fromkeys(uuids))
-            elif members not in covered:
-                after[name].append(action.uuid)
-                covered.append(members)
-        rest.update((t.action, None) for t in action.triggers)
-        for known in covered if rest else ():
-            rest = {uuid: None for uuid in rest if uuid not in known}
-        for uuid in rest:
+        for uuid in _through_joins(action, after, sets, shared) if shared else action.before():
             if uuid in after:
                 after[uuid].append(action.uuid)
     return after
+
+
+def _through_joins(
+    action: Action, after: dict[str, list[str]], sets: _Sets, shared: _Shared
+) -> Sequence[str]:
+    """Link the joins of an action's sets to it; return the actions that no join covers."""
+    rest: dict[str, None] = {}
+    covered: list[frozenset[str]] = []
+    for uuids in (sets.one(action.parents), sets.one(action.needs)):
+        if id(uuids) not in shared:
+            rest.update(dict.fromkeys(uuids))
+            continue
+        name, members = shared[id(uuids)]
+        if members not in covered:
+            after[name].append(action.uuid)
+            covered.append(members)
+    rest.update((t.action, None) for t in action.triggers)
+    for known in covered if rest else ():
+        rest = {uuid: None for uuid in rest if uuid not in known}
+    return list(rest)
+
+
+#: Name and members of the joins, by the identity of the set that each stands for.
+_Shared = dict[int, tuple[str, frozenset[str]]]
 
 
 class _Sets:
@@ -86,20 +98,22 @@ class _Sets:
         return found
 
 
-def _join(
-    actions: Sequence[Action], after: dict[str, list[str]], sets: _Sets
-) -> dict[int, tuple[str, frozenset[str]]]:
-    """Add a join for each set that enough actions share; return name and members by set."""
+def _join(actions: Sequence[Action], after: dict[str, list[str]], sets: _Sets) -> _Shared:
+    """Add a join for each set that enough actions share; return the joins by their sets."""
     users: defaultdict[int, int] = defaultdict(int)
     seen: dict[int, tuple[str, ...]] = {}
     for action in actions:
-        for uuids in {id(s): s for s in map(sets.one, (action.parents, action.needs))}.values():
+        parents, needs = sets.one(action.parents), sets.one(action.needs)
+        for uuids in (parents,) if needs is parents else (parents, needs):
             users[id(uuids)] += 1
             seen[id(uuids)] = uuids
-    found: dict[int, tuple[str, frozenset[str]]] = {}
-    for identity, uuids in seen.items():
+    found: _Shared = {}
+    for identity, number in users.items():
+        if number == 1:
+            continue
+        uuids = seen[identity]
         members = frozenset(u for u in uuids if u in after)
-        if len(members) * users[identity] > len(members) + users[identity]:
+        if len(members) * number > len(members) + number:
             name = f"join {len(found)}"
             found[identity] = (name, members)
             for uuid in dict.fromkeys(uuids):

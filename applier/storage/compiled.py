@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,9 +27,12 @@ class Compiled:
         kinds = {name: bind.type for name, bind in compiled.binds.items()}
         # Such as the OFFSET that SQLAlchemy adds to a LIMIT.
         self._constants = {n: bind.value for n, bind in compiled.binds.items() if not bind.required}
-        self._parameters = [
-            (name, _to_driver(kinds[name], dialect))
-            for name in (compiled.positiontup if compiled.positional else kinds)
+        self._names = tuple(compiled.positiontup if compiled.positional else kinds)
+        self._values = _values_of(self._names)
+        self._conversions = [
+            (place, convert)
+            for place, name in enumerate(self._names)
+            if (convert := _to_driver(kinds[name], dialect)) is not None
         ]
         columns = list(statement.selected_columns) if isinstance(statement, sa.Select) else []
         self._columns = [str(column.key) for column in columns]
@@ -42,15 +46,12 @@ class Compiled:
         """Convert the values of the parameters, by name, into what the driver takes."""
         if self._constants:
             values = {**self._constants, **values}
-        if self._positional:
-            return [
-                values[name] if convert is None else convert(values[name])
-                for name, convert in self._parameters
-            ]
-        return {
-            name: values[name] if convert is None else convert(values[name])
-            for name, convert in self._parameters
-        }
+        found: Sequence[Any] = self._values(values)
+        if self._conversions:
+            found = list(found)
+            for place, convert in self._conversions:
+                found[place] = convert(found[place])
+        return found if self._positional else dict(zip(self._names, found, strict=True))
 
     def rows(self, found: Iterable[Sequence[Any]]) -> list[Row]:
         """Convert rows as the driver read them."""
@@ -61,6 +62,13 @@ class Compiled:
                 row[key] = convert(row[key])
             rows.append(row)
         return rows
+
+
+def _values_of(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """Return the function that takes the values of these names out of a mapping."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda values: tuple(values[name] for name in names)
 
 
 def _to_driver(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Callable[[Any], Any] | None:

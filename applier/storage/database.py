@@ -8,7 +8,6 @@ undone, and what is there now is read to say why.
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from applier.backoff import delays_s
 from applier.errors import PlanNotFound, StoreError
 from applier.storage import schema_version, statements
 from applier.storage.compiled import Row
@@ -69,7 +69,9 @@ class Database:
         self._begin_write, self._begin_read = BEGIN[self.engine.dialect.name]
         self._is_file = self.engine.dialect.name == "sqlite"
         self._unwritable: Unwritable | None = None
-        self._writing = threading.Lock()
+        self._opening = threading.Lock()
+        #: A file has one writer at a time anyway, and here its writers wait for their turn.
+        self._one_writer = threading.Lock() if self._is_file else None
         self._closed = threading.Event()
         #: By plan, the last write of which nobody knows whether it was made, and its name.
         self._unsure: dict[str, tuple[object, str]] = {}
@@ -103,7 +105,7 @@ class Database:
         """Open a file anew that could not be written; return it if it still cannot be."""
         if self._unwritable is None:
             return None
-        with self._writing:
+        with self._opening:
             if self._unwritable is not None:
                 self._open_file()
             return self._unwritable
@@ -111,20 +113,14 @@ class Database:
     def close(self) -> None:
         """Close the connections, and end what waits for another try."""
         self._closed.set()
+        self._transactions.close()
         self.engine.dispose()
 
-    @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self) -> Transaction:
         """Begin a transaction that writes: all of it or nothing."""
         if unwritable := self._try_again():
             raise unwritable.refusal
-        if self._is_file:
-            # It has one writer at a time anyway, and here they wait for their turn.
-            with self._writing, self._transactions.begin(self._begin_write) as transaction:
-                yield transaction
-        else:
-            with self._transactions.begin(self._begin_write) as transaction:
-                yield transaction
+        return self._transactions.begin(self._begin_write, self._one_writer)
 
     def read(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that reads: all of it as it is at one moment."""
@@ -142,20 +138,27 @@ class Database:
 
         Raises StoreError for whatever the database refuses in the end.
         """
-        give_up = time.monotonic() + self._patience_s
         with translate_errors(self._url):
-            for number in itertools.count(1):
-                wait = min(SHORTEST_WAIT_S * 2 ** (number - 1), LONGEST_WAIT_S)
-                try:
-                    return what()
-                except Deadlock:
-                    if number == DEADLOCK_TRIES:
-                        raise
-                except ConnectionLost:
-                    patient = time.monotonic() + wait < give_up and not self._closed.is_set()
-                    if not (lost_too and patient):
-                        raise
-                self._closed.wait(wait)
+            try:
+                return what()
+            except (Deadlock, ConnectionLost) as error:
+                return self._repeated(what, error, lost_too=lost_too)
+
+    def _repeated(self, what: Callable[[], T], refused: Refused, *, lost_too: bool) -> T:
+        """Repeat what was refused, as long as that makes sense."""
+        give_up = time.monotonic() + self._patience_s
+        for tries, wait_s in enumerate(delays_s(SHORTEST_WAIT_S, LONGEST_WAIT_S), start=1):
+            patient = time.monotonic() + wait_s < give_up and not self._closed.is_set()
+            if isinstance(refused, Deadlock):
+                if tries == DEADLOCK_TRIES:
+                    raise refused
+            elif not (lost_too and patient):
+                raise refused
+            self._closed.wait(wait_s)
+            try:
+                return what()
+            except (Deadlock, ConnectionLost) as error:
+                refused = error
         raise AssertionError  # the loop has no end
 
     @contextmanager

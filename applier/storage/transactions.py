@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transactions on the connections of an engine, by the cursors of its driver.
 
-SQLAlchemy makes the connections, keeps them, and compiles the statements. What is done for each
-statement and for each commit is the driver's alone, because a run has one commit for every few
-actions.
+SQLAlchemy makes the connections and compiles the statements. What is done for each statement and
+for each commit is the driver's alone, because a run has one commit for every few actions.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import PoolProxiedConnection
 
 from applier.storage.compiled import Compiled, Row
-from applier.storage.refusals import ConnectionLost, Refused, refusal
+from applier.storage.idle import Connection, IdleConnections
 
 _NONE: Mapping[str, Any] = {}
 
@@ -39,32 +36,66 @@ class Write(NamedTuple):
 
 
 class Transaction:
-    """A transaction that has begun; ``pipeline`` is that of the driver's connection, if it has one.
+    """A transaction, as a context manager: ``statement`` begins it, such as ``BEGIN``.
 
-    A pipeline sends statements without waiting for the answer to each.
+    It is committed at the end of the block, and rolled back by an exception. ``lock``, if there is
+    one, is held meanwhile.
     """
+
+    _connection: Connection
 
     def __init__(
         self,
-        cursor: Any,
+        connections: IdleConnections,
         compiled: Mapping[sa.ClauseElement, Compiled],
-        pipeline: Callable[[], AbstractContextManager[object]] | None,
+        statement: str,
+        lock: Lock | None = None,
     ) -> None:
-        self._cursor, self._compiled, self._pipeline = cursor, compiled, pipeline
+        self._connections, self._compiled = connections, compiled
+        self._statement, self._lock = statement, lock
+
+    def __enter__(self) -> Transaction:
+        if self._lock is not None:
+            self._lock.acquire()
+        try:
+            self._connection = self._connections.begin(self._statement)
+        except BaseException:
+            self._unlock()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self._connections.commit(self._connection)
+            else:
+                self._connections.roll_back(self._connection, error)
+        finally:
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
 
     def write(self, statement: sa.ClauseElement, *rows: Mapping[str, Any]) -> int:
         """Run a statement once for each row of parameters; return how many rows it changed."""
-        return self._written(self._cursor, statement, rows)
+        return self._written(self._connection.cursor, statement, rows)
 
     def write_all(self, writes: Sequence[Write]) -> None:
         """Run statements in their order; raise Unexpected if one that is checked does not fit."""
-        if self._pipeline is None:
+        connection = self._connection
+        if connection.pipeline is None:
             for write in writes:
-                number = self._written(self._cursor, write.statement, write.rows)
-                _require(write, number)
+                _require(write, self._written(connection.cursor, write.statement, write.rows))
             return
-        with self._pipeline():
-            cursors = [self._cursor.connection.cursor() for _ in writes]
+        # Statements are sent without waiting for the answer to each.
+        with connection.pipeline():
+            cursors = [connection.driver.cursor() for _ in writes]
             for write, cursor in zip(writes, cursors, strict=True):
                 self._written(cursor, write.statement, write.rows)
         for write, cursor in zip(writes, cursors, strict=True):
@@ -77,15 +108,15 @@ class Transaction:
         if len(rows) == 1:
             cursor.execute(compiled.text, compiled.parameters(rows[0]))
         else:
-            cursor.executemany(compiled.text, [compiled.parameters(row) for row in rows])
+            cursor.executemany(compiled.text, list(map(compiled.parameters, rows)))
         number: int = cursor.rowcount
         return number
 
     def read(self, statement: sa.ClauseElement, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
         """Return the rows that a statement finds."""
-        compiled = self._compiled[statement]
-        self._cursor.execute(compiled.text, compiled.parameters(parameters))
-        return compiled.rows(self._cursor.fetchall())
+        compiled, cursor = self._compiled[statement], self._connection.cursor
+        cursor.execute(compiled.text, compiled.parameters(parameters))
+        return compiled.rows(cursor.fetchall())
 
 
 def _require(write: Write, number: int) -> None:
@@ -105,86 +136,20 @@ class _Statements(dict[sa.ClauseElement, Compiled]):
 
 
 class Transactions:
-    """Begins transactions on an engine of :func:`applier.storage.connection.make_engine`.
+    """Makes transactions on an engine of :func:`applier.storage.connection.make_engine`.
 
-    May be used from several threads. Raises :class:`applier.storage.refusals.Refused` for whatever
-    the database, or the way to it, refuses.
+    May be used from several threads. What is refused raises
+    :class:`applier.storage.refusals.Refused`.
     """
 
     def __init__(self, engine: sa.Engine) -> None:
-        self._engine, self._dialect, self._process = engine, engine.dialect, os.getpid()
+        self._connections = IdleConnections(engine)
         self._compiled = _Statements(engine.dialect)
-        driver: Any = engine.dialect.loaded_dbapi
-        #: How drivers refuse statements, and what stands in them.
-        self._errors = (driver.Error, SQLAlchemyError, UnicodeEncodeError, OverflowError)
-        self._has_pipeline = hasattr(driver, "Pipeline") and driver.Pipeline.is_supported()
 
-    @contextmanager
-    def begin(self, statement: str) -> Iterator[Transaction]:
-        """Run a block in a transaction that the statement begins, such as ``BEGIN``.
+    def begin(self, statement: str, lock: Lock | None = None) -> Transaction:
+        """Return a transaction that the statement begins, when its block is entered."""
+        return Transaction(self._connections, self._compiled, statement, lock)
 
-        It is committed at the end of the block, and rolled back by an exception.
-        """
-        connection, cursor = self._begun(statement)
-        try:
-            pipeline = cursor.connection.pipeline if self._has_pipeline else None
-            yield Transaction(cursor, self._compiled, pipeline)
-            connection.commit()
-        except self._errors as error:
-            raise self._refusal(connection, error) from error
-        except Exception:
-            self._roll_back(connection)
-            raise
-        except BaseException:
-            # In the middle of a statement, perhaps: nothing more can be said on this connection.
-            connection.invalidate()
-            raise
-        connection.close()
-
-    def _begun(self, statement: str) -> tuple[PoolProxiedConnection, Any]:
-        if self._process != os.getpid():
-            # The connections belong to the process that opened them, a parent of this one.
-            self._engine.dispose(close=False)
-            self._process = os.getpid()
-        connection = self._connected()
-        try:
-            return connection, self._begun_on(connection, statement)
-        except ConnectionLost:
-            # They broke while nobody used them, as when the server was started again.
-            self._engine.dispose()
-        connection = self._connected()
-        return connection, self._begun_on(connection, statement)
-
-    def _connected(self) -> PoolProxiedConnection:
-        try:
-            return self._engine.raw_connection()
-        except self._errors as error:
-            raise refusal(error, self._dialect) from error
-
-    def _begun_on(self, connection: PoolProxiedConnection, statement: str) -> Any:
-        try:
-            cursor = connection.cursor()
-            cursor.execute(statement)
-        except self._errors as error:
-            raise self._refusal(connection, error) from error
-        except BaseException:
-            connection.invalidate()
-            raise
-        return cursor
-
-    def _refusal(self, connection: PoolProxiedConnection, error: BaseException) -> Refused:
-        """End a transaction that was refused, and say what kind of refusal it was."""
-        refused = refusal(error, self._dialect, connection.dbapi_connection)
-        if isinstance(refused, ConnectionLost):
-            connection.invalidate()
-        else:
-            self._roll_back(connection)
-        return refused
-
-    def _roll_back(self, connection: PoolProxiedConnection) -> None:
-        try:
-            connection.rollback()
-        except self._errors:
-            connection.invalidate()
-        else:
-            connection.close()
+    def close(self) -> None:
+        """Close the connections that nobody uses, and each other when it is given back."""
+        self._connections.close()

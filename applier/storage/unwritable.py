@@ -45,11 +45,13 @@ class Unwritable:
     def read(self) -> Iterator[Transaction]:
         """Begin a transaction; raises StoreError if the file has a log."""
         self._require_no_log()
+        transactions = Transactions(self._engine)
         try:
-            with Transactions(self._engine).begin("BEGIN") as transaction:
+            with transactions.begin("BEGIN") as transaction:
                 yield transaction
         finally:
             # A connection that is kept would never look at the file again.
+            transactions.close()
             self._engine.dispose()
 
     def _require_no_log(self) -> None:

@@ -29,6 +29,7 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.run.runner import Runner
 from applier.run.setup import RunSetup
 from applier.scheduling.type_policy import TypePolicy
+from applier.storage.idle import Connection
 from applier.storage.sql import SqlStore
 from applier.testing.random_plans import FAILURES, Fate, carry_out, random_fate, random_plan
 from planner.model import JOIN, Action, ActionPlan
@@ -193,14 +194,16 @@ class MortalStore(SqlStore):
     def __init__(self, url: str, death: Death, effects: Effects) -> None:
         super().__init__(url)
         self._death, self._effects, self._kind = death, effects, ""
-        transactions = self._database._transactions
-        begun = transactions._begun
+        connections = self._database._transactions._connections
+        begin = connections.begin
 
-        def mortal(statement: str) -> tuple[Any, Any]:
-            connection, cursor = begun(statement)
-            return Mortal(connection, self._commits), cursor
+        def mortal(statement: str) -> Connection:
+            connection = begin(statement)
+            if isinstance(connection.driver, Mortal):  # it was kept since an earlier transaction
+                return connection
+            return connection._replace(driver=Mortal(connection.driver, self._commits))
 
-        transactions._begun = mortal  # type: ignore[method-assign]
+        connections.begin = mortal  # type: ignore[method-assign]
 
     def claim_plan(self, *given: Any, **named: Any) -> str:
         with self._around("claim"):

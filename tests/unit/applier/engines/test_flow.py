@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import pytest
-from taskflow import exceptions, task
+from taskflow import task
 from taskflow.patterns import graph_flow
 
-from applier.engines.flow import BulkFlow, build
+from applier.engines.flow import build
 from applier.scheduling.order import links
 from applier.testing.random_plans import random_plan
 
@@ -35,20 +35,9 @@ def test_linking_at_once_gives_what_linking_one_by_one_gives(seed):
     assert told(build(after, Nothing)) == told(one_by_one)
 
 
-def test_a_loop_is_refused_and_nothing_is_linked():
-    flow, first, second = BulkFlow("plan"), Nothing("a"), Nothing("b")
-    flow.add(first, second)
-    with pytest.raises(exceptions.DependencyFailure):
-        flow.link_all([(first, second), (second, first)])
-    assert not list(flow.iter_links())
-
-
-def test_it_goes_on_with_the_links_that_are_there():
-    flow, tasks = BulkFlow("plan"), [Nothing(name) for name in "abc"]
-    flow.add(*tasks)
-    flow.link(tasks[0], tasks[1])
-    flow.link_all([(tasks[1], tasks[2])])
-    assert told(flow)[1] == [("a", "b", [("manual", True)]), ("b", "c", [("manual", True)])]
+def test_nothing_is_added_later():
+    with pytest.raises(TypeError, match="has all tasks of its plan"):
+        build({"a": []}, Nothing).add(Nothing("b"))
 
 
 def test_a_flow_without_actions_is_a_flow():

@@ -22,7 +22,7 @@ from applier.storage.memory import MemoryStore
 from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
 from applier.testing.trials import CLAIMANT, changed, plugin
 from planner.model import Action, ActionPlan
-from planner.states import Outcome, PlanState
+from planner.states import ActionState, Outcome, PlanState
 
 
 class Nothing(task.Task):
@@ -85,6 +85,15 @@ def test_the_order_is_that_of_the_links_of_the_flow():
     assert heard.lines[1:3] == ["a: PENDING -> RUNNING", "a: RUNNING -> SUCCESS"]
     assert heard.lines[-1] == "plan: RUNNING -> SUCCESS"
     assert len(heard.lines) == 8
+
+
+def test_links_that_make_a_cycle_do_not_let_it_wait_for_ever():
+    plan = plan_of(*(Action(uuid=uuid, action_type="nop") for uuid in "ab"))
+    engine, store = engine_for(plan, links={"a": ["b"], "b": ["a"]})
+    engine.run()
+    ended = store.load_plan(plan.uuid).actions
+    assert {a.state for a in ended} == {ActionState.CANCELLED}
+    assert {a.status_message for a in ended} == {"nothing is left that could let it start"}
 
 
 NO_RUN = PlanRun(

@@ -105,14 +105,14 @@ def test_a_disk_that_is_full_stops_the_record_and_breaks_nothing(tmp_path):
 
 def test_a_file_that_may_not_grow_stops_the_record_and_breaks_nothing(tmp_path):
     with closing(SqlStore(f"sqlite:///{tmp_path}/plans.db")) as store:
+        with store._database.read() as transaction:
+            database = transaction._connection.driver
 
         def bound(pages):
-            with closing(store._database.engine.raw_connection()) as database:
-                database.cursor().execute(f"PRAGMA max_page_count = {pages}")
+            database.execute(f"PRAGMA max_page_count = {pages}")
 
         def stop():
-            with closing(store._database.engine.raw_connection()) as database:
-                (pages,) = database.cursor().execute("PRAGMA page_count").fetchone()
+            (pages,) = database.execute("PRAGMA page_count").fetchone()
             bound(pages)
 
         fill_and_free(store, stop, lambda: bound(2**30))

@@ -121,9 +121,9 @@ class TestFile:
     def test_a_full_disk_is_said_and_what_was_there_stays(self, store):
         plan = new_plan("a")
         store.save_plan(plan)
-        with closing(store._database.engine.raw_connection()) as database:
-            (pages,) = database.cursor().execute("PRAGMA page_count").fetchone()
-            database.cursor().execute(f"PRAGMA max_page_count = {pages}")
+        database = connection_of(store)
+        (pages,) = database.execute("PRAGMA page_count").fetchone()
+        database.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match="database or disk is full; free some space"):
             store.save_plan(new_plan(*map(str, range(500))))
         assert [summary.uuid for summary in store.list_plans()] == [plan.uuid]
@@ -291,11 +291,16 @@ def waits_for_lock(folder):
 def traced(store):
     """Note the statements of a store that only one thread uses."""
     seen = []
-    with closing(store._database.engine.raw_connection()) as database:
-        database.driver_connection.set_trace_callback(seen.append)
+    database = connection_of(store)
+    database.set_trace_callback(seen.append)
     yield seen
-    with closing(store._database.engine.raw_connection()) as database:
-        database.driver_connection.set_trace_callback(None)
+    database.set_trace_callback(None)
+
+
+def connection_of(store):
+    """Return the connection that a store keeps, and begins its next transaction on."""
+    with store._database.read() as transaction:
+        return transaction._connection.driver
 
 
 @pytest.mark.slow

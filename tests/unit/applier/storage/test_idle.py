@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections that are kept between transactions: used again, given up, and closed in the end."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import suppress
+
+import pytest
+
+from applier.storage import idle, refusals
+from applier.storage.connection import make_engine
+from applier.storage.idle import IdleConnections
+from applier.storage.transactions import Transactions
+from applier.storage.urls import parse
+
+
+@pytest.fixture
+def engine(tmp_path):
+    engine = make_engine(parse(f"sqlite:///{tmp_path}/file.db"))
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def connections(engine):
+    connections = IdleConnections(engine)
+    yield connections
+    connections.close()
+
+
+def is_open(connection):
+    try:
+        connection.driver.total_changes  # noqa: B018 - asking is what raises
+    except sqlite3.ProgrammingError:
+        return False
+    return True
+
+
+def rolled_back(connections, error):
+    connection = connections.begin("BEGIN")
+    connections.roll_back(connection, error)
+    return connection
+
+
+def test_a_connection_is_used_again(connections):
+    first = connections.begin("BEGIN")
+    second = connections.begin("BEGIN")
+    assert first.driver is not second.driver
+    connections.commit(first)
+    assert connections.begin("BEGIN") is first
+
+
+def test_one_that_was_interrupted_is_not_used_again(connections):
+    assert is_open(rolled_back(connections, ValueError()))
+    broken = rolled_back(connections, KeyboardInterrupt())
+    assert not is_open(broken)
+    assert connections.begin("BEGIN").driver is not broken.driver
+
+
+def test_an_error_of_the_driver_is_raised_as_a_refusal(connections):
+    with pytest.raises(refusals.Duplicate) as raised:
+        rolled_back(connections, sqlite3.IntegrityError("twice"))
+    assert isinstance(raised.value.__cause__, sqlite3.IntegrityError)
+    with pytest.raises(refusals.Refused):
+        connections.begin("BEGINNING")
+    # It was kept all the same: nothing is wrong with it.
+    assert len(connections._idle) == 1
+
+
+def test_an_old_one_is_replaced(connections, monkeypatch):
+    old = rolled_back(connections, ValueError())
+    monkeypatch.setattr(idle, "LONGEST_S", 0.0)
+    assert connections.begin("BEGIN").driver is not old.driver
+    assert not is_open(old)
+
+
+def test_one_that_broke_while_nobody_used_it_is_replaced(connections, monkeypatch):
+    kept = rolled_back(connections, ValueError())
+    kept.driver.close()
+    told = {"Cannot operate on a closed database."}
+    monkeypatch.setattr(connections._dialect, "is_disconnect", lambda error, *_: str(error) in told)
+    assert connections.begin("BEGIN").driver is not kept.driver
+
+
+def test_closing_closes_those_in_use_when_they_come_back(connections):
+    kept, used = connections.begin("BEGIN"), connections.begin("BEGIN")
+    connections.commit(kept)
+    connections.close()
+    assert (is_open(kept), is_open(used)) == (False, True)
+    connections.commit(used)
+    assert not is_open(used)
+
+
+@pytest.mark.slow
+def test_a_child_leaves_the_connections_of_its_parent_alone(connections):
+    kept = rolled_back(connections, ValueError())
+    child = os.fork()
+    if child == 0:
+        try:
+            own = connections.begin("BEGIN")
+            os._exit(0 if own.driver is not kept.driver and is_open(kept) else 1)
+        except BaseException:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert connections.begin("BEGIN") is kept
+
+
+def test_a_block_ends_its_transaction(engine):
+    transactions = Transactions(engine)
+    with transactions.begin("BEGIN") as transaction:
+        transaction._connection.cursor.execute("CREATE TABLE t (n)")
+    with suppress(ValueError), transactions.begin("BEGIN") as transaction:
+        transaction._connection.cursor.execute("INSERT INTO t VALUES (1)")
+        raise ValueError
+    with transactions.begin("BEGIN") as transaction:
+        found = transaction._connection.cursor.execute("SELECT count(*) FROM t").fetchone()
+    assert found == (0,)
+    transactions.close()
