@@ -11,6 +11,7 @@ from itertools import groupby
 from applier.contracts import Report
 from applier.errors import ActionNotFound
 from applier.storage import rows, rules, statements
+from applier.storage.action_statements import AGAIN, END, KEEP_ATTEMPT, START, UNDONE, writes
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.transactions import Transaction, Write
@@ -107,7 +108,8 @@ class Change:
             state_reason=StateReason.OPERATOR,
             message=self.message,
         )
-        transaction.write(statements.END, rows.report_row(self.plan, report, self.now))
+        values = {"plan_uuid": self.plan, "now": self.now, **rows.report_values(report)}
+        transaction.write_all(writes(END, [self.action], values))
 
 
 def writes_of(plan: str, reports: Sequence[Report], now: datetime) -> Iterator[Write]:
@@ -115,23 +117,32 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime) -> Iterator[W
 
     Each action must be in the state that its report says.
     """
-    for (starts, ends, waits), group in groupby(reports, _kind):
-        changes = [rows.report_row(plan, report, now) for report in group]
-        yield Write(statements.START if starts else statements.END, changes)
-        if ends:
-            yield Write(statements.KEEP_ATTEMPT, changes)
-        if waits:
-            yield Write(statements.AGAIN, changes)
-    undone = [(r.undoes.plan, u) for r in reports if r.undoes and (u := rules.undone(plan, r))]
-    if undone:
-        changes = [rows.report_row(p, report, now) for p, report in undone]
-        yield Write(statements.UNDONE, changes, checked=False)
+    for _, group in groupby(reports, _says):
+        alike = list(group)
+        first, uuids = alike[0], [report.uuid for report in alike]
+        values = {"plan_uuid": plan, "now": now, **rows.report_values(first)}
+        starts = first.state is ActionState.ONGOING
+        yield from writes(START if starts else END, uuids, values)
+        if first.old is ActionState.ONGOING:
+            yield from writes(KEEP_ATTEMPT, uuids, values)
+        if first.state is ActionState.PENDING:
+            yield from writes(AGAIN, uuids, values)
+    for report in reports:
+        if report.undoes and (undone := rules.undone(plan, report)):
+            values = {"plan_uuid": report.undoes.plan, **rows.report_values(undone)}
+            yield from writes(UNDONE, [undone.uuid], values, checked=False)
 
 
-def _kind(report: Report) -> tuple[bool, bool, bool]:
-    """Say whether an attempt starts, whether one ends, and whether the action waits again."""
-    ongoing, pending = ActionState.ONGOING, ActionState.PENDING
-    return report.state is ongoing, report.old is ongoing, report.state is pending
+def _says(report: Report) -> tuple[object, ...]:
+    """Return what a report says, apart from the action that it says it of."""
+    return (
+        report.old,
+        report.state,
+        report.outcome,
+        report.state_reason,
+        report.message,
+        report.output,
+    )
 
 
 def take_turn(transaction: Transaction) -> int:

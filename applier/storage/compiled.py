@@ -72,10 +72,17 @@ def _values_of(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any,
 
 
 def _to_driver(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Callable[[Any], Any] | None:
-    if not isinstance(kind, sa.TypeDecorator):
-        return None
-    convert = kind.dialect_impl(dialect).bind_processor(dialect)
-    # The rows of a batch have one time in common.
+    make: Any = type(kind)
+    return _converter(make, dialect) if isinstance(kind, sa.TypeDecorator) else None
+
+
+@lru_cache(maxsize=16)
+def _converter(
+    make: Callable[[], sa.TypeDecorator[Any]], dialect: sa.Dialect
+) -> Callable[[Any], Any] | None:
+    """Return the function that converts values of one of our types; all statements share it."""
+    convert = make().dialect_impl(dialect).bind_processor(dialect)
+    # The rows of a commit have one time in common.
     return None if convert is None else lru_cache(maxsize=8)(convert)
 
 

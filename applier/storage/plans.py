@@ -11,6 +11,7 @@ from types import EllipsisType
 from applier.contracts import Claimant
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.storage import rows, rules, statements
+from applier.storage.action_statements import AGAIN, writes
 from applier.storage.changes import Change, Move
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
@@ -154,9 +155,7 @@ class Plans:
                     raise ActionNotFound(uuid, action)
                 state = ActionState(found[action])
                 check("action", action, state, ActionState.PENDING, Who.OPERATOR)
-            if wanted:
-                row = {"plan_uuid": uuid, "new_message": None}
-                transaction.write(statements.AGAIN, *({**row, "action_uuid": a} for a in wanted))
+            transaction.write_all(writes(AGAIN, wanted, {"plan_uuid": uuid, "new_message": None}))
 
         def allowed(head: Row) -> None:
             rules.require_resumable(uuid, PlanState(head["state"]), wanted)

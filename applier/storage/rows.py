@@ -145,19 +145,16 @@ def _events(text: str) -> Iterator[tuple[str, tuple[Outcome, ...]]]:
         yield source, tuple(map(Outcome, outcomes))
 
 
-def report_row(plan: str, report: Report, now: datetime) -> Changes:
-    """Return the bind parameters for writing one report."""
+def report_values(report: Report) -> Changes:
+    """Return the bind parameters for writing a report, without plan, action and time."""
     state, outcome = attempt_end(report)
     return {
-        "plan_uuid": plan,
-        "action_uuid": report.uuid,
         "old_state": str(report.old),
         "new_state": str(state),
         "new_outcome": _text(outcome),
         "new_reason": _text(report.state_reason),
         "new_message": kept(report.message),
         "new_output": kept(report.output),
-        "now": now,
     }
 
 

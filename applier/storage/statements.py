@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.storage.rules import UNCLAIMED_PLAN, UNDOABLE, WAITING_PLAN
+from applier.storage.rules import UNCLAIMED_PLAN, WAITING_PLAN
 from applier.storage.tables import (
     action_states,
     actions,
@@ -25,7 +25,7 @@ from applier.storage.tables import (
 )
 from applier.store import Attempt
 from planner.model import JOIN
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import PlanState
 
 
 def _word(value: str) -> sa.ColumnElement[str]:
@@ -94,86 +94,6 @@ COUNT_REQUEST = (
     sa.update(plans)
     .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.claim.is_not(None))
     .values(requests=plans.c.requests + _ONE)
-)
-_REPORTED = (
-    action_states.c.plan == bindparam("plan_uuid"),
-    action_states.c.uuid == bindparam("action_uuid"),
-)
-#: Let an action start, if it waits.
-START = (
-    sa.update(action_states)
-    .where(*_REPORTED, action_states.c.state == _word(ActionState.PENDING))
-    .values(
-        state=_word(ActionState.ONGOING),
-        outcome=sa.null(),
-        state_reason=sa.null(),
-        status_message=bindparam("new_message"),
-        started_at=bindparam("now"),
-        ended_at=sa.null(),
-        attempts=action_states.c.attempts + _ONE,
-    )
-)
-#: Let an action end, if it is in the state that its report says.
-END = (
-    sa.update(action_states)
-    .where(*_REPORTED, action_states.c.state == bindparam("old_state"))
-    .values(
-        state=bindparam("new_state"),
-        outcome=bindparam("new_outcome"),
-        state_reason=bindparam("new_reason"),
-        status_message=bindparam("new_message"),
-        ended_at=bindparam("now"),
-    )
-)
-#: What a rollback did to the action of another plan, if that still stands.
-UNDONE = (
-    sa.update(action_states)
-    .where(
-        *_REPORTED, sa.or_(*(action_states.c.state == _word(state) for state in sorted(UNDOABLE)))
-    )
-    .values(
-        state=bindparam("new_state"),
-        state_reason=sa.null(),
-        status_message=bindparam("new_message"),
-    )
-)
-_WORKED = (action_states.c.state == _word(ActionState.SUCCEEDED)) & (
-    (action_states.c.outcome == _word(Outcome.CHANGED))
-    | (action_states.c.outcome == _word(Outcome.CREATED))
-)
-_CLAIMED = (
-    sa.select(plans.c.claimed_at).where(plans.c.uuid == action_states.c.plan).scalar_subquery()
-)
-#: Keep the attempt that just ended, as the row of its action has it.
-KEEP_ATTEMPT = sa.insert(attempts).from_select(
-    [c.key for c in attempts.c if c is not attempts.c.id],
-    sa.select(
-        action_states.c.plan,
-        action_states.c.uuid,
-        action_states.c.attempts,
-        sa.func.coalesce(action_states.c.started_at, action_states.c.ended_at),
-        action_states.c.ended_at,
-        action_states.c.state,
-        action_states.c.outcome,
-        sa.case((_WORKED & (action_states.c.started_at >= _CLAIMED), action_states.c.action_type)),
-        action_states.c.status_message,
-        bindparam("new_output", type_=sa.String),
-        # A pipeline sends this before it is known whether END found the action as it should be.
-    ).where(*_REPORTED, action_states.c.ended_at.is_not(None)),
-    include_defaults=False,
-)
-#: Let an action wait for its turn again.
-AGAIN = (
-    sa.update(action_states)
-    .where(*_REPORTED)
-    .values(
-        state=_word(ActionState.PENDING),
-        outcome=sa.null(),
-        state_reason=sa.null(),
-        status_message=bindparam("new_message"),
-        started_at=sa.null(),
-        ended_at=sa.null(),
-    )
 )
 #: End the actions of a cancelled plan that are in one state.
 CANCEL = (

@@ -7,7 +7,7 @@ for each commit is the driver's alone, because a run has one commit for every fe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from threading import Lock
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -25,14 +25,11 @@ class Unexpected(Exception):
 
 
 class Write(NamedTuple):
-    """A statement, to be run once for each row of parameters.
-
-    If it is ``checked``, it must change one row each time.
-    """
+    """A statement with its parameters, and how many rows it must change; None: any number."""
 
     statement: sa.ClauseElement
-    rows: Sequence[Mapping[str, Any]]
-    checked: bool = True
+    parameters: Mapping[str, Any]
+    changes: int | None
 
 
 class Transaction:
@@ -84,33 +81,30 @@ class Transaction:
 
     def write(self, statement: sa.ClauseElement, *rows: Mapping[str, Any]) -> int:
         """Run a statement once for each row of parameters; return how many rows it changed."""
-        return self._written(self._connection.cursor, statement, rows)
-
-    def write_all(self, writes: Sequence[Write]) -> None:
-        """Run statements in their order; raise Unexpected if one that is checked does not fit."""
-        connection = self._connection
-        if connection.pipeline is None:
-            for write in writes:
-                _require(write, self._written(connection.cursor, write.statement, write.rows))
-            return
-        # Statements are sent without waiting for the answer to each.
-        with connection.pipeline():
-            cursors = [connection.driver.cursor() for _ in writes]
-            for write, cursor in zip(writes, cursors, strict=True):
-                self._written(cursor, write.statement, write.rows)
-        for write, cursor in zip(writes, cursors, strict=True):
-            _require(write, cursor.rowcount)
-
-    def _written(
-        self, cursor: Any, statement: sa.ClauseElement, rows: Sequence[Mapping[str, Any]]
-    ) -> int:
-        compiled = self._compiled[statement]
+        compiled, cursor = self._compiled[statement], self._connection.cursor
         if len(rows) == 1:
             cursor.execute(compiled.text, compiled.parameters(rows[0]))
         else:
-            cursor.executemany(compiled.text, list(map(compiled.parameters, rows)))
+            cursor.executemany(compiled.text, [compiled.parameters(row) for row in rows])
         number: int = cursor.rowcount
         return number
+
+    def write_all(self, writes: Iterable[Write]) -> None:
+        """Run statements in their order; raise Unexpected if one changes another number of rows."""
+        if self._connection.pipeline is None:
+            for write in writes:
+                _require(write, self.write(write.statement, write.parameters))
+            return
+        # Statements are sent without waiting for the answer to each.
+        with self._connection.pipeline():
+            sent = [(write, self._sent(write)) for write in writes]
+        for write, cursor in sent:
+            _require(write, cursor.rowcount)
+
+    def _sent(self, write: Write) -> Any:
+        compiled, cursor = self._compiled[write.statement], self._connection.driver.cursor()
+        cursor.execute(compiled.text, compiled.parameters(write.parameters))
+        return cursor
 
     def read(self, statement: sa.ClauseElement, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
         """Return the rows that a statement finds."""
@@ -120,7 +114,7 @@ class Transaction:
 
 
 def _require(write: Write, number: int) -> None:
-    if write.checked and number != len(write.rows):
+    if write.changes not in (None, number):
         raise Unexpected
 
 

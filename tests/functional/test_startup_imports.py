@@ -17,6 +17,7 @@ from applier.testing.plans import new_plan
 HEAVY = {
     "oslo.config": ("oslo_config.cfg",),
     "SQLAlchemy": ("sqlalchemy",),
+    "oslo.db": ("oslo_db",),
     "planning": ("planner.planning", "planner.documents", "yaml", "jsonschema", "jsonschema_rs"),
     "graphs": ("planner.graph", "networkx"),
     "planners": ("planner.planners.weight", "planner.planners.events", "planner.planners.solution"),

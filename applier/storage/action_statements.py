@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statements about several actions of one plan: each is made once for each number of actions.
+
+Reports that say the same of several actions become one statement. So a commit is four statements,
+however many actions end and start in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from applier.storage.rules import UNDOABLE
+from applier.storage.tables import action_states, attempts, plans
+from applier.storage.transactions import Write
+from planner.states import ActionState, Outcome
+
+#: The parameters for the uuids of actions: as many actions are in one statement at most.
+UUIDS = tuple(f"uuid_{i}" for i in range(50))
+
+Condition = sa.ColumnElement[bool]
+#: Makes the statement about so many actions.
+Statements = Callable[[int], sa.ClauseElement]
+
+
+def writes(
+    statements: Statements, uuids: Sequence[str], values: Mapping[str, Any], *, checked: bool = True
+) -> Iterator[Write]:
+    """Yield what is written about these actions; ``values`` are the other parameters.
+
+    If it is ``checked``, it must change the row of each action.
+    """
+    for first in range(0, len(uuids), len(UUIDS)):
+        some = uuids[first : first + len(UUIDS)]
+        parameters = {**values, **dict(zip(UUIDS, some, strict=False))}
+        yield Write(statements(len(some)), parameters, len(some) if checked else None)
+
+
+def _word(value: str) -> sa.ColumnElement[str]:
+    return sa.literal_column(f"'{value}'", sa.String)
+
+
+def _about(make: Callable[[Condition], sa.ClauseElement]) -> Statements:
+    """Return the function that makes and keeps the statement about so many actions."""
+
+    @cache
+    def about(number: int) -> sa.ClauseElement:
+        uuids: list[sa.BindParameter[str]] = [bindparam(name) for name in UUIDS[:number]]
+        return make(
+            (action_states.c.plan == bindparam("plan_uuid")) & action_states.c.uuid.in_(uuids)
+        )
+
+    return about
+
+
+#: Let actions start that are PENDING.
+START = _about(
+    lambda these: (
+        sa.update(action_states)
+        .where(these, action_states.c.state == _word(ActionState.PENDING))
+        .values(
+            state=_word(ActionState.ONGOING),
+            outcome=sa.null(),
+            state_reason=sa.null(),
+            status_message=bindparam("new_message"),
+            started_at=bindparam("now"),
+            ended_at=sa.null(),
+            attempts=action_states.c.attempts + sa.literal_column("1", sa.Integer),
+        )
+    )
+)
+#: End actions that are in the state that their reports say.
+END = _about(
+    lambda these: (
+        sa.update(action_states)
+        .where(these, action_states.c.state == bindparam("old_state"))
+        .values(
+            state=bindparam("new_state"),
+            outcome=bindparam("new_outcome"),
+            state_reason=bindparam("new_reason"),
+            status_message=bindparam("new_message"),
+            ended_at=bindparam("now"),
+        )
+    )
+)
+#: Make actions PENDING again.
+AGAIN = _about(
+    lambda these: (
+        sa.update(action_states)
+        .where(these)
+        .values(
+            state=_word(ActionState.PENDING),
+            outcome=sa.null(),
+            state_reason=sa.null(),
+            status_message=bindparam("new_message"),
+            started_at=sa.null(),
+            ended_at=sa.null(),
+        )
+    )
+)
+#: Write what a rollback did to actions of another plan, if that still stands.
+UNDONE = _about(
+    lambda these: (
+        sa.update(action_states)
+        .where(these, action_states.c.state.in_([_word(state) for state in sorted(UNDOABLE)]))
+        .values(
+            state=bindparam("new_state"),
+            state_reason=sa.null(),
+            status_message=bindparam("new_message"),
+        )
+    )
+)
+_WORKED = (action_states.c.state == _word(ActionState.SUCCEEDED)) & action_states.c.outcome.in_(
+    [_word(Outcome.CHANGED), _word(Outcome.CREATED)]
+)
+_CLAIMED = (
+    sa.select(plans.c.claimed_at).where(plans.c.uuid == bindparam("plan_uuid")).scalar_subquery()
+)
+#: Keep the attempts that just ended, as the rows of their actions have them.
+KEEP_ATTEMPT = _about(
+    lambda these: sa.insert(attempts).from_select(
+        [c.key for c in attempts.c if c is not attempts.c.id],
+        sa.select(
+            action_states.c.plan,
+            action_states.c.uuid,
+            action_states.c.attempts,
+            sa.func.coalesce(action_states.c.started_at, action_states.c.ended_at),
+            action_states.c.ended_at,
+            action_states.c.state,
+            action_states.c.outcome,
+            sa.case(
+                (_WORKED & (action_states.c.started_at >= _CLAIMED), action_states.c.action_type)
+            ),
+            action_states.c.status_message,
+            bindparam("new_output", type_=sa.String),
+            # A pipeline sends this before it is known whether END found the actions as expected.
+        ).where(these, action_states.c.ended_at.is_not(None)),
+        include_defaults=False,
+    )
+)
