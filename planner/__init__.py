@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns what should change into an action plan. Planning is pure: equal problems, equal plans.
+"""Turns a description of wanted changes into an action plan. Equal problems give equal plans.
 
-From a document to what happened, in ten hops:
+The way of a document, from the file to the recorded results, in ten steps:
 
 1. ``planner.documents`` reads the document.
 2. :func:`planner.planning.make_plan` finds the planner through ``planner.registry``.
 3. ``Planner.parse`` checks the document, ``Planner.plan`` returns an :class:`ActionPlan`.
-4. ``planner.graph.validate`` checks that its links make a graph.
-5. ``applier.storage.plans`` stores it: RECOMMENDED.
-6. An operator starts it: PENDING; ``applier.run.runner`` claims it: ONGOING.
+4. ``planner.graph.validate`` checks that the links between the actions have no cycle.
+5. ``applier.storage.plans`` stores the plan, which is RECOMMENDED.
+6. An operator starts it: it is PENDING. ``applier.run.runner`` claims it: it is ONGOING.
 7. ``applier.engines.taskflow_engine`` builds a flow and runs it by ``applier.engines.linear``.
-8. ``applier.scheduling`` decides what may start, what ends without running, and why.
-9. ``applier.recording.recorder`` commits that; then ``applier.engines.tasks`` does the work.
-10. ``applier.run.outcome`` computes the state of the plan from those of its actions.
+8. ``applier.scheduling`` decides which actions may start, which end without running, and why.
+9. ``applier.recording.recorder`` commits that; then ``applier.engines.tasks`` calls the plugins.
+10. ``applier.run.outcome`` computes the final state of the plan from the states of its actions.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ __all__ = ["ActionPlan", "PlannerError", "make_plan"]
 
 
 def __getattr__(name: str) -> Any:
-    # Who reads a plan needs none of the libraries that making one needs.
+    # Imported on first use: code that only reads plans does not need the libraries for planning.
     if name == "make_plan":
         from planner.planning import make_plan
 

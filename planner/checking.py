@@ -14,7 +14,7 @@ Check = Callable[[Any], list[Mistake]]
 
 
 def compiled(schema: Mapping[str, Any]) -> Check:
-    """Compile a schema into a function that lists the mistakes of a value, in document order.
+    """Compile a schema into a function that lists the mistakes in a value, in document order.
 
     Raises ValueError when the schema itself is wrong.
     """
@@ -24,7 +24,7 @@ def compiled(schema: Mapping[str, Any]) -> Check:
         try:
             valid = is_valid(value)
         except ValueError:
-            # The value holds what JSON does not have, such as half of a surrogate pair.
+            # The value cannot be written as JSON: it holds, for example, half of a surrogate pair.
             valid = False
         return [] if valid else _explained(schema, value)
 
@@ -32,7 +32,7 @@ def compiled(schema: Mapping[str, Any]) -> Check:
 
 
 def _is_valid(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
-    """Compile a schema into a fast test that answers without reasons."""
+    """Compile a schema into a fast function that only returns whether a value fits."""
     import jsonschema_rs
 
     try:
@@ -41,12 +41,13 @@ def _is_valid(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
         from planner import schema_errors
 
         schema_errors.require_valid(schema)
-        # The schema is right, but holds what only Python knows, such as some regular expressions.
+        # The schema is valid, but the fast validator does not support all of it: for example,
+        # regular expressions in Python's syntax.
         return lambda _: False
 
 
 def _refuse(uri: str) -> Any:
-    """Refuse to fetch a schema from elsewhere: a check does no input."""
+    """Refuse to fetch a schema by its address: a check does no input."""
     raise ValueError(f"{uri} is not part of the schema")
 
 
@@ -70,7 +71,7 @@ def schema_of(plugin: type[HasSchema]) -> Check:
 
 
 class Readable(NamedTuple):
-    """The rest of a document after wrong parts were removed.
+    """The part of a document that remains after the mistaken parts were removed.
 
     ``kept`` maps each list from which entries were removed to the original indexes of the others.
     """
@@ -79,16 +80,17 @@ class Readable(NamedTuple):
     kept: Mapping[str | int, Sequence[int]]
 
     def path(self, path: Path) -> Path:
-        """Translate a path in the rest into the path in the whole document."""
+        """Translate a path in the remaining part into the path in the whole document."""
         if len(path) > 1 and path[0] in self.kept and isinstance(path[1], int):
             return (path[0], self.kept[path[0]][path[1]], *path[2:])
         return path
 
 
 def readable(check: Check, value: Any, wrong: Sequence[Mistake]) -> Readable | None:
-    """Remove wrong fields, then wrong entries of lists; returns None if the rest is still wrong.
+    """Remove the fields and list entries with mistakes; return None if mistakes remain.
 
-    The planner reads the rest, so that one mistake does not hide others.
+    The planner parses the remaining part, so that a mistake found by the schema does not hide the
+    mistakes that only the planner finds.
     """
     if not wrong:
         return Readable(value, {})

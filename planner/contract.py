@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract of planners: a name, options, a kind of document, a pure function to a plan.
+"""The interface of planners: a name, options, a kind of document, and a pure function to a plan.
 
 A plugin is one class, registered under ``watcher_planners``. A planner of solutions
 extends :class:`planner.planners.solution.SolutionPlanner`, which reads the document.
@@ -25,14 +25,14 @@ Options = Any
 
 
 class ActionType(Protocol):
-    """What planners need of an action type. Plugin classes of ``watcher_actions`` have it."""
+    """The part of an action type that planners use; all plugins of ``watcher_actions`` have it."""
 
     TYPE: ClassVar[str]
     SCHEMA: ClassVar[Mapping[str, Any]]
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """List the resources that it works on, and its effect on each."""
+        """List the resources that the action works on, and its effect on each."""
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
@@ -40,17 +40,17 @@ class ActionType(Protocol):
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Describe in a few words what it does to which resource."""
+        """Describe the action in a few words: what it does, and to which resource."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surroundings:
-    """Everything that planning needs besides the problem.
+    """Everything that a planner needs besides the problem.
 
     ``action_type(name)`` returns the type or raises UnknownPlugin. ``check(name, parameters)``
     lists the mistakes in parameters, with paths inside them. Without ``check_types``, unknown types
     and all parameters are accepted unchecked. ``locate(path)`` returns ``file:line`` of a path in
-    the document for warnings, or None if it is not known.
+    the document, or None if it is not known; warnings use it.
     """
 
     now: Callable[[], datetime]
@@ -70,8 +70,9 @@ class Planner(ABC, Generic[Problem]):
     KIND: ClassVar[str]
     #: JSON Schema (draft 2020-12) of those documents.
     SCHEMA: ClassVar[Mapping[str, Any]]
-    #: Fields that name files -> the field that receives their content. A text names one file. Each
-    #: file of a list of files holds a list, which is appended to the receiving field.
+    #: Maps each field that names files to the field that receives their content. A text names one
+    #: file. If the field is a list of file names, each of the files contains a list, and the lists
+    #: are appended to the receiving field.
     FILES: ClassVar[Mapping[str, str]] = {}
     #: Options of the section ``[watcher_planners.NAME]``. A field of the document with the name of
     #: an option sets it.
@@ -82,7 +83,10 @@ class Planner(ABC, Generic[Problem]):
 
     @abstractmethod
     def parse(self, document: Mapping[str, Any]) -> Problem:
-        """Turn a document that fits SCHEMA into a problem; raises InvalidInput, all at once."""
+        """Parse a document, which fits SCHEMA, into a problem.
+
+        Raises InvalidInput with all mistakes.
+        """
 
     @abstractmethod
     def plan(self, problem: Problem, options: Options) -> ActionPlan:

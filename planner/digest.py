@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checksums of action plans: plans that do the same have equal digests, whatever their uuids.
+"""Checksums of action plans: plans with the same actions and links have equal digests.
 
-A digest begins with its version, which says what it covers. Version 2 covers everything that
-changes what a run does. Version 1, of which older saved plans carry one, leaves out ``tolerances``
-and ``on_failure``.
+The uuids of a plan do not change its digest. A digest begins with its version. Version 2 covers
+every field that changes what a run does. Version 1 leaves out ``tolerances`` and ``on_failure``;
+plans that older releases saved have a digest of version 1.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 #: The version of the digests of new plans.
 NEWEST = 2
-#: How the digests of each version begin.
+#: The first characters of a digest, by version.
 PREFIXES: Mapping[int, str] = {1: "sha256:", NEWEST: "v2:sha256:"}
 
 
 def of(plan: ActionPlan, version: int = NEWEST) -> str:
     """Return the digest of a plan.
 
-    Linear in actions and edges: a tuple of uuids that many actions share is read once.
+    The time is linear in actions and edges: a tuple of uuids that many actions share is read once.
     """
     head: dict[str, Any] = {"planner": plan.planner, "limits": plan.limits}
     if version > 1:
@@ -38,13 +38,13 @@ def of(plan: ActionPlan, version: int = NEWEST) -> str:
 
 
 def fits(plan: ActionPlan, digest: str) -> bool:
-    """Return whether a digest of any known version is the digest of a plan."""
+    """Return whether a digest, of any known version, is the digest of this plan."""
     versions = (version for version, prefix in PREFIXES.items() if digest.startswith(prefix))
     return any(digest == of(plan, version) for version in versions)
 
 
 def _lines(actions: Sequence[Action]) -> Iterator[bytes]:
-    """Encode what is covered of each action. Links are written as positions."""
+    """Encode the fields of each action that the digest covers. Links are written as positions."""
     position = {action.uuid: i for i, action in enumerate(actions)}
     shared: dict[int, str] = {}
 

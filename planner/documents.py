@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Document:
     """A value, and the text that it was read from, if any.
 
-    ``brought`` maps paths (a field, or one entry of its list) whose value comes from another
-    document to that document and the path there.
+    ``brought`` says which values come from another document: it maps the path of a field, or of one
+    entry of its list, to that document and the path in it.
     """
 
     value: Any
@@ -45,7 +45,7 @@ class Document:
 
     @cached_property
     def _root(self) -> yaml.Node | None:
-        """The text, parsed with line numbers. Only refusals and warnings need them."""
+        """The text, parsed into nodes with line numbers, which only errors and warnings need."""
         if self.text is None:
             return None
         import yaml
@@ -59,7 +59,7 @@ class Document:
 
 
 def read(path: str | FilePath) -> Document:
-    """Read a file; raises InvalidInput with file and line when it is no YAML or JSON."""
+    """Read a file; raises InvalidInput with file and line if it is neither YAML nor JSON."""
     name = str(path)
     try:
         text = FilePath(path).read_text(encoding="utf-8")
@@ -75,9 +75,9 @@ def read(path: str | FilePath) -> Document:
 def parse(text: str, source: str) -> Document:
     """Read a text; ``source`` is its name in messages. Raises InvalidInput.
 
-    Text that begins like JSON is read as JSON, which is fast. All other text is read as YAML: only
-    ``true`` and ``false`` are booleans, keys are text, dates stay text. Duplicate keys and numbers
-    that are not finite are refused.
+    Text that begins like JSON is read as JSON, because that is faster. All other text is read as
+    YAML: only ``true`` and ``false`` are booleans, keys and dates are read as text. Duplicate keys
+    and numbers that are not finite are refused.
     """
     text = text.removeprefix("\ufeff")
     if _begins_like_json(text):
@@ -118,7 +118,8 @@ def _json(text: str, source: str) -> Any:
 
 
 def _yaml(text: str, source: str) -> Any:
-    # Documents in JSON need no YAML, which takes longer to import than they take to read.
+    # Imported here, because a document in JSON does not need YAML, and the import takes longer than
+    # reading such a document.
     import yaml
 
     from planner import yaml_text
@@ -178,14 +179,14 @@ def _finite(text: str) -> float:
 
 
 def _as_yaml(text: str) -> str:
-    """Turn JSON into YAML with the same lines. YAML has neither tabs nor surrogate pairs."""
+    """Convert JSON to YAML with the same lines: replace tabs and surrogate pairs."""
     if not _begins_like_json(text):
         return text
     return re.sub(r"\\u[0-9a-fA-F]{4}", "______", text.replace("\t", " "))
 
 
 def _line_of_second(text: str, key: str) -> int | None:
-    """Return the line on which a key of a JSON text stands for the second time in one mapping."""
+    """Return the line of a JSON text on which a key occurs for the second time in one mapping."""
     import yaml
 
     from planner import yaml_text
@@ -212,9 +213,10 @@ def as_document(document: Mapping[str, Any] | str | FilePath | Document) -> Docu
 def with_files(document: Document, fields: Mapping[str, str]) -> Document:
     """Read the files that a document names, relative to it, into the fields that receive them.
 
-    ``fields`` is ``planner.contract.Planner.FILES``. Values that are no text or list of texts are
-    left to the schema. Raises InvalidInput with every file that cannot be read, and if a document
-    has both a file and its content.
+    ``fields`` is ``planner.contract.Planner.FILES``. A value that is neither a text nor a list of
+    texts is left unchanged; the schema refuses it later. Raises InvalidInput for each file that
+    cannot be read, and for a document that has both a field that names a file and the field that
+    receives its content.
     """
     value, brought = dict(document.value), dict(document.brought)
     mistakes: list[Mistake] = []

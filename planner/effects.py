@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds which actions need which others: one rule per pair of effects on the same resource.
+"""Finds which actions need which others, by one rule for each pair of effects on a resource.
 
-``parents`` are the order that a planner chose. ``needs`` are actions that must have succeeded
-before. The table ``PAIRS`` holds all rules. Its rows are in order of importance: if needs
-contradict each other, the upper row is kept.
+``parents`` express the order that a planner chose. ``needs`` are actions that must have succeeded
+before an action may start. The table ``PAIRS`` holds all rules, the most important first: if two
+needs contradict each other, the one from the upper row is kept.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ PLACES = frozenset({"node"})
 class Pair(NamedTuple):
     """An action with the effect ``needing`` on a resource needs those with the effect ``needed``.
 
-    ``kinds`` are the kinds of resources that the row is for. With ``in_order`` the effects may come
-    in either order, and each action needs the one scheduled before it.
+    The rule holds for resources of these ``kinds``. With ``in_order``, actions with the two effects
+    may follow each other in either order, and each needs the one that is scheduled before it.
     """
 
     needed: Effect
@@ -49,18 +49,19 @@ PAIRS = (
     Pair(Effect.BRINGS_UP, Effect.ENTERS, PLACES, "{resource} comes up before moves onto it"),
     Pair(Effect.DISABLES, Effect.LEAVES, PLACES, "{resource} is disabled before moves off it"),
     Pair(Effect.LEAVES, Effect.ENABLES, PLACES, "{resource} is enabled after moves off it"),
-    # A move onto a disabled host is refused.
+    # A cloud refuses a migration to a disabled host.
     Pair(Effect.ENABLES, Effect.ENTERS, PLACES, "{resource} is enabled before moves onto it"),
-    # If a host goes down and comes up again, these needs are dropped: moves back onto it come last.
+    # If a host is taken down and brought up again in one plan, these needs are dropped, because
+    # migrations back to it come last.
     Pair(Effect.USES, Effect.TAKES_DOWN, PLACES, "{resource} goes away after work on it"),
     Pair(Effect.ENTERS, Effect.TAKES_DOWN, PLACES, "{resource} goes away after moves onto it"),
 )
 
 
 class Need(NamedTuple):
-    """Each of ``needing`` needs all of ``needed``; positions in schedule order.
+    """Each action in ``needing`` needs all in ``needed``; both hold positions in schedule order.
 
-    ``row`` is the place of the reason in the table: the lower, the more important.
+    ``row`` is the index of the rule in ``PAIRS``: a smaller index is more important.
     """
 
     needed: tuple[int, ...]
@@ -70,7 +71,7 @@ class Need(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """A need that is left out: for another reason ``needing`` must come before ``needed``."""
+    """A need that was dropped, because other links put ``needing`` before ``needed``."""
 
     needed: int
     needing: int
@@ -78,7 +79,7 @@ class Dropped(NamedTuple):
 
 
 def find(touches: Sequence[Sequence[Touch]]) -> list[Need]:
-    """Find the needs of actions in schedule order by what they touch.
+    """Find the needs between actions from the resources that each touches, in schedule order.
 
     >>> away = [Touch("node:c1", Effect.TAKES_DOWN)]
     >>> move = [Touch("instance:i1"), Touch("node:c1", Effect.LEAVES)]
@@ -101,7 +102,7 @@ def find(touches: Sequence[Sequence[Touch]]) -> list[Need]:
     return needs
 
 
-#: Maps each kind of resource to its rows, with their places in the table.
+#: Maps each kind of resource to its rows of ``PAIRS``, each with its index.
 _ROWS = {
     kind: [(row, pair) for row, pair in enumerate(PAIRS) if kind in pair.kinds]
     for kind in SINGLE | PLACES
@@ -111,7 +112,7 @@ _ROWS = {
 def _by_effect(
     resource: str, positions: Iterable[int], touches: Sequence[Sequence[Touch]]
 ) -> dict[Effect, list[int]]:
-    """Group the actions that touch a resource by effect. On a single resource all are alike."""
+    """Group the actions that touch a resource by effect; for a SINGLE resource all are USES."""
     if resource.partition(":")[0] in SINGLE:
         return {Effect.USES: list(positions)}
     by_effect: dict[Effect, list[int]] = {}
@@ -136,10 +137,10 @@ def _apply(
 def located(
     touches: Sequence[Sequence[Touch]], facts: Mapping[str, Mapping[str, Any]]
 ) -> list[Sequence[Touch]]:
-    """Add the nodes of an instance to each action that touches the instance and names no node.
+    """Add the host of the instance to each action that touches an instance but no node.
 
-    These are the node that ``facts`` name and the one that the last move before, in schedule order,
-    leads to: both, because the planner may go by either.
+    Two nodes are added if they differ: the host in ``facts``, and the destination of the last
+    migration that is scheduled before the action. Planners may use either.
 
     >>> facts = {"instances": {"i1": {"host": "c1"}}}
     >>> move = [Touch("instance:i1"), Touch("node:c2", Effect.ENTERS)]
@@ -148,7 +149,7 @@ def located(
     ['instance:i1', 'node:c1', 'node:c2']
     """
     if not any(t.effect is Effect.TAKES_DOWN for touched in touches for t in touched):
-        # The host of an instance matters only if a host is taken down.
+        # The host of an instance matters only if some action takes a host down.
         return list(touches)
     at_first = {
         f"instance:{name}": f"node:{fact['host']}"
@@ -170,7 +171,7 @@ def located(
 
 
 class Settled(NamedTuple):
-    """The needs that parents allow, an order that follows both, and the dropped needs."""
+    """The needs that were kept, an order that follows parents and needs, and the dropped needs."""
 
     needs: list[tuple[int, ...]]
     order: list[int]
@@ -182,12 +183,12 @@ def settle(
     needs: Sequence[Need],
     precedes: Callable[[int, int], bool],
 ) -> Settled:
-    """Keep the needs that contradict neither the parents nor each other, and list the others.
+    """Keep the needs that contradict neither the parents nor each other; list the dropped needs.
 
-    ``parents`` go by position, in an order that honours them. ``precedes(a, b)`` says whether ``a``
-    comes before ``b`` through parents. Of needs that contradict each other the most important are
-    kept, and every other that is possible beside them. Linear in the edges of parents and needs,
-    except for cycles among needs.
+    ``parents[i]`` are the positions of the parents of action ``i``, all smaller than ``i``.
+    ``precedes(a, b)`` returns whether ``a`` is an ancestor of ``b`` through parents. Of needs that
+    contradict each other, the most important are kept first, then every other that contradicts none
+    of these. The time is linear in the edges of parents and needs, except for cycles among needs.
     """
     dropped: list[Dropped] = []
     kept: dict[int, list[Need]] = defaultdict(list)
@@ -204,7 +205,7 @@ def settle(
         try:
             order = topological_order(_before(parents, kept))
         except CycleError:
-            # The parents alone have a cycle: planner.graph.validate names it.
+            # The parents alone have a cycle: planner.graph.validate reports it.
             order = list(range(len(parents)))
     return Settled([_union(kept.get(i, ())) for i in range(len(parents))], order, dropped)
 
@@ -221,7 +222,7 @@ def _before(
 def _without(
     need: Need, b: int, against: Container[int], kept: dict[int, list[Need]]
 ) -> list[Dropped]:
-    """Keep what ``b`` needs, except the actions in ``against``; returns those as dropped."""
+    """Keep the needs of ``b`` except those in ``against``; return these as dropped."""
     if not against:
         kept[b].append(need)
         return []
@@ -234,7 +235,7 @@ def _without(
 def _break_cycles(
     parents: Sequence[tuple[int, ...]], kept: dict[int, list[Need]], component: frozenset[int]
 ) -> list[Dropped]:
-    """Keep the needs inside a component, the most important first, unless they close a cycle."""
+    """Keep the needs inside a component that close no cycle, taking the most important first."""
     after: dict[int, list[int]] = {i: [] for i in component}
     wanted: list[tuple[int, Need]] = []
     for b in sorted(component):

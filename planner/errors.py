@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of planning: each keeps the facts as attributes and has one sentence as its text.
+"""The errors of planning: each has its facts as attributes, and one sentence as its text.
 
 ::
 
@@ -8,7 +8,7 @@
     ├── UnknownPlugin         no planner or action type of that name
     ├── AmbiguousPlugin       two installed distributions offer the same name
     ├── BrokenPlugin          a plugin that cannot be imported, or breaks its contract
-    ├── InvalidPlan           actions whose links are unknown, duplicate or in a loop
+    ├── InvalidPlan           actions with links that are unknown, duplicate or on a cycle
     └── InvalidTransition     a change of state that is not allowed
 """
 
@@ -19,12 +19,15 @@ from dataclasses import dataclass, replace
 
 Path = tuple[str | int, ...]
 
-#: More known names than this are counted in a message, not listed.
+#: If there are more accepted names than this, a message counts them instead of listing them.
 _LISTED = 40
 
 
 class PlannerError(Exception):
-    """The base of all errors of planning. The message says what, where and what is accepted."""
+    """The base class of all errors of planning.
+
+    The message says what is wrong, where it is, and which values are accepted.
+    """
 
 
 def path_text(path: Path) -> str:
@@ -40,9 +43,9 @@ def path_text(path: Path) -> str:
 
 
 def accepted(name: object, known: Iterable[str]) -> str:
-    """Name what is accepted: the nearest name, then all names in alphabetical order.
+    """Return the hint of a message: the most similar name, then all accepted names, sorted.
 
-    Of very many names, only the three nearest and the number are told.
+    If there are very many names, only the three most similar and the number are given.
 
     >>> accepted("migrte", ["resize", "migrate"])
     "did you mean 'migrate'? Known: migrate, resize"
@@ -64,8 +67,8 @@ def accepted(name: object, known: Iterable[str]) -> str:
 class Mistake:
     """One mistake in an input.
 
-    ``path`` is the path inside the document, from the top. ``place`` is where a person finds it
-    (``plan.yaml:7``, ``[watcher_planners.weight] weights``), if that is known.
+    ``path`` is the path of the value in the document, from its root. ``place`` is the file and line
+    or the option (``plan.yaml:7``, ``[watcher_planners.weight] weights``), if that is known.
 
     >>> print(Mistake("no such flavor", ("actions", 3)))
     actions[3]: no such flavor
@@ -83,7 +86,7 @@ class Mistake:
 
 
 class InvalidInput(PlannerError):
-    """All mistakes of one request, in the order of the document.
+    """All mistakes in a document and in the options given with it, in document order.
 
     ``mistakes`` is a tuple of :class:`Mistake`, never empty.
     """
@@ -119,7 +122,7 @@ class AmbiguousPlugin(PlannerError):
 
 
 class BrokenPlugin(PlannerError):
-    """An installed plugin that cannot be used. ``reason`` says why."""
+    """An installed plugin cannot be used. ``reason`` says why."""
 
     def __init__(self, what: str, name: str, reason: str) -> None:
         self.what, self.name, self.reason = what, name, reason
@@ -127,7 +130,7 @@ class BrokenPlugin(PlannerError):
 
 
 class InvalidPlan(PlannerError):
-    """A plan whose links are wrong. ``problems`` holds one sentence for each problem."""
+    """The links of a plan are wrong. ``problems`` holds one sentence for each problem."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)

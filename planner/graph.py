@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order graph of a plan: validation, waves, and the kinds of its edges.
+"""The order graph of a plan: its edges and their kinds, its validation, and its waves.
 
-All functions are linear in actions and edges. Actions that have the same parents share one tuple
-object, which is read once where that is possible.
+An edge leads from an action to one that must not start before. The time of all functions is linear
+in actions and edges. Actions with the same parents share one tuple object, which is read only once
+where that is possible.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from planner.model import JOIN, Action
 
 
 def edges(actions: Sequence[Action]) -> Iterator[tuple[str, str, str]]:
-    """Yield every edge of the order graph as (uuid before, uuid after, kind).
+    """Yield every edge of the order graph: uuid of the predecessor, uuid of the successor, kind.
 
-    ``kind`` is ``need`` where the action before must succeed, ``any`` where it is one of several of
-    which one must, ``trigger`` for an event, else ``order``. An edge of several kinds is yielded
-    once; need wins over any, any over trigger, trigger over order.
+    ``kind`` is ``need`` if the predecessor must succeed, ``any`` if it is one of a group of which
+    one must succeed, ``trigger`` for an event, and ``order`` otherwise. An edge of several kinds is
+    yielded once, as the first of: need, any, trigger, order.
     """
     for action in actions:
         kinds = dict.fromkeys(action.parents, "order")
@@ -33,10 +34,10 @@ def edges(actions: Sequence[Action]) -> Iterator[tuple[str, str, str]]:
 
 
 def validate(actions: Sequence[Action]) -> None:
-    """Check that the links make an acyclic graph and that names are unique.
+    """Check that the links of a plan form an acyclic graph, and that uuids and names are unique.
 
-    Raises InvalidPlan with every problem: a uuid, a name or a link twice, a link to an action that
-    is not in the plan, a blocker that does not come before, a cycle with its whole path.
+    Raises InvalidPlan with every problem: a duplicate uuid, name or link; a link to an action that
+    is not in the plan; a blocker that is not a predecessor; a cycle, with its whole path.
     """
     position: dict[str, int] = {}
     names: set[str] = set()
@@ -73,7 +74,7 @@ def validate(actions: Sequence[Action]) -> None:
 def _before(
     actions: Sequence[Action], position: Mapping[str, int], problems: list[str]
 ) -> list[Predecessors]:
-    """Map the links of each action to positions; append a problem for each unknown uuid."""
+    """Translate the links of each action into positions; append a problem for each unknown uuid."""
     known: dict[int, tuple[int, ...]] = {}
     before: list[Predecessors] = []
     for action in actions:
@@ -102,20 +103,20 @@ def _positions(
             twice = [uuid for uuid, times in Counter(group).items() if times > 1]
             problems += [f"{action.label} comes after {uuid} twice" for uuid in twice]
         found = tuple([position[uuid] for uuid in group if uuid in position])
-        # An id is a safe key only for objects that outlive this call.
+        # id() identifies an object only while the object exists: these must outlive this call.
         if group is action.parents or group is action.needs:
             known[id(group)] = found
     return found
 
 
 def _cycle_text(actions: Sequence[Action], cycle: Sequence[int]) -> str:
-    return "a loop: " + " -> ".join(actions[i].label for i in (*cycle, cycle[0]))
+    return "a cycle: " + " -> ".join(actions[i].label for i in (*cycle, cycle[0]))
 
 
 def waves(actions: Sequence[Action]) -> list[list[Action]]:
-    """Group a valid plan's actions by the length of the longest path that leads to them.
+    """Group the actions of a valid plan by the length of the longest path that leads to them.
 
-    The actions of a wave stand in schedule order. Joins are in no wave and add nothing to the
+    The actions of a wave are in schedule order. Joins are in no wave, and do not count in the
     length of a path.
     """
     before = _before(actions, {action.uuid: i for i, action in enumerate(actions)}, [])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graph algorithms: topological order, strongly connected components, reachability, a cycle.
+"""Graph algorithms: topological order, strongly connected components, reachability, cycles.
 
-Each is linear in nodes and edges; the topological order adds the logarithm of the nodes where it
-has to reorder them. Why they are written here and not taken from a library stands in
-doc/decisions/0035-graph-algorithms.rst.
+All take linear time in nodes and edges, except that a topological order which has to move nodes
+takes O(n log n + edges). doc/decisions/0035-graph-algorithms.rst gives the reasons for not using a
+library.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-#: The predecessors of one node, in groups; nodes with the same group share one object.
+#: The predecessors of one node, in groups. Nodes with equal groups share one object.
 Predecessors = Sequence[Sequence[int]]
 Node = TypeVar("Node", int, str)
 
 
 class CycleError(Exception):
-    """The graph has no topological order; ``nodes`` are on cycles, or reachable from one."""
+    """The graph has a cycle. ``nodes`` are all nodes on a cycle or reachable from one."""
 
     def __init__(self, nodes: Sequence[int]) -> None:
         self.nodes = tuple(nodes)
@@ -29,9 +29,8 @@ class CycleError(Exception):
 def topological_order(before: Sequence[Predecessors]) -> list[int]:
     """Order the nodes 0 to n-1 so that each follows its predecessors, the smallest possible first.
 
-    ``before`` holds the predecessors of each node. A graph whose nodes already follow their
-    predecessors keeps its order; each shared group is read once for that. Raises
-    :class:`CycleError`.
+    ``before[i]`` holds the predecessors of node ``i``. If all predecessors have smaller numbers,
+    the order is 0 to n-1, and each shared group is read only once. Raises :class:`CycleError`.
 
     >>> topological_order([[(2,)], [], [(1,)]])
     [1, 2, 0]
@@ -74,10 +73,10 @@ def _is_ordered(before: Sequence[Predecessors]) -> bool:
 
 
 def acyclic_part(after: Mapping[Node, Iterable[Node]]) -> list[Node]:
-    """List, in topological order, the nodes that are on no cycle and not reachable from one.
+    """List, in topological order, the nodes that are neither on a cycle nor reachable from one.
 
-    ``after`` holds the successors of each node. For an acyclic graph these are all its nodes. Among
-    the possible orders it is the one by breadth, from the nodes without predecessors.
+    ``after`` holds the successors of each node. For an acyclic graph, all nodes are listed. The
+    order is breadth-first, from the nodes without predecessors.
 
     >>> acyclic_part({"a": ["c"], "b": ["c"], "c": [], "d": ["d"]})
     ['a', 'b', 'c']
@@ -87,7 +86,7 @@ def acyclic_part(after: Mapping[Node, Iterable[Node]]) -> list[Node]:
         for node in successors:
             missing[node] += 1
     order = [node for node, number in missing.items() if not number]
-    for node in order:  # the list grows while it is read
+    for node in order:  # the list grows during the iteration
         for successor in after[node]:
             missing[successor] -= 1
             if not missing[successor]:
@@ -98,7 +97,7 @@ def acyclic_part(after: Mapping[Node, Iterable[Node]]) -> list[Node]:
 def strongly_connected_components(
     before: Sequence[Iterable[Iterable[int]]], among: Iterable[int]
 ) -> list[frozenset[int]]:
-    """List the strongly connected components of some nodes, without those that have no cycle.
+    """List the strongly connected components of the subgraph of ``among`` that contain a cycle.
 
     ``before`` holds the predecessors of each node. Source: Gabow, "Path-based depth-first search
     for strong and biconnected components", 2000.
@@ -142,7 +141,7 @@ def _within(groups: Iterable[Iterable[int]], nodes: Container[int]) -> Iterator[
 def reachable(
     starts: Iterable[Node], neighbours: Callable[[Node], Iterable[Node]]
 ) -> dict[Node, None]:
-    """Return the start nodes and every node that can be reached from them, in the order found.
+    """Return the start nodes and all nodes reachable from them, in the order of discovery.
 
     >>> list(reachable([1], {1: [2, 3], 2: [1], 3: []}.__getitem__))
     [1, 2, 3]
@@ -158,9 +157,9 @@ def reachable(
 
 
 def shortest_cycle(start: Node, neighbours: Callable[[Node], Iterable[Node]]) -> list[Node]:
-    """Return the nodes of a shortest cycle through ``start``, which stands first.
+    """Return the nodes of a shortest cycle through ``start``, beginning with ``start``.
 
-    Raises ValueError where ``start`` is on no cycle.
+    Raises ValueError if ``start`` is on no cycle.
 
     >>> shortest_cycle(1, {1: [2, 3], 2: [3], 3: [1]}.__getitem__)
     [1, 3]

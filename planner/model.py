@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that everything works on: proposed actions, and the action plan made of them.
+"""The data model: proposed actions, and the action plans that planners make of them.
 
-All are frozen. The actions of a plan refer to each other by uuid. Equal tuples of uuids, such as
-``parents`` of a whole chunk, are one tuple object, in memory and after a plan was read.
+All classes are frozen. The actions of a plan refer to each other by uuid. Actions with equal links,
+such as the ``parents`` of all actions in a chunk, share one tuple object; that also holds for a
+plan that was read from a file or a store.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from planner.states import ActionState, Outcome, PlanState, StateReason
 
 #: Version of the action plan format that this release writes and reads.
 VERSION = "2.0"
-#: The action type that does nothing, takes no worker, and stands where n x m edges would.
+#: The action type of a join: it does nothing, takes no worker, and replaces n x m edges by n + m.
 JOIN = "join"
 
 
 class Effect(StrEnum):
-    """What an action does to a resource."""
+    """The effect of an action on a resource."""
 
     USES = "uses"
     LEAVES = "leaves"
@@ -36,7 +37,7 @@ class Effect(StrEnum):
 
 
 class Touch(NamedTuple):
-    """A resource (``KIND:ID``) and what an action does to it."""
+    """A resource (``KIND:ID``) and the effect of an action on it."""
 
     resource: str
     effect: Effect = Effect.USES
@@ -62,7 +63,7 @@ class Touch(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProposedAction:
-    """An action that should be done and is not scheduled yet."""
+    """An action that is wanted and not scheduled yet."""
 
     name: str
     action_type: str
@@ -77,9 +78,9 @@ class ProposedAction:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Solution:
-    """What should change: actions in the order in which they were proposed.
+    """The wanted changes: actions, in the order in which they were proposed.
 
-    ``facts`` is what is known of the cloud (``instances``, ``hosts``, ``services``, ``flavors``).
+    ``facts`` is the known state of the cloud (``instances``, ``hosts``, ``services``, ``flavors``).
     """
 
     actions: Sequence[ProposedAction]
@@ -93,14 +94,14 @@ class Solution:
 
 
 class Trigger(NamedTuple):
-    """An action that makes another one run by ending with one of these outcomes."""
+    """An event: if the action ends with one of these outcomes, another action runs."""
 
     action: str
     outcomes: tuple[Outcome, ...]
 
 
 class Blocker(NamedTuple):
-    """An action that keeps another one from running by failing in one of these ways."""
+    """A blocker: if the action ends with one of these failures, another action does not run."""
 
     action: str
     outcomes: tuple[Outcome, ...]
@@ -110,10 +111,10 @@ class Blocker(NamedTuple):
 class Action:
     """One action of a plan. Times are aware datetimes in UTC, durations are seconds.
 
-    ``parents`` must have ended. ``needs`` must have succeeded, and so must one action of each group
-    in ``needs_any``. If there are ``triggers``, one of them must have ended with one of its
-    outcomes. ``blocked_by`` are earlier actions that must not fail in these ways. ``tokens`` are
-    held while the action runs.
+    The action may start once all ``parents`` have ended, all ``needs`` have succeeded, and one
+    action of each group in ``needs_any`` has succeeded. If it has ``triggers``, one of them must
+    have ended with one of its outcomes. It does not run if an action of ``blocked_by`` ended with
+    one of the failures given there. It holds its ``tokens`` while it runs.
     """
 
     uuid: str
@@ -146,10 +147,10 @@ class Action:
         return self.name or self.uuid[:8]
 
     def before(self) -> tuple[str, ...]:
-        """List the actions that must have ended before this one: its edges in the order graph.
+        """List the actions that must have ended before this one starts: its predecessors.
 
-        Parents, needs and triggers, each once, in that order. ``needs_any`` is not included,
-        because the action may start as soon as one of each group has succeeded.
+        These are parents, needs and triggers, each once, in that order. ``needs_any`` is not
+        included, because the action may start as soon as one action of each group has succeeded.
         """
         if not self.needs and not self.triggers:
             return self.parents
@@ -161,7 +162,7 @@ class Action:
         return tuple(links)
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert the action to texts, numbers, lists and mappings."""
+        """Convert the action to JSON types: texts, numbers, lists and mappings."""
         return {
             "uuid": self.uuid,
             "name": self.name,
@@ -174,7 +175,7 @@ class Action:
             "needs": list(self.needs),
             "needs_any": [list(group) for group in self.needs_any],
             "triggers": _events(self.triggers),
-            # Few actions have any. Without one the field is left out.
+            # Few actions have blockers: an empty field is left out.
             **({"blocked_by": _events(self.blocked_by)} if self.blocked_by else {}),
             "tokens": list(self.tokens),
             "estimate_s": self.estimate_s,
@@ -193,8 +194,8 @@ class Action:
     def from_dict(cls, value: Mapping[str, Any], share: _Share = tuple) -> Action:
         """Convert what :meth:`to_dict` returned; a missing field has its default.
 
-        ``share`` turns a list of uuids into a tuple. A plan passes a function that returns the same
-        tuple for equal lists.
+        ``share`` turns a list of uuids into a tuple. ``ActionPlan.from_dict`` passes a function
+        that returns the same tuple object for equal lists.
         """
         known = dict(value)
         for key in ("parents", "needs", "tokens"):
@@ -225,8 +226,8 @@ _Share = Callable[[Iterable[str]], tuple[str, ...]]
 class ActionPlan:
     """Actions in schedule order, with their links, and the limits that hold while they run.
 
-    ``limits`` maps a token to how many actions may hold it at once; ``KIND:*`` is a limit for each
-    token of a kind by itself. ``warnings`` are sentences for the reader of the plan.
+    ``limits`` maps a token to the number of actions that may hold it at once. ``KIND:*`` limits
+    each token of that kind separately. ``warnings`` are sentences for the reader of the plan.
     """
 
     uuid: str
@@ -247,7 +248,8 @@ class ActionPlan:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # A plan that was read has lists where a plan that was made has tuples. Both are equal.
+        # A plan that was read has lists where a plan that was made has tuples; they must compare
+        # equal.
         for name in ("efficacy_indicators", "global_efficacy", "tolerances"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 

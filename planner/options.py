@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of planning: merges their values from all sources and finds mistakes in them."""
+"""Options of planning: merges the values from all sources, and finds mistakes in them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from oslo_config import cfg, types
 from planner.contract import Planner
 from planner.errors import Mistake, Path, accepted
 
-#: Section of the options that all planners share.
+#: The configuration section of the options that all planners share.
 GROUP = "watcher_planner"
-#: Plain types of options -> the Python type, the pattern of a text, the words for messages.
+#: Maps each simple option type to its Python type, the pattern of a valid text, and its name in
+#: messages.
 _PLAIN: Mapping[type[types.ConfigType], tuple[type, str, str]] = {
     types.Boolean: (bool, r"(?i)true|1|on|yes|false|0|off|no", "true or false"),
     types.Integer: (int, r"\s*([-+]?\d+\s*)?", "a whole number"),
@@ -24,7 +25,7 @@ _PLAIN: Mapping[type[types.ConfigType], tuple[type, str, str]] = {
 
 
 class Limits(types.ConfigType):
-    """Limits as text (``node:*=2, type:migrate=4``) or as a mapping."""
+    """Option type: limits as text (``node:*=2, type:migrate=4``) or as a mapping."""
 
     def __init__(self) -> None:
         super().__init__(type_name="limits")
@@ -78,7 +79,7 @@ OPTIONS = (
 
 
 def configuration(conf: cfg.ConfigOpts | None) -> cfg.ConfigOpts:
-    """Register the options of planning; without a configuration, make one with the defaults."""
+    """Register the options of planning; without ``conf``, make a configuration of the defaults."""
     if conf is None:
         conf = cfg.ConfigOpts()
         conf(args=[], default_config_files=[], default_config_dirs=[], use_env=False)
@@ -111,16 +112,16 @@ def layers(
 
 
 class Layer(NamedTuple):
-    """Values of options, and the place of each: None for a value of the document."""
+    """The values of options from one source, with the place of each for messages."""
 
     values: Mapping[str, Any]
     place: Callable[[str], str | None]
-    #: Where in the document they stand, if they do.
+    #: The path of the mapping that holds the options, if they are in the document.
     path: Path = ("options",)
 
 
 class _Section(Mapping[str, Any]):
-    """The values in one section of the configuration, each read on access."""
+    """The values in one section of the configuration; each is read when it is accessed."""
 
     def __init__(self, conf: cfg.ConfigOpts, group: str) -> None:
         self._section = conf[group]
@@ -138,7 +139,7 @@ class _Section(Mapping[str, Any]):
 def resolve(
     planner_class: type[Planner[Any]], layers: Iterable[Layer], mistakes: list[Mistake]
 ) -> SimpleNamespace:
-    """Merge the layers into one value for each option. Later layers win, mappings are merged.
+    """Merge the layers into one value for each option; a later layer wins, mappings are merged.
 
     Unknown names and invalid values are added to ``mistakes``.
     """
@@ -167,7 +168,7 @@ def resolve(
 
 
 def _read(opt: cfg.Opt, value: Any) -> Any:
-    """Convert a value of a document, the command line or a file; raises ValueError."""
+    """Convert a value from the document, the command line or a file; raises ValueError."""
     if value is opt.default is None:
         return None
     if type(opt.type) in _PLAIN:
@@ -179,13 +180,13 @@ def _read(opt: cfg.Opt, value: Any) -> Any:
 
 
 def _why(reason: Exception) -> str:
-    """Return the message of an option's type, without the text that oslo.config adds."""
+    """Return the message of a ValueError, without the text that oslo.config adds."""
     own = reason.__context__ if isinstance(reason, cfg.ConfigFileValueError) else None
     return str(own or reason)
 
 
 def unknown_keys(planner_class: type[Planner[Any]], conf: cfg.ConfigOpts) -> list[Mistake]:
-    """Find keys that are no option, in the sections that planning reads."""
+    """Find keys that are not options, in the configuration sections that planning reads."""
     known = {
         GROUP: {opt.name for opt in OPTIONS},
         group_of(planner_class.NAME): {opt.name for opt in planner_class.OPTIONS},
@@ -219,7 +220,7 @@ def _files(conf: cfg.ConfigOpts) -> list[FilePath]:
 
 
 def _keys(file: FilePath) -> Iterator[tuple[int, str, str]]:
-    """Yield line, section and name of each value in a file."""
+    """Yield line number, section and key of each value in a configuration file."""
     section = "DEFAULT"
     for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         if head := re.match(r"\[(.+?)\]", text):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a document into a plan: chooses the planner, merges the options, checks everything."""
+"""Makes a plan from a document: chooses the planner, merges the options, checks everything."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ def make_plan(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     new_id: Callable[[], str] = lambda: str(uuid4()),
 ) -> ActionPlan:
-    """Turn a document, or the path of one, into a plan.
+    """Make a plan from a document, or from the path of one.
 
-    ``planner`` and ``options`` (by name: ``{"weights": {"nop": 70}}``) win over the document's own,
-    those over ``conf``, those over the defaults. Without ``conf`` no file is read. With
-    ``check_types=False`` unknown action types and parameters are accepted unchecked, with a warning
-    for each type. Raises PlannerError; InvalidInput lists every mistake with its place.
+    ``planner`` and ``options`` (by name: ``{"weights": {"nop": 70}}``) take precedence over those
+    in the document, these over ``conf``, and ``conf`` over the defaults. Without ``conf``, no
+    configuration file is read. With ``check_types=False``, unknown action types and parameters are
+    accepted unchecked, with a warning for each type. Raises PlannerError; an InvalidInput lists
+    every mistake with its place.
     """
     read = read_problem(document, planner, conf, check_types=check_types, now=now, new_id=new_id)
     return read.plan(options or {})
@@ -52,10 +53,10 @@ def read_problem(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     new_id: Callable[[], str] = lambda: str(uuid4()),
 ) -> ReadProblem:
-    """Read and check a document once, to plan it with one set of options or with several.
+    """Read and check a document once, so that it can be planned with several sets of options.
 
-    Takes what :func:`make_plan` takes. Raises PlannerError; mistakes in the content of the document
-    are raised by :meth:`ReadProblem.plan`, together with those in the options.
+    The arguments are those of :func:`make_plan`. Raises PlannerError. Mistakes in the content of
+    the document are raised later, by :meth:`ReadProblem.plan`, together with those in the options.
     """
     read = documents.as_document(document)
     conf = planning_options.configuration(conf)
@@ -82,7 +83,7 @@ def parse(
     conf: cfg.ConfigOpts,
     surroundings: Surroundings,
 ) -> ReadProblem:
-    """Check a document against its planner's schema, and parse what fits.
+    """Check a document against the schema of its planner, and parse the part without mistakes.
 
     Raises BrokenPlugin.
     """
@@ -104,7 +105,7 @@ def parse(
 
 @dataclass(frozen=True)
 class ReadProblem:
-    """A document that was read and checked: :meth:`plan` may be called with several options.
+    """A document that was read and checked; :meth:`plan` may be called several times.
 
     ``refused`` are the mistakes that the schema found, ``unparsed`` those that the planner found.
     """
@@ -121,7 +122,7 @@ class ReadProblem:
         return self._settings(options).options
 
     def plan(self, options: Mapping[str, Any]) -> ActionPlan:
-        """Check the options and the configuration, and plan; raises InvalidInput, InvalidPlan."""
+        """Check options and configuration, and make a plan; raises InvalidInput, InvalidPlan."""
         settings = self._settings(options)
         with _located(self.document):
             plan = self.planner.plan(self.problem, settings.options)
@@ -143,7 +144,7 @@ class ReadProblem:
 
 
 class _Settings(NamedTuple):
-    """The options of one planning, and the limits of the configuration."""
+    """The options for one call of the planner, and the limits of the configuration."""
 
     options: SimpleNamespace
     limits: Mapping[str, int]
@@ -152,9 +153,10 @@ class _Settings(NamedTuple):
 def _completed(
     plan: ActionPlan, document: Mapping[str, Any], limits: Mapping[str, int]
 ) -> ActionPlan:
-    """Add the name and the limits of the document, and the limits of the configuration."""
+    """Return the plan with the name and limits of the document, and the configured limits."""
     own = document.get("limits") or {}
-    # The site's limit holds beside the planner's own. The document's limit replaces either.
+    # The smaller of the configured limit and the planner's holds. A limit of the document replaces
+    # both.
     both = {
         token: min(limits[token], plan.limits[token]) for token in limits if token in plan.limits
     }
@@ -168,7 +170,7 @@ def _completed(
 
 @contextmanager
 def _located(document: Document) -> Iterator[None]:
-    """Add the file and line of each mistake to an InvalidInput that is raised inside."""
+    """Add file and line to each mistake of an InvalidInput that is raised in the block."""
     try:
         yield
     except InvalidInput as wrong:
@@ -178,7 +180,7 @@ def _located(document: Document) -> Iterator[None]:
 def choose(
     value: Mapping[str, Any], planner: str | None, conf: cfg.ConfigOpts
 ) -> type[Planner[Any]]:
-    """Choose the planner: by name, else the document's, else its kind's, else the configured one.
+    """Choose the planner: by name, else by the document, else by its kind, else by configuration.
 
     Raises InvalidInput when the planner does not read documents of this kind.
     """
@@ -236,7 +238,7 @@ def _place_in_document(mistake: Mistake) -> tuple[bool, list[int]]:
 
 
 def _idle_limits(limits: Mapping[str, int], plan: ActionPlan) -> list[str]:
-    """List the limits of a document that no action of the plan holds."""
+    """Return a warning for each limit of a document whose token no action holds."""
     if not limits:
         return []
     held = {token for action in plan.actions for token in action.tokens}

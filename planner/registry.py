@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds planners, action types and engines by name; loads only those that are used.
+"""Finds planners, action types and engines by name; each is imported when it is first used.
 
-Plugins are entry points of installed distributions, in the namespaces of Watcher.
+Plugins are entry points of installed distributions, in the namespaces that Watcher uses.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _WHAT = {PLANNERS: "planner", ACTIONS: "action type", ENGINES: "workflow engine"
 
 
 def names(namespace: str) -> list[str]:
-    """List the plugins of a namespace in alphabetical order, without loading them."""
+    """List the plugins of a namespace in alphabetical order, without importing them."""
     return sorted(_offered(namespace))
 
 
 def load(namespace: str, name: str) -> Any:
-    """Load the class that is registered under a name.
+    """Import the class that is registered under a name.
 
     Raises UnknownPlugin, AmbiguousPlugin or BrokenPlugin.
     """
@@ -41,13 +41,13 @@ def load(namespace: str, name: str) -> Any:
     try:
         return entry_point.load()
     except Exception as reason:
-        # Importing a plugin runs code of third parties, which may raise anything.
+        # Importing a plugin runs code of third parties, which may raise any exception.
         raise BrokenPlugin(what, name, f"{type(reason).__name__}: {reason}") from reason
 
 
 @cache
 def _offered(namespace: str) -> dict[str, dict[str, EntryPoint]]:
-    """Find the entry points of a namespace: by name, then by the distribution that offers it."""
+    """Find the entry points of a namespace: by name, then by the distribution that has it."""
     offered: dict[str, dict[str, EntryPoint]] = {}
     for entry_point in entry_points(group=namespace):
         distribution = entry_point.dist.name if entry_point.dist else ""
@@ -56,7 +56,7 @@ def _offered(namespace: str) -> dict[str, dict[str, EntryPoint]]:
 
 
 def planner(name: str) -> type[Planner[Any]]:
-    """Load the planner of that name; raises as :func:`load` does."""
+    """Import the planner of that name; raises the errors of :func:`load`."""
     found = load(PLANNERS, name)
     if not (isinstance(found, type) and issubclass(found, Planner)):
         raise BrokenPlugin("planner", name, "it is no subclass of planner.contract.Planner")
@@ -64,13 +64,13 @@ def planner(name: str) -> type[Planner[Any]]:
 
 
 class ActionTypes(Mapping[str, type[ActionType]]):
-    """The installed action types by name; each is loaded when it is first asked for."""
+    """The installed action types by name; each is imported when it is first accessed."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, type[ActionType]] = {}
 
     def __getitem__(self, name: str) -> type[ActionType]:
-        """Load the plugin class; raises as :func:`load` does."""
+        """Import the plugin class; raises the errors of :func:`load`."""
         found = self._loaded.get(name)
         if found is None:
             found = load(ACTIONS, name)
@@ -88,9 +88,9 @@ class ActionTypes(Mapping[str, type[ActionType]]):
         return found
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names in alphabetical order, without loading."""
+        """Iterate over the names in alphabetical order, without importing."""
         return iter(names(ACTIONS))
 
     def __len__(self) -> int:
-        """Return how many are installed."""
+        """Return the number of installed action types."""
         return len(names(ACTIONS))

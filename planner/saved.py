@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads saved action plans (format 2.0): from a file, or from another program."""
+"""Reads saved action plans (format 2.0), from files or from other programs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from planner.saved_schema import SCHEMA
 
 
 def is_plan(document: Document) -> bool:
-    """Return whether a document is an action plan: only action plans have a version."""
+    """Return whether a document is an action plan: no other document has a field ``version``."""
     return isinstance(document.value, Mapping) and "version" in document.value
 
 
 def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> ActionPlan:
     """Read and check an action plan; raises InvalidInput with every mistake, or InvalidPlan.
 
-    A plan whose digest does not fit was changed after it was made, and is refused. The digest is
-    checked by the rule of its own version. A plan without a digest is accepted.
+    If the digest does not fit, the plan was changed after it was made, and is refused. A digest of
+    an older version is checked by the rules of that version. A plan without a digest is accepted.
     """
     read = documents.as_document(document)
     found = checking.compiled(SCHEMA)(read.value)

@@ -20,7 +20,7 @@ _NUMBER = {"type": "integer", "minimum": 0}
 
 
 def _ends(outcomes: Iterable[Outcome]) -> dict[str, Any]:
-    """Describe a list of actions, each with some of these outcomes."""
+    """Return the schema of a list of actions, each with some of these outcomes."""
     words = {"type": "array", "minItems": 1, "items": {"enum": [str(o) for o in outcomes]}}
     return {
         "type": "array",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explains in sentences why a value does not fit a JSON Schema."""
+"""Explains in sentences why a value does not fit its JSON Schema."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def require_valid(schema: Mapping[str, Any]) -> None:
 
 
 def find(schema: Mapping[str, Any], value: Any) -> list[Mistake]:
-    """List the mistakes of a value, in document order; of a value that fits there are none."""
+    """List the mistakes in a value, in document order; the list is empty if the value fits."""
     errors = _Validator(schema).iter_errors(value)
     found = [mistake for error in errors for mistake in mistakes(error)]
     return sorted(found, key=lambda m: [(isinstance(p, str), str(p).zfill(9)) for p in m.path])
 
 
-#: Keywords of a schema that asks of a text no more than its type and its pattern.
+#: The keywords of a schema that checks only the type and the pattern of a text.
 _OF_TEXTS = frozenset(
     ["type", "pattern", "title", "description", "properties", "required", "additionalProperties"]
 )
@@ -38,7 +38,7 @@ _OF_TEXTS = frozenset(
 def _items(
     validator: Any, items: Any, instance: Any, schema: Mapping[str, Any]
 ) -> Iterator[ValidationError]:
-    """Check the entries of a list. Lists of texts can be long: their texts are checked at once."""
+    """Check the entries of a list; for speed, all entries of a list of texts in one step."""
     if not isinstance(instance, list):
         return
     fits: Callable[[str], object] | None = None
@@ -63,7 +63,7 @@ def _pattern(
 
 @cache
 def _expression(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern of JSON Schema, whose ``$`` does not match before a last line break."""
+    """Compile a pattern of JSON Schema, in which ``$`` does not match before a final line break."""
     return re.compile(re.sub(r"(?<!\\)\$(?=$|[|)])", r"\\Z", pattern))
 
 
@@ -93,7 +93,7 @@ def mistakes(error: ValidationError) -> Iterator[Mistake]:
                     text = f"not a field here; {accepted(name, known)}"
                     yield Mistake(text, (*path, name))
         case "required":
-            # The validator reports each missing field by itself, in its message only.
+            # The validator reports each missing field separately, and names it only in its message.
             name = error.message.rpartition(" is a required")[0].strip("'")
             yield Mistake(f"the field {name!r} is missing", path)
         case "anyOf" if all(list(choice) == ["required"] for choice in rule):

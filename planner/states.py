@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of plans and actions, and all allowed changes between them.
+"""The states of plans and actions, and all allowed transitions between them.
 
-A row of a table is (old state, new state, who may make the change, why it happens). :func:`check`
-refuses a change that is no row.
+A row of a table is (old state, new state, who may make the change, the reason for it).
+:func:`check` refuses a change that is not in the table.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Outcome(StrEnum):
 
 
 class StateReason(StrEnum):
-    """Why an action is in its state, where the state alone does not say it."""
+    """The reason for the state of an action, if the state alone does not tell it."""
 
     NOT_TRIGGERED = "not_triggered"
     OPERATOR = "operator"
@@ -154,7 +154,8 @@ PLAN_TRANSITIONS = (
     Transition(_P.SUPERSEDED, _P.DELETED, _OPERATOR, "removed"),
 )
 
-# With the types, because PENDING of a plan and PENDING of an action are equal as texts.
+# The types are part of the keys, because PENDING of a plan and PENDING of an action are equal as
+# texts.
 _ALLOWED = {
     (type(t.old), t.old, type(t.new), t.new, t.who) for t in ACTION_TRANSITIONS + PLAN_TRANSITIONS
 }

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For authors of planners: fixed surroundings, cases as data, and checks for every planner.
+"""Tools to test planners: fixed surroundings, cases as data, and checks that hold for all planners.
 
-A case is a document with what is expected of it, as YAML or a mapping::
+A case is a document together with the expected plan, as YAML or a mapping::
 
     title: the second resize waits for the first
     options: {weights: {sleep: 70, resize: 50}}
-    actions: [sleep-1, resize-1, resize-2]       # in short: the type is the name without its number
-    parents: {resize-1: [sleep-1], resize-2: [resize-1]}         # who is not named has none
+    actions: [sleep-1, resize-1, resize-2]       # type: the name without its number
+    parents: {resize-1: [sleep-1], resize-2: [resize-1]}         # all others have none
 
-Instead of ``parents``, ``error`` says what the refusal has to contain. ``needs``, ``needs_any``,
-``triggers`` and ``blocked_by`` (each ``NAME OUTCOME|OUTCOME``), ``warnings``, ``order``, ``state``,
-``plan_limits``, ``plan_tolerances`` (name: how many nodes may fail), ``says`` (texts in the
-descriptions of the efficacy indicators, one by one) and, of the actions that they name, ``types``
-and ``reasons`` are compared where a case has them. Check it with :func:`check_case`, and any
-documents with :func:`check_planner`.
+Instead of ``parents``, ``error`` is a text that the error message has to contain. ``needs``,
+``needs_any``, ``triggers`` and ``blocked_by`` (each ``NAME OUTCOME|OUTCOME``), ``warnings``,
+``order``, ``state``, ``plan_limits``, ``plan_tolerances`` (name: how many nodes may fail), ``says``
+(texts in the descriptions of the efficacy indicators, one by one), and ``types`` and ``reasons`` of
+the actions that they name, are compared if a case has them. :func:`check_case` checks a case,
+:func:`check_planner` any documents.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from planner.registry import ActionTypes
 
 #: The time at which every test plans.
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-#: Fields of a case that are no part of its document.
+#: The fields of a case that do not belong to its document.
 EXPECTED = (
     *("parents", "needs", "needs_any", "triggers", "blocked_by", "types", "reasons"),
     *("warnings", "state", "plan_limits", "plan_tolerances", "order", "says", "error"),
@@ -50,7 +50,7 @@ def action_type(
     schema: Mapping[str, Any] | None = None,
     estimate_s: float | None = None,
 ) -> type[ActionType]:
-    """Make an action type that touches the same whatever its parameters.
+    """Make an action type that touches the same resources whatever its parameters.
 
     >>> action_type("drain", touches=[Touch("node:c1")]).touches({})
     (Touch(resource='node:c1', effect=<Effect.USES: 'uses'>),)
@@ -66,9 +66,9 @@ def action_type(
 
 
 def surroundings(*types: type[ActionType], check_types: bool = True) -> Surroundings:
-    """Make surroundings with a fixed time and ids that count up.
+    """Make surroundings with a fixed time and consecutive ids.
 
-    ``types`` are known besides the installed ones, and replace those of the same name.
+    ``types`` are added to the installed action types, and replace those of the same name.
     """
     known = ChainMap[str, type[ActionType]]({t.TYPE: t for t in types}, ActionTypes())  # type: ignore[arg-type]
     numbers = count(1)
@@ -97,7 +97,7 @@ def plan(
     *types: type[ActionType],
     check_types: bool = True,
 ) -> ActionPlan:
-    """Plan as :func:`planner.make_plan` does, in fixed surroundings, with no entry point."""
+    """Make a plan as :func:`planner.make_plan` does, but with fixed surroundings and any class."""
     conf = planning_options.configuration(None)
     around = surroundings(*types, check_types=check_types)
     return parse(planner, Document(document), conf, around).plan({})
@@ -121,9 +121,9 @@ def _names(plan: ActionPlan, field: str) -> dict[str, list[str]]:
 def check_case(
     planner: type[Planner[Any]], case: Mapping[str, Any], *types: type[ActionType]
 ) -> None:
-    """Plan a case and compare the result; raises AssertionError with the differences.
+    """Make the plan of a case and compare it; raises AssertionError with the differences.
 
-    Types and parameters are checked only where the case says ``check_types: true``.
+    Types and parameters are checked only if the case has ``check_types: true``.
     """
     document = {k: v for k, v in case.items() if k not in (*EXPECTED, "title", "check_types")}
     if isinstance(document.get("actions"), list):
@@ -226,11 +226,11 @@ def check_planner(
     *types: type[ActionType],
     check_types: bool = True,
 ) -> None:
-    """Check the rules for every planner; raises AssertionError with the rule that is broken.
+    """Check the rules that hold for every planner; raises AssertionError with the broken rule.
 
     Equal documents give equal plans. The links are acyclic, and the actions are in an order that
-    follows them. Each proposed action is in the plan exactly once. A plan that is written as JSON
-    and read again is equal.
+    follows them. Each proposed action is in the plan exactly once. Writing a plan as JSON and
+    reading it again gives an equal plan.
     """
     for document in documents:
         before = json.dumps(document)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads YAML with the scalars of YAML 1.2, with text as keys, and without duplicate keys.
+"""Reads YAML: scalars as in YAML 1.2, all keys as text, duplicate keys refused.
 
 ``off``, ``no`` and dates are text; ``true`` and ``false`` are the only booleans. In templates, and
-in documents that hold templates, CloudFormation's short forms (``!Ref NAME``) become long forms.
+in documents that contain templates, CloudFormation's short forms (``!Ref NAME``) become long forms
+(``{Ref: NAME}``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from planner.errors import Path
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
-#: How deep lists and mappings may be nested.
+#: The maximum nesting of lists and mappings.
 DEEPEST = 200
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -26,7 +27,7 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def load(text: str) -> Any:
     """Read one document into texts, numbers, booleans, None, lists and mappings.
 
-    Raises yaml.YAMLError; for most mistakes a MarkedYAMLError, which has the line.
+    Raises yaml.YAMLError; most are a MarkedYAMLError, which has the line.
     """
     _require_shallow(text)
     return yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a safe loader
@@ -39,7 +40,7 @@ def compose(text: str) -> yaml.Node | None:
 
 
 def line(root: yaml.Node, path: Path) -> int:
-    """Return the line of a place, from 0, or of the nearest place around it that exists."""
+    """Return the line of a path, counted from 0, or of the longest part of it that exists."""
     number, node = 0, root
     for part in path:
         step = _step(node, part)
@@ -62,7 +63,7 @@ def _step(node: yaml.Node, part: str | int) -> tuple[int, yaml.Node] | None:
 
 
 def _require_shallow(text: str) -> None:
-    """Raise for lists and mappings that are nested too deep: libyaml would end the process."""
+    """Raise an error for lists and mappings that are nested too deep: they would crash libyaml."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -73,7 +74,7 @@ def _require_shallow(text: str) -> None:
             depth -= 1
 
 
-#: A document with one of these at its top is a template.
+#: A document with one of these keys at its top level is a template.
 _TEMPLATE_KEYS = frozenset(
     ("AWSTemplateFormatVersion", "heat_template_version", "Resources", "resources")
 )
@@ -81,18 +82,18 @@ _TEMPLATE_KEYS = frozenset(
 
 class _Loader(_SafeLoader):  # type: ignore[misc]
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-    # Only the types of JSON: no sets, bytes or dates, even with an explicit tag.
+    # Only the types of JSON are read: sets, bytes and dates are refused, even with an explicit tag.
     yaml_constructors = {
         tag: constructor
         for tag, constructor in _SafeLoader.yaml_constructors.items()
         if tag is None or tag.removeprefix(_TAG) in ("null", "bool", "str", "seq", "map")
     }
 
-    #: Whether short forms are read. It depends on the top of the document.
+    #: Whether short forms are read; that depends on the keys at the top level of the document.
     short_forms = False
 
     def construct_document(self, node: yaml.Node) -> Any:
-        """Build the whole value, with short forms if it is a template or holds templates."""
+        """Build the whole value; read short forms if it is a template or contains templates."""
         entries = node.value if isinstance(node, yaml.MappingNode) else ()
         top = {k.value: v.value for k, v in entries if isinstance(k, yaml.ScalarNode)}
         holds = top.get("kind") == "rolling_update"
@@ -111,7 +112,8 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
                 raise _wrong(f"the key {key.value!r} stands twice", key)
             own.add(key.value)
         self.flatten_mapping(node)
-        # Merged keys come first, the weakest of several merges first of all, so that the last wins.
+        # Merged keys come first, those of the last merge before the others, because later keys
+        # override earlier ones.
         value: dict[Hashable, Any] = {}
         for key, item in node.value:
             if not isinstance(key, yaml.ScalarNode):
@@ -154,7 +156,7 @@ def _number(loader: Any, node: yaml.ScalarNode) -> float:
 
 
 def _short_form(loader: Any, name: str, node: yaml.Node) -> Any:
-    """Build ``{"Fn::NAME": ...}`` of ``!NAME ...``; Ref and Condition have no such prefix."""
+    """Turn ``!NAME ...`` into ``{"Fn::NAME": ...}``; Ref and Condition get no prefix."""
     if not loader.short_forms or not name:
         raise _wrong(f"could not determine a constructor for the tag {node.tag!r}", node)
     value: Any

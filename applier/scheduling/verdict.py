@@ -94,7 +94,7 @@ class Verdicts:
             sources = (t.action for t in action.triggers)
             bad = next((u for u in sources if u in self._bad), None)
             if bad is not None and self._on_failure is not OnFailure.CONTINUE:
-                return self._blocked(action, bad, "is set off by")
+                return self._blocked(action, bad, "is triggered by")
             return ending(
                 action, ActionState.SKIPPED, NOT_TRIGGERED, reason=StateReason.NOT_TRIGGERED
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan being built: planners add actions in order; the draft adds needs and tokens."""
+"""A plan under construction: planners add actions in order; the draft adds needs and tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.states import PlanState
 
 
 class Draft:
-    """Actions with their parents, in the order in which the planner adds them."""
+    """Actions with their parents, in the order in which a planner added them."""
 
     def __init__(self, planner: str, solution: Solution, surroundings: Surroundings) -> None:
         self._planner, self._solution = planner, solution
@@ -29,9 +29,9 @@ class Draft:
         return len(self._proposed)
 
     def add(self, proposed: ProposedAction, parents: tuple[int, ...], reason: str) -> int:
-        """Add an action after all its parents; return its position.
+        """Add an action, whose parents were added before; return its position.
 
-        A tuple of parents that several actions share stays one object in the plan.
+        If several actions share a tuple of parents, they also share it in the plan.
         """
         self._proposed.append(proposed)
         self._parents.append(parents)
@@ -52,9 +52,9 @@ class Draft:
     ) -> ActionPlan:
         """Return the plan, with the needs that follow from the effects of the actions.
 
-        A need that contradicts the parents is dropped, with a warning. ``precedes(a, b)`` says
-        whether position ``a`` comes before ``b`` through parents; without it the parents are
-        searched. A plan without actions is SUCCEEDED.
+        A need that contradicts the parents is dropped, with a warning. ``precedes(a, b)`` returns
+        whether position ``a`` is an ancestor of ``b`` through parents; without this function the
+        parents are searched. A plan without actions is SUCCEEDED.
         """
         touches = effects.located([p.touches for p in self._proposed], self._solution.facts)
         settled = effects.settle(self._parents, effects.find(touches), precedes or self._precedes)
@@ -80,7 +80,7 @@ class Draft:
             return False
         seen: set[int] = set()
         sets = [self._parents[second]]
-        for parents in sets:  # it grows while it is read
+        for parents in sets:  # the list grows during the iteration
             if first in parents:
                 return True
             higher = [self._parents[p] for p in parents if p > first]
@@ -131,7 +131,7 @@ class Draft:
 
 
 def tokens(action_type: str, touches: Sequence[Touch]) -> tuple[str, ...]:
-    """List the tokens that an action holds while it runs: its type and the resources it touches.
+    """List the tokens that an action holds while it runs: its type, and the resources it touches.
 
     >>> tokens("migrate", [Touch("instance:i1"), Touch("node:c1"), Touch("node:c1")])
     ('type:migrate', 'instance:i1', 'node:c1')

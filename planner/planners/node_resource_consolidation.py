@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Node resource consolidation: disable hosts, migrate node by node, enable hosts.
 
-Source: Watcher's planner of that name. Disables have no parents; the migrations off one source node
-form a chain, each also after all disables; every other change of a service's state follows the last
-migration of each chain.
+Source: Watcher's planner of that name. Actions that disable a host have no parents. The migrations
+off one source node form a chain, and each also follows all disabling actions. All other changes of
+a service's state follow the last migration of each chain.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ TYPES = ("change_nova_service_state", "migrate")
 
 
 class NodeResourceConsolidationPlanner(SolutionPlanner):
-    """Plans disables first, migrations in one chain for each source node, enables last.
+    """Disables hosts first, migrates in one chain for each source node, enables hosts last.
 
-    It knows ``change_nova_service_state`` and ``migrate`` only, as in Watcher; a state other than
-    ``disabled`` counts as an enable.
+    As in Watcher, only ``change_nova_service_state`` and ``migrate`` are accepted, and every state
+    other than ``disabled`` enables the host.
     """
 
     NAME = "node_resource_consolidation"
 
     def plan(self, problem: Solution, options: Options) -> ActionPlan:  # noqa: ARG002
-        """Order chains by the first occurrence of their source node in the input."""
+        """Link the actions; chains are in the order in which their source nodes first occur."""
         disables, chains, enables = sort(problem)
         draft = self.draft(problem)
         disabled = tuple([draft.add(a, (), "disabled first") for a in disables])
@@ -48,7 +48,7 @@ class NodeResourceConsolidationPlanner(SolutionPlanner):
             rank.append((2, 0))
 
         def precedes(a: int, b: int) -> bool:
-            # Without a migration in between, parents do not order a disable and an enable.
+            # Without migrations, no parents order the disabling before the enabling actions.
             (stage, chain), (later, other) = rank[a], rank[b]
             if stage == later:
                 return stage == 1 and chain == other and a < b
@@ -60,10 +60,10 @@ class NodeResourceConsolidationPlanner(SolutionPlanner):
 def sort(
     solution: Solution,
 ) -> tuple[list[ProposedAction], dict[str | None, list[ProposedAction]], list[ProposedAction]]:
-    """Return disables, migrations by source node, and enables, each in input order.
+    """Return disabling actions, migrations by source node, enabling actions; each in input order.
 
-    Migrations without a source node, which are possible only with unchecked parameters, form one
-    chain, as in Watcher. Raises InvalidInput for actions of other types.
+    Migrations without a source node form one chain, as in Watcher; only with unchecked parameters
+    can there be any. Raises InvalidInput for actions of other types.
     """
     disables: list[ProposedAction] = []
     enables: list[ProposedAction] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that map action types to numbers: ``nop:70,sleep:40`` in ``watcher.conf``."""
+"""Option types for a number per action type: ``nop:70,sleep:40`` in ``watcher.conf``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def finite(value: object) -> int | float:
 
 
 def at_least_one(value: object) -> int:
-    """Read a whole number from 1 up; raises ValueError.
+    """Read an integer of 1 or more, or its text; raises ValueError.
 
     >>> at_least_one("2")
     2
@@ -53,14 +53,14 @@ def at_least_one(value: object) -> int:
 
 
 class NumberByType(types.Dict):
-    """A number for each action type; a mapping is read like the text of a configuration file."""
+    """Option type: a number for each action type, as text (``nop:70,sleep:40``) or as a mapping."""
 
     def __init__(self, read: Any) -> None:
         super().__init__(value_type=types.String(), bounds=False)
         self.read = read
 
     def __call__(self, value: object) -> dict[str, Any]:
-        """Read all values; raises ValueError that names every type with an invalid number."""
+        """Read all numbers; raises ValueError that names every type with an invalid number."""
         if not isinstance(value, str | Mapping):
             raise ValueError(f"{value!r} is neither a mapping nor NAME:NUMBER pairs")
         pairs: Mapping[str, object] = (
@@ -78,7 +78,7 @@ class NumberByType(types.Dict):
 
 
 def weights_option(default: Mapping[str, int]) -> cfg.Opt:
-    """Make the option ``weights``: any finite number; heavier types go first."""
+    """Return the option ``weights``: finite numbers; the heaviest types are planned first."""
     return cfg.Opt(
         "weights",
         type=NumberByType(finite),
@@ -89,7 +89,7 @@ def weights_option(default: Mapping[str, int]) -> cfg.Opt:
 
 
 def parallelization_option(default: Mapping[str, int]) -> cfg.Opt:
-    """Make the option ``parallelization``: whole numbers from 1 up."""
+    """Return the option ``parallelization``: integers of 1 or more."""
     return cfg.Opt(
         "parallelization",
         type=NumberByType(at_least_one),
@@ -102,7 +102,7 @@ def parallelization_option(default: Mapping[str, int]) -> cfg.Opt:
 def unnamed(
     option: str, numbers: Mapping[str, object], used: Sequence[str], instead: int
 ) -> list[str]:
-    """Return warnings for action types of a plan that have no number, with the default used."""
+    """Return a warning for each action type of a plan without a number, with the default used."""
     return [
         f"action type {name!r} has no {option}: {instead} is used"
         for name in sorted(set(used) - set(numbers))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents of ``kind: solution``: a list of actions that somebody found worth doing.
+"""Documents of ``kind: solution``: a list of proposed actions, which a planner orders.
 
 The planners ``weight``, ``workload_stabilization``, ``node_resource_consolidation`` and those of
 third parties share this reader.
@@ -19,7 +19,7 @@ from planner.planners.solution_schema import SCHEMA
 
 
 class SolutionPlanner(Planner[Solution]):
-    """A planner of solutions; a subclass defines ``plan`` alone."""
+    """Base class of the planners of solutions; a subclass has to define only ``plan``."""
 
     KIND = "solution"
     SCHEMA = SCHEMA
@@ -29,7 +29,7 @@ class SolutionPlanner(Planner[Solution]):
         return Draft(self.NAME, solution, self.surroundings)
 
     def parse(self, document: Mapping[str, Any]) -> Solution:
-        """Check and complete names, types, parameters and touches of every action.
+        """Check every action, and fill in its name, parameters and touched resources.
 
         An action without a name gets its type and a number. ``resource_id`` is stored both beside
         and inside ``input_parameters``, as Watcher does. Raises InvalidInput with all mistakes.
@@ -50,7 +50,7 @@ class SolutionPlanner(Planner[Solution]):
 def read_actions(
     planner: Planner[Any], document: Mapping[str, Any]
 ) -> tuple[list[ProposedAction], tuple[str, ...]]:
-    """Check and complete the ``actions`` of a document; return them and the warnings.
+    """Check and complete the ``actions`` of a document; return them, and warnings.
 
     Raises InvalidInput with all mistakes.
     """
@@ -79,7 +79,7 @@ class ActionReader:
                 self._taken.add(own)
 
     def action(self, i: int, raw: Mapping[str, Any]) -> ProposedAction:
-        """Read one action and note its mistakes."""
+        """Read one action, and append its mistakes."""
         name = raw["action_type"]
         action_type = self._type(name, i)
         parameters, resource_id = self._parameters(i, raw)
@@ -87,7 +87,7 @@ class ActionReader:
             before = len(self.mistakes)
             self._check(i, action_type, parameters, raw)
             if len(self.mistakes) > before:
-                # Parameters that the schema refused must not reach the plugin.
+                # Parameters that the schema refused must not be passed to the plugin.
                 action_type = None
         known = about(name, action_type, parameters)
         estimate = raw.get("estimate_s")
@@ -152,7 +152,8 @@ class ActionReader:
         parameters: Mapping[str, Any],
         raw: Mapping[str, Any],
     ) -> None:
-        # A resource_id beside the parameters belongs to the action, whatever its type.
+        # A resource_id outside the parameters belongs to the action, even if its type has no such
+        # parameter.
         own = parameters
         if raw.get("resource_id") is not None:
             known = action_type.SCHEMA.get("properties") or {}
@@ -183,7 +184,7 @@ class ActionReader:
 
 
 class About(NamedTuple):
-    """What an action type says of one action."""
+    """The answers of an action type about one action: estimate, description, touched resources."""
 
     description: str | None = None
     touches: tuple[Touch, ...] = ()
@@ -191,22 +192,22 @@ class About(NamedTuple):
 
 
 def about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any]) -> About:
-    """Ask an action type about one action; everything is unknown for an unknown type."""
+    """Call the methods of an action type for one action; for an unknown type, return defaults."""
     if kind is None:
         return About()
     try:
         touches = tuple(kind.touches(parameters))
         return About(kind.describe(parameters), touches, kind.estimate(parameters))
     except Exception as reason:
-        # A plugin may raise anything; the document is not to blame.
+        # A plugin may raise any exception: report a broken plugin, not a mistake in the document.
         text = f"{type(reason).__name__}: {reason}, of parameters {dict(parameters)!r}"
         raise BrokenPlugin("action type", name, text) from reason
 
 
 def host_of(action: ProposedAction, facts: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return the host of an action's instance before the action; None if it is not known.
+    """Return the host of an action's instance before the action, None if it is not known.
 
-    ``source_node`` of a migrate wins over ``facts``.
+    The ``source_node`` of a migration takes precedence over ``facts``.
     """
     source = action.input_parameters.get("source_node") if action.action_type == "migrate" else None
     if source and isinstance(source, str):
@@ -217,7 +218,7 @@ def host_of(action: ProposedAction, facts: Mapping[str, Mapping[str, Any]]) -> s
 
 
 def missing_host(i: int, action: ProposedAction) -> Mistake:
-    """Return the mistake that the host of the instance of action ``i`` is not known."""
+    """Return the mistake for action ``i`` if the host of its instance is not known."""
     own = "source_node is missing, and " if action.action_type == "migrate" else ""
     where = f"facts.instances.{action.resource_id}.host"
     return Mistake(
@@ -227,7 +228,7 @@ def missing_host(i: int, action: ProposedAction) -> Mistake:
 
 
 def _host_names(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Map node resources by the ids of facts to those by the host's name."""
+    """Map ``node:ID``, with an id of ``facts``, to ``node:NAME``, with the name of that host."""
     names = {}
     for kind, key in (("hosts", "name"), ("services", "host")):
         for known_as, fact in (facts.get(kind) or {}).items():

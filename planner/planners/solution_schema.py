@@ -10,7 +10,7 @@ _SECONDS = {"type": ["number", "null"], "minimum": 0}
 
 
 def _known(**fields: Any) -> dict[str, Any]:
-    """What facts say of the things of a kind, by id: anything, but these fields are read."""
+    """Return the schema of one table of facts, by id: any fields are allowed, these are read."""
     return {"type": "object", "additionalProperties": {"type": "object", "properties": fields}}
 
 

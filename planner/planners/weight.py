@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weight planner: heavier action types first, in sets no wider than their parallelization.
+"""Weight planner: heavier action types first, in sets limited by their parallelization.
 
 Source: Watcher, "Improve the storage of action plans" (planner-storage-action-plan); its drawing is
 a case in tests/cases/weight.
@@ -47,12 +47,13 @@ PARALLELIZATION = {
 
 
 class WeightPlanner(SolutionPlanner):
-    """Plans action types by weight, high to low, each in sets of its parallelization.
+    """Orders actions by the weight of their types, highest first, in sets of limited size.
 
-    With ``ordering = chunks`` every action of a set has all actions of the set before as parents.
-    With ``slots`` all actions of one weight follow those of the weight before, through a join, and
-    the limit of a type bounds how many of it run at once, so that none waits for the slowest of a
-    set.
+    The option ``parallelization`` is the maximum number of actions of a type in a set. With
+    ``ordering = chunks``, each action of a set has all actions of the previous set as parents. With
+    ``ordering = slots``, all actions of one weight form one set, which follows the previous one
+    through a join. Limits then bound the number of running actions of each type, so that no action
+    waits for the slowest of a chunk.
     """
 
     NAME = "weight"
@@ -71,7 +72,7 @@ class WeightPlanner(SolutionPlanner):
     )
 
     def plan(self, problem: Solution, options: Options) -> ActionPlan:
-        """Make every action of a set a child of all actions of the set before."""
+        """Make all actions of the previous set the parents of each action of a set."""
         draft = self.draft(problem)
         levels: list[int] = []
         slots = options.ordering == "slots"
@@ -105,10 +106,10 @@ def sets(
     *,
     whole: bool = False,
 ) -> list[tuple[int | float, int, int, list[ProposedAction]]]:
-    """List the sets in order, as (weight, number of the set in its weight, how many, members).
+    """List the sets in order: weight, number of the set within its weight, number of sets, members.
 
-    Weights go from high to low. Chunk k of a weight is chunk k of every type of that weight;
-    members keep their input order. With ``whole`` a weight is one set.
+    Weights are in descending order. Set k of a weight holds chunk k of each type of that weight, in
+    input order. With ``whole``, each weight is one set.
 
     >>> three = [ProposedAction(name=f"resize-{i}", action_type="resize") for i in (1, 2, 3)]
     >>> nap = ProposedAction(name="sleep-1", action_type="sleep")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workload stabilization: all actions side by side, but for those on one instance or host.
+"""Workload stabilization: actions run in parallel unless they use the same instance or host.
 
 Source: Watcher, "Improve the storage of action plans" (planner-storage-action-plan), the second of
 its planners, and Watcher's planner of that name: the parents are the same.
@@ -33,11 +33,12 @@ WEIGHTS = {
 
 
 class WorkloadStabilizationPlanner(SolutionPlanner):
-    """Plans actions side by side; only those on the same instance or host are linked.
+    """Plans actions in parallel; only those on the same instance or host are linked.
 
-    Parents are Watcher's: a resize follows the migrations of its instance; a suspended host follows
-    resizes on it and migrations off it. All other links, such as several migrations of one instance
-    or a power off, are needs. The host of an instance comes from the ``facts`` of the document.
+    The parents are those of Watcher: a resize follows the migrations of its instance, and
+    suspending a host follows resizes on it and migrations off it. Other actions on the same
+    resource, such as several migrations of one instance, or a power off, are linked by needs. The
+    host of an instance comes from the ``facts`` of the document.
     """
 
     NAME = "workload_stabilization"
@@ -64,7 +65,7 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
 
 
 class _Parents:
-    """Watcher's rules, applied to the actions in schedule order."""
+    """Finds parents by Watcher's rules, action by action in schedule order."""
 
     def __init__(self, hosts: Mapping[int, str | None]) -> None:
         self._hosts = hosts
@@ -92,16 +93,16 @@ class _Parents:
 
 
 def _goes_away(action: ProposedAction) -> str | None:
-    """Return the host that an action takes down: from its touches, else its resource."""
+    """Return the host that an action takes down, by its touches or its resource; else None."""
     down = [t.resource for t in action.touches if t.effect is Effect.TAKES_DOWN]
     return down[0].partition(":")[2] if down else action.resource_id
 
 
 def hosts_of(solution: Solution) -> dict[int, str | None]:
-    """Map each migrate and resize, by ``id``, to the host of its instance before the action.
+    """Map each migration and resize, by ``id``, to the host of its instance before the action.
 
-    For a resize the host matters only if a host goes away. Raises InvalidInput with every fact that
-    is missing.
+    The host of a resize is needed only if some action takes a host down. Raises InvalidInput with
+    every missing fact.
     """
     goes_away = some_host_goes_away(solution)
     hosts: dict[int, str | None] = {}
@@ -127,7 +128,7 @@ def some_host_goes_away(solution: Solution) -> bool:
 
 
 def of_unknown_host(solution: Solution) -> list[str]:
-    """Return warnings for actions on instances whose host is not known while a host goes away."""
+    """Return a warning for each instance of unknown host, if some action takes a host down."""
     if not some_host_goes_away(solution):
         return []
     return [

@@ -10,28 +10,29 @@ from planner.model import Action
 from planner.render.drawn_graph import Line
 from planner.render.look import Look
 
-#: The meaning of each kind of line, in the order of the legend.
+#: The meaning of each kind of line, as the legend explains it and in its order.
 KINDS = {
     "need": "must have ended well",
     "any": "one of these must have ended well",
     "order": "must have ended",
     "trigger": "sets it off when it ends with one of these outcomes",
 }
-#: Label of a line between two boxes of equal size that connects them one to one.
+#: The label of a line between two boxes that means one line from each action to its counterpart.
 EACH = "1:1"
-#: Mark before each name of a box whose actions run side by side.
+#: The mark before each name in a box whose actions may run at the same time.
 BESIDE = "•"
-#: How many names a box lists.
+#: The maximum number of names in a box.
 LISTED = 16
-#: How many names a tooltip lists.
+#: The maximum number of names in a tooltip.
 NAMED = 200
 
 
 class Box(NamedTuple):
     """One action, or several equivalent ones.
 
-    ``names`` leave out the name of the lane. If ``serial``, they run one after another, else side
-    by side. ``times`` is how many actions each name stands for in each machine of the lane.
+    ``names`` are the names of the actions without that of the lane. If ``serial``, they run one
+    after another, else they may run at the same time. ``times`` is the number of actions that each
+    name means on each machine of the lane.
     """
 
     actions: tuple[Action, ...]
@@ -42,7 +43,7 @@ class Box(NamedTuple):
     serial: bool = False
 
     def rows(self) -> list[str]:
-        """Return the names as they are written, one a row."""
+        """Return the names as they are written in the box, one in each row."""
         times = f" x {self.times}" if self.times > 1 else ""
         if len(self.names) == 1:
             return [self.names[0] + times]
@@ -53,10 +54,11 @@ class Box(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The content of a picture; ids follow the position in the plan, not the uuid.
+    """The content of a picture. Ids are made of positions in the plan, not of uuids.
 
-    ``boxes`` by id, in schedule order; ``points`` by id with their lane; ``lanes`` by id with their
-    titles. ``left_out`` counts the lines that are not drawn because others imply them.
+    ``boxes`` are by id, in schedule order. ``points`` maps ids of points to lanes; a point is a dot
+    in which many lines meet. ``lanes`` maps ids to titles. ``left_out`` is the number of lines that
+    are not drawn because others imply them.
     """
 
     boxes: Mapping[str, Box]
@@ -67,14 +69,14 @@ class Drawing(NamedTuple):
 
 
 def text_lines(box: Box) -> list[str]:
-    """Return the text of a box: names, description, state; each one printable line."""
+    """Return the printable lines of text in a box: names, description, state."""
     texts = dict.fromkeys((*box.rows(), about(box)))
     state = f"{box.look.mark} {box.actions[0].state}".strip()
     return [printable(text) for text in (*texts, state)]
 
 
 def tooltip(box: Box) -> list[str]:
-    """Return all that is known of a box: its state, and the name and message of each action."""
+    """Return the lines of a tooltip: the state of the box, name and message of each action."""
     first, many = box.actions[0], len(box.actions)
     lines = [f"{first.state}: " + (first.label if many == 1 else f"{many} actions")]
     if many == 1:
@@ -89,7 +91,7 @@ def tooltip(box: Box) -> list[str]:
 
 
 def about(box: Box) -> str:
-    """Describe what the actions of a box do: the description of a single one, else their types."""
+    """Return the description of the action in a box, or the types of several actions."""
     if len(box.actions) == 1 and box.actions[0].description:
         return box.actions[0].description
     return ", ".join(dict.fromkeys(action.action_type for action in box.actions))

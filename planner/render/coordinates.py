@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinates across a drawing: where in its layer each node stands.
+"""Computes the position of each node within its layer.
 
-A node keeps its place in the order of its layer and its distance to the next one; within these
-bounds it moves to the median of its neighbours. Lanes are strips that all layers share.
+The order of the nodes in a layer and a minimum distance between them are given. Within these
+bounds, each node moves to the median of its neighbours in other layers. A lane is a strip across
+all layers.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import NamedTuple
 from planner.render.layers import Layers, segments
 
 SWEEPS, SPACE, LANE_SPACE = 40, 12.0, 16.0
-#: At most this many moves, all sweeps together; there are four sweeps at least.
+#: The maximum number of moves of all sweeps together. There are at least four sweeps.
 MOVES = 400_000
 #: Width of a dummy node.
 DUMMY = 4.0
 
 
 class Strip(NamedTuple):
-    """The room of a lane, across the drawing."""
+    """The space of a lane: where it begins and ends within every layer."""
 
     start: float
     end: float
@@ -31,9 +32,10 @@ class Strip(NamedTuple):
 def coordinates(
     layers: Layers, sizes: Mapping[str, float], least: Mapping[int, float]
 ) -> tuple[dict[str, float], dict[int, Strip]]:
-    """Return the middle of each node across the drawing, and the strip of each lane by number.
+    """Return the middle of each node within its layer, and the strip of each lane by number.
 
-    ``sizes`` are those of boxes and points; ``least`` is the room for the title of each lane.
+    ``sizes`` are those of boxes and points. ``least`` is the space that the title of each lane
+    needs.
     """
     size = {name: sizes.get(name, DUMMY) for row in layers.rows for name in row}
     parts = [
@@ -70,7 +72,7 @@ def _neighbours(layers: Layers) -> dict[str, list[str]]:
     for first, second in segments(layers):
         neighbours[first].append(second)
         neighbours[second].append(first)
-    # A node with neighbours in its own lane ignores those in others.
+    # A node with neighbours in its own lane ignores those in other lanes.
     own = {
         n: [o for o in others if layers.lane[o] == layers.lane[n]]
         for n, others in neighbours.items()
@@ -100,7 +102,7 @@ def _align(
 
 
 def isotonic(wanted: Sequence[float]) -> list[float]:
-    """Return the non-decreasing numbers nearest to those wanted, by least squares.
+    """Return the non-decreasing numbers that are closest to the wanted ones, by least squares.
 
     Isotonic regression by the pool-adjacent-violators algorithm.
 

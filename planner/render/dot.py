@@ -19,10 +19,10 @@ _STYLES = {
 
 
 def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> str:
-    """Return a plan, or those of its actions that ``keep`` accepts, as dot.
+    """Return a plan, or only those of its actions that ``keep`` accepts, as dot.
 
-    The text does not depend on uuids. Lanes are clusters. Where a set of actions comes before many
-    others, the lines go through a point, so that the text is linear in the size of the plan.
+    The text does not depend on uuids. Lanes become clusters. If many actions have the same set of
+    predecessors, the lines go through a point, so that the text is linear in the size of the plan.
     """
     drawing = draw(plan, keep)
     name = plan.name or plan.planner
@@ -44,7 +44,7 @@ def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> st
 
 
 def _boxes(drawing: Drawing) -> list[str]:
-    """Write boxes and points, those of a lane inside its cluster."""
+    """Return the lines for boxes and points; those of a lane are in its cluster."""
     inside: dict[str | None, list[str]] = {None: [], **{lane: [] for lane in drawing.lanes}}
     for name, box in drawing.boxes.items():
         colour = f', fillcolor="{box.look.fill}"' if box.look.fill != "#ffffff" else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides what every picture of a plan shows: boxes, lanes, points and lines."""
+"""Decides which boxes, lanes, points and lines a picture of a plan shows, in any format."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from planner.render.look import Look, looks
 from planner.render.merging import chains, merged, siblings
 from planner.render.plan_to_graph import plan_to_graph
 
-#: Up to this many actions have a box each; in a larger plan equivalent ones share one.
+#: In plans with more actions than this, equivalent actions share a box.
 MANY = 40
 
 
 def draw(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> Drawing:
-    """Return what the picture of a plan shows, or of those of its actions that ``keep`` accepts.
+    """Return the drawing of a plan, or only of those of its actions that ``keep`` accepts.
 
-    Actions that are not kept, and joins, are replaced by lines between what comes before and after.
+    Actions that are not kept, and joins, are replaced by lines from their predecessors to their
+    successors.
     """
     ids = {action.uuid: f"a{i}" for i, action in enumerate(plan.actions)}
     kept = {
@@ -40,7 +41,7 @@ def draw(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> Draw
 def _drawing(
     plan: ActionPlan, kept: Mapping[str, Action], graph: DrawnGraph, left_out: int
 ) -> Drawing:
-    """Name the boxes and lanes; in a large plan put equivalent actions into one box."""
+    """Make boxes and lanes with their names; in a large plan, equivalent actions share a box."""
     by_uuid = swimlanes.assign(plan, list(kept.values()))
     lanes = {box: by_uuid[a.uuid] for box, a in kept.items() if a.uuid in by_uuid}
     look_of, points = looks(plan), [n for n in graph.nodes if n not in kept]
@@ -77,7 +78,7 @@ def _drawing(
 def _with_merged_boxes(
     boxes: Mapping[str, Box], lines: list[Line]
 ) -> tuple[dict[str, Box], list[Line]]:
-    """Merge boxes of equal type with equal lines, then boxes that form a chain."""
+    """Merge boxes of the same type that have equal lines, then boxes that form a chain."""
     types = {n: (b.lane, b.look, b.times, b.actions[0].action_type) for n, b in boxes.items()}
     beside = siblings(types, lines)
     boxes, lines = _merged_boxes(boxes, beside, serial=False), merged(lines, beside)
@@ -110,7 +111,7 @@ def _keys(
     lanes: Mapping[str, str],
     groups: Mapping[str, tuple[str, ...]],
 ) -> dict[str, Hashable]:
-    """Return the keys that must be equal for two nodes to be equivalent."""
+    """Return a key for each node; only nodes with equal keys can be equivalent."""
     deep = depths(graph, graph.nodes.keys() - kept.keys())
     found: dict[str, Hashable] = {}
     for node in graph.nodes:
@@ -141,8 +142,8 @@ def _merged_lines(
 ) -> list[Line]:
     """Merge lines between the same boxes, and label those that connect two boxes one to one.
 
-    Between two boxes a need that is also an event is drawn as the event; if it is also an order,
-    both are drawn.
+    Between two boxes, a need that is also an event is drawn as the event only. An event and an
+    order are both drawn.
     """
 
     def ordered(tail: str, head: str) -> bool:
@@ -170,7 +171,7 @@ def _merged_lines(
 
 
 def _one_to_one(line: Line, ends: Sequence[tuple[str, str]], boxes: Mapping[str, Box]) -> bool:
-    """Return whether a line connects two boxes one to one and their lanes do not show it."""
+    """Return whether a line connects two boxes one to one, unless the lanes show that anyway."""
     tail, head = boxes.get(line.tail), boxes.get(line.head)
     if tail is None or head is None or line.label or (tail.lane == head.lane is not None):
         return False
@@ -180,7 +181,7 @@ def _one_to_one(line: Line, ends: Sequence[tuple[str, str]], boxes: Mapping[str,
 def _points(
     points: Collection[str], lines: Sequence[Line], boxes: Mapping[str, Box]
 ) -> dict[str, str | None]:
-    """Map each point that is drawn to the lane that all its lines stay in, else to None."""
+    """Map each drawn point to the lane that contains all its lines, or to None."""
     near: dict[str, set[str | None]] = defaultdict(set)
     for tail, head, *_ in lines:
         for point, other in ((tail, head), (head, tail)):

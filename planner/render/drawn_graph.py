@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graph of a drawing while it is made; lines can be followed both ways and removed."""
+"""The graph of a drawing: its lines can be followed in both directions, and removed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from planner.graph_algorithms import acyclic_part, reachable
 
-#: A point that would become more lines than this stays.
+#: A point is not replaced if that would make more lines than this.
 DENSE = 16
-#: Above this many nodes no transitive reduction is made.
+#: Graphs with more nodes than this are not reduced transitively.
 MANY_NODES = 10_000
 
 
@@ -25,10 +25,10 @@ class Line(NamedTuple):
 
 
 class DrawnGraph:
-    """Nodes, and the lines that lead to and from each.
+    """Nodes, each with its incoming and outgoing lines.
 
-    Two nodes have at most one line for need or order, one for being one of several, and one for
-    each event.
+    Between two nodes there is at most one line for a need or an order, one of kind ``any``, and one
+    for each event.
     """
 
     def __init__(self, nodes: Iterable[str]) -> None:
@@ -49,7 +49,7 @@ class DrawnGraph:
             self._from[tail][head, key[1]] = None
 
     def into(self, node: str) -> Iterator[Line]:
-        """Yield the lines that lead to a node; one of several that is also a need is left out."""
+        """Yield the lines that lead to a node; a need replaces an ``any`` from the same node."""
         kinds = {(tail, kind) for (tail, _), kind in self._into[node].items()}
         stronger = {"any": "need"}
         for (tail, label), kind in self._into[node].items():
@@ -61,7 +61,7 @@ class DrawnGraph:
         return list(dict.fromkeys(head for head, _ in self._from[node]))
 
     def lines(self) -> list[Line]:
-        """List all lines, in the order of their heads."""
+        """List all lines, ordered by the node that they lead to."""
         return [line for node in self.nodes for line in self.into(node)]
 
     def remove(self, node: str) -> None:
@@ -77,9 +77,9 @@ class DrawnGraph:
         return acyclic_part({n: [head for head, _ in out] for n, out in self._from.items()})
 
     def contract(self, passed: Collection[str]) -> None:
-        """Replace nodes by lines from their predecessors to their successors, the cheapest first.
+        """Replace nodes by lines from their predecessors to their successors, fewest lines first.
 
-        A node stays where that would make too many lines.
+        A node for which that would make too many lines is not replaced.
         """
         rank = {node: i for i, node in enumerate(self.nodes) if node in passed}
         waiting = [(self._cost(node), i, node) for node, i in rank.items()]
@@ -114,7 +114,7 @@ class DrawnGraph:
             self.remove(node)
 
     def reduce(self) -> int:
-        """Remove each order and need that other lines imply (transitive reduction); count them.
+        """Remove orders and needs that other lines imply (transitive reduction); return how many.
 
         An order is implied by a path of orders, needs and events, a need by a path of needs alone.
         """
@@ -141,7 +141,7 @@ class DrawnGraph:
 
 
 def _through(first: str, second: str) -> str:
-    """Return the kind of the line that replaces two lines when the node between them is removed.
+    """Return the kind of the line that replaces two lines if the node between them is removed.
 
     >>> _through("need", "need"), _through("need", "order"), _through("need", "any")
     ('need', 'order', 'any')

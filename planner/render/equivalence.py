@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes of a graph are equivalent, so that one box can stand for all of them."""
+"""Finds equivalent nodes of a graph, which can share one box."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from planner.render.drawn_graph import DrawnGraph
 
-#: Rounds of colour refinement; more matter only for plans that are too large to read anyway.
+#: The rounds of colour refinement. More would only change pictures that are too large to read.
 ROUNDS = 8
 
 Depth = tuple[int, int]
 
 
 def depths(graph: DrawnGraph, points: Collection[str]) -> dict[str, Depth]:
-    """Return the depth of each node, which is greater than that of every node before it.
+    """Return the depth of each node, which is greater than that of all its predecessors.
 
-    A box has the depth (wave, 0), waves counting from 0; a point after it (wave, 1), the next
-    (wave, 2).
+    A box has the depth (wave, 0); waves are numbered from 0. A point behind it has (wave, 1), a
+    point behind that one (wave, 2).
     """
     found: dict[str, Depth] = {}
     for node in graph.order():
@@ -30,12 +30,12 @@ def depths(graph: DrawnGraph, points: Collection[str]) -> dict[str, Depth]:
 def equivalent(
     graph: DrawnGraph, looks: Mapping[str, Hashable], lanes: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Map each node to the first one that is equivalent to it; return the same for each lane.
+    """Map each node to the first equivalent one, and each lane to the first equivalent one.
 
-    Nodes are equivalent if their keys (``looks``, which include the depth) are equal and they have
-    lines of the same kinds from and to equivalent nodes: colour refinement. Lanes are equivalent if
-    their nodes are; nodes in lanes that are not equivalent are not either. ``lanes`` maps nodes to
-    lanes.
+    Nodes are equivalent if their keys (``looks``, which include the depth) are equal, they have
+    lines of the same kinds from and to equivalent nodes, and their lanes are equivalent. Lanes are
+    equivalent if their nodes are. ``lanes`` maps nodes to lanes. The algorithm is colour
+    refinement.
     """
     colours = _numbered(looks)
     for _ in range(ROUNDS):
@@ -58,7 +58,7 @@ def equivalent(
 def _colours_around(
     graph: DrawnGraph, node: str, colours: Mapping[str, int], lanes: Mapping[str, str]
 ) -> Hashable:
-    """Return the colour of a node and the set of colours around it."""
+    """Return the colour of a node, together with the set of the colours of its neighbours."""
     own = lanes.get(node)
     before = frozenset(
         (line.kind, line.label, colours[line.tail], lanes.get(line.tail) == own)
@@ -74,13 +74,13 @@ def _numbered(keys: Mapping[str, Hashable]) -> dict[str, int]:
 
 
 def _firsts(keys: Mapping[str, Hashable]) -> dict[str, str]:
-    """Map each name to the first one that has an equal key."""
+    """Map each name to the first name with an equal key."""
     firsts: dict[Hashable, str] = {}
     return {name: firsts.setdefault(key, name) for name, key in keys.items()}
 
 
 def members(firsts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Group names by the first one of each group, in order."""
+    """Invert a mapping to first names: list the names of each group, in order."""
     found: dict[str, list[str]] = {}
     for name, first in firsts.items():
         found.setdefault(first, []).append(name)
@@ -88,7 +88,7 @@ def members(firsts: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def pairs(lines: Sequence[tuple[str, str]], tails: int, heads: int) -> bool:
-    """Return whether lines between two sets connect each member of one with its own of the other.
+    """Return whether lines between two sets pair each member of one with one of the other.
 
     >>> pairs([("a", "x"), ("b", "y")], 2, 2), pairs([("a", "x"), ("a", "y")], 1, 2)
     (True, False)

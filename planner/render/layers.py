@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of a drawing: which nodes stand side by side and in which order.
+"""Divides the nodes of a drawing into layers, and orders the nodes of each layer.
 
-Layered graph drawing (Sugiyama, Tagawa and Toda, 1981): a line that passes a layer has a dummy node
-there. Lines that lead to the same box and mean the same share dummies: a route.
+Layered graph drawing (Sugiyama, Tagawa and Toda, 1981): a line that crosses a layer has a dummy
+node in it. Lines of the same kind to the same box share their dummy nodes and form a route.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import NamedTuple
 from planner.render.drawn_graph import Line
 
 SWEEPS = 8
-#: Above this many nodes and dummies, lines go straight.
+#: If there would be more nodes and dummies than this, lines are drawn straight, without dummies.
 MANY_NODES = 50_000
 
 
 class Route(NamedTuple):
-    """Lines to ``head`` with one meaning: their tails, and a dummy node in each layer passed."""
+    """Lines of one kind to ``head``: their tails, and their dummy node in each crossed layer."""
 
     head: str
     kind: str
@@ -30,7 +30,7 @@ class Route(NamedTuple):
 
 
 class Layers(NamedTuple):
-    """Ids in order, layer by layer, of boxes, points and dummies; the layer of each; the routes."""
+    """The ordered ids (boxes, points, dummies) of each layer; the layer of each id; the routes."""
 
     rows: list[list[str]]
     row: dict[str, int]
@@ -43,7 +43,7 @@ def layered(
 ) -> Layers:
     """Put nodes into layers by depth, and order each layer so that few lines cross.
 
-    ``lane`` is the number of each node's lane: within a layer, lanes stand in that order.
+    ``lane`` maps each node to the number of its lane; in every layer, lanes are in that order.
     """
     number = {d: i for i, d in enumerate(sorted(set(depth.values())))}
     row = {node: number[d] for node, d in depth.items()}
@@ -70,7 +70,7 @@ def layered(
 
 
 def segments(layers: Layers) -> Iterable[tuple[str, str]]:
-    """Yield each segment of each line, to the next layer or, without dummies, to a later one."""
+    """Yield the segments of all lines: each ends in the next layer or, without dummies, later."""
     for route in layers.routes:
         chain = [*route.dummies, route.head]
         yield from pairwise(chain)
@@ -79,7 +79,7 @@ def segments(layers: Layers) -> Iterable[tuple[str, str]]:
 
 
 def joint(layers: Layers, route: Route, tail: str) -> str:
-    """Return the node at which the line of a tail meets its route: a dummy, or the head itself."""
+    """Return the node where the line from a tail joins its route: a dummy, or the head."""
     if not route.dummies:
         return route.head
     skipped = layers.row[tail] + 1 - layers.row[route.dummies[0]]
@@ -87,7 +87,7 @@ def joint(layers: Layers, route: Route, tail: str) -> str:
 
 
 def _reduce_crossings(layers: Layers) -> None:
-    """Order each layer by the barycentres of the neighbours, down and up; keep the best order."""
+    """Sort each layer by barycentres of the neighbours, downwards and upwards; keep the best."""
     above: dict[str, list[str]] = defaultdict(list)
     below: dict[str, list[str]] = defaultdict(list)
     for first, second in segments(layers):
@@ -118,7 +118,7 @@ def _sort(row: list[str], neighbours: Mapping[str, list[str]], layers: Layers) -
 
 
 def _ranks(layers: Layers, numbers: Iterable[int]) -> dict[str, float]:
-    """Map all nodes of some layers to their place in the layer, from 0 at the left to 1."""
+    """Map all nodes of some layers to their relative position, from 0 at the left to 1."""
     return {
         name: i / max(1, len(layers.rows[n]) - 1)
         for n in numbers
@@ -127,7 +127,7 @@ def _ranks(layers: Layers, numbers: Iterable[int]) -> dict[str, float]:
 
 
 def crossings(ordered: Sequence[Sequence[str]], below: Mapping[str, Sequence[str]]) -> int:
-    """Count the crossings of segments between neighbouring layers.
+    """Count the crossings of segments between adjacent layers.
 
     >>> crossings([["a", "b"], ["x", "y"]], {"a": ["y"], "b": ["x", "y"]})
     1
@@ -143,7 +143,7 @@ def crossings(ordered: Sequence[Sequence[str]], below: Mapping[str, Sequence[str
 
 
 def _inversions(ends: Sequence[int], size: int) -> int:
-    """Count the pairs in descending order, with a Fenwick tree: size x log(size) steps."""
+    """Count the pairs that are in descending order, with a Fenwick tree: O(n log n)."""
     tree, total = [0] * (size + 1), 0
     for seen, end in enumerate(ends):
         total += seen

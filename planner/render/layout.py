@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The geometry of a drawing, downwards or to the right, whichever fits a screen better."""
+"""Computes the geometry of a drawing, downwards or to the right, whichever fits a screen better."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from planner.render.coordinates import Strip, coordinates
 from planner.render.equivalence import Depth
 from planner.render.layers import Layers, Route, joint, layered
 
-#: Room between layers, what each line that goes far across adds to it, and the most room.
+#: The distance between layers, its increase for each line that goes far sideways, its maximum.
 GAP, PER_LINE, WIDEST_GAP = 30.0, 2.0, 80.0
-#: Length of an arrowhead, and the distance between arrows that end on one box.
+#: The length of an arrowhead, and the distance between arrows that end at one box.
 ARROW, PORT = 10.0, 14.0
 #: Diameter of a point.
 POINT = 8.0
-#: Width divided by height of the screen for which the direction is chosen.
+#: The aspect ratio (width / height) of the screen for which the direction is chosen.
 SCREEN = 1.6
 
 #: Width and height.
@@ -33,7 +33,7 @@ class Point(NamedTuple):
 
 
 class Path(NamedTuple):
-    """A line: straight from each even stop to the next, curved from each odd one to the next."""
+    """A line through ``stops``: straight from stop 0 to 1, curved from 1 to 2, and so on."""
 
     kind: str
     stops: tuple[Point, ...]
@@ -48,7 +48,7 @@ class Label(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Positions of everything: middles of boxes and points, lines, labels, lanes, and the size."""
+    """All positions: the middles of boxes and points, lines, labels, lanes; and the size."""
 
     down: bool
     middles: dict[str, Point]
@@ -59,7 +59,7 @@ class Layout(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Width and height of boxes by id, of titles of lanes by id, and of labels by text."""
+    """Width and height of boxes by id, of lane titles by id, and of labels by text."""
 
     boxes: Mapping[str, Size]
     titles: Mapping[str, Size]
@@ -67,14 +67,14 @@ class Sizes(NamedTuple):
 
 
 def layout(drawing: Drawing, depth: Mapping[str, Depth], sizes: Sizes) -> Layout:
-    """Lay a drawing out both ways; return the one that can be shown larger on a screen."""
+    """Lay a drawing out in both directions; return the layout that is larger on a screen."""
     layers = layered(depth, drawing.lines, _lane_numbers(drawing))
     ways = [_OrientedLayout(drawing, layers, sizes, down).layout() for down in (True, False)]
     return min(ways, key=lambda way: max(way.size[0] / SCREEN, way.size[1]))
 
 
 def _lane_numbers(drawing: Drawing) -> dict[str, int]:
-    """Map each node to the number of its lane; a point between lanes joins that of most lines."""
+    """Map each node to its lane's number; a point without a lane gets that of most of its lines."""
     number = {lane: i for i, lane in enumerate(drawing.lanes)}
     found = {box: number.get(drawing.boxes[box].lane or "", 0) for box in drawing.boxes}
     near: dict[str, Counter[int]] = defaultdict(Counter)
@@ -89,7 +89,7 @@ def _lane_numbers(drawing: Drawing) -> dict[str, int]:
 
 
 class _OrientedLayout:
-    """One layout; ``along`` goes from layer to layer, ``across`` within a layer."""
+    """A layout in one direction; ``along`` goes from layer to layer, ``across`` within a layer."""
 
     def __init__(self, drawing: Drawing, layers: Layers, sizes: Sizes, down: bool) -> None:
         self._drawing, self._layers, self._sizes, self._down = drawing, layers, sizes, down
@@ -105,7 +105,7 @@ class _OrientedLayout:
         self._start, self._end = self._bands()
 
     def layout(self) -> Layout:
-        """Assemble the layout."""
+        """Return the finished layout."""
         named = [*self._drawing.boxes, *self._drawing.points]
         middles = {n: self._point(self._along(n), self._middle[n]) for n in named}
         paths = [path for route in self._layers.routes for path in self._paths(route)]
@@ -117,7 +117,7 @@ class _OrientedLayout:
         return Layout(self._down, middles, paths, labels, strips, (size.x, size.y))
 
     def _turned(self, size: Size) -> Size:
-        """Return (along, across) of a width and a height."""
+        """Return a size, given as width and height, as (along, across)."""
         return (size[1], size[0]) if self._down else size
 
     def _point(self, along: float, place: float) -> Point:
@@ -128,7 +128,7 @@ class _OrientedLayout:
         return (self._start[row] + self._end[row]) / 2
 
     def _port_places(self) -> dict[Route, float]:
-        """Return where on its head each route ends; those of one head end side by side."""
+        """Return where each route ends on its head; several routes end side by side."""
         found: dict[Route, float] = {}
         into: dict[str, list[Route]] = defaultdict(list)
         for route in self._layers.routes:
@@ -162,7 +162,7 @@ class _OrientedLayout:
         return slots
 
     def _bands(self) -> tuple[list[float], list[float]]:
-        """Return where each layer starts and where it ends."""
+        """Return the start and the end of each layer along the drawing."""
         count = len(self._layers.rows)
         room, far = [0.0] * count, [0] * count
         for route, slot in self._slots.items():
@@ -189,7 +189,7 @@ class _OrientedLayout:
         return self._ports[route] if place == route.head else self._middle[place]
 
     def _paths(self, route: Route) -> list[Path]:
-        """Return the paths of a route and of the lines that meet it; a route has one arrowhead."""
+        """Return the paths of a route and of the lines that join it; a route has one arrowhead."""
         arrow = route.head not in self._drawing.points
         paths = []
         if route.dummies:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The head of a drawing: the plan, its states, and the meaning of the lines."""
+"""Draws the title and the legend: the plan, its states, and the meaning of the lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LETTER, _ROW, _SAMPLE = 6.5, 22.0, 30.0
 def notes(drawing: Drawing) -> list[str]:
     """Return the sentences that explain a drawing, apart from its colours and kinds of lines.
 
-    They say how many actions are drawn, what a box with ``x N`` is, and which lines are left out.
+    They give the number of drawn actions, the meaning of ``x N`` in a box, and the lines left out.
     """
     drawn = sum(len(box.actions) for box in drawing.boxes.values())
     count = f"{drawn} action{'' if drawn == 1 else 's'}"
@@ -40,7 +40,7 @@ def notes(drawing: Drawing) -> list[str]:
 def legend(
     plan: ActionPlan, drawing: Drawing, margin: float, width: float
 ) -> tuple[list[str], float, float]:
-    """Draw title and legend within a width; return the elements, their height and their width."""
+    """Return the SVG elements of title and legend, within a width, and their height and width."""
     title = printable(f"{plan.name or plan.planner}: {plan.state}")
     out = [f'<text class="plan" x="{margin:.0f}" y="{margin + 8:.0f}">{escape(title)}</text>']
     x, y, widest = margin, margin + 34, len(title) * 10.5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The look of each state in every picture: a colour, and a mark that needs no colour."""
+"""The look of each state in all pictures: a colour, and a mark for those who see no colours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANCHOR = "anchor"
 
 
 class Look(NamedTuple):
-    """The word, colour and mark of a state."""
+    """The name, colour and mark of a state in pictures."""
 
     word: str
     fill: str
@@ -50,8 +50,8 @@ MEANINGS = {
 def looks(plan: ActionPlan) -> dict[str, Look]:
     """Map uuids to the look of each action.
 
-    In a plan that has begun, a PENDING action that waits only for a worker or a limit is READY. A
-    PENDING anchor looks like an anchor.
+    In a plan that has started, a PENDING action that waits only for a worker or a limit is shown as
+    READY. A PENDING anchor has a look of its own.
     """
     states = {action.uuid: action.state for action in plan.actions}
     begun = any(state is not ActionState.PENDING for state in states.values())

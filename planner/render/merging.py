@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds boxes of one lane that can be merged: those side by side, and those in a chain."""
+"""Finds boxes of one lane that can be merged: boxes with equal lines, and chains of boxes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planner.render.drawn_graph import Line
 
 
 def siblings(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, str]:
-    """Map each box to the first one with an equal key and the very same lines.
+    """Map each box to the first one with an equal key and equal lines.
 
     >>> lines = [Line("a", "x", "need"), Line("a", "y", "need"), Line("a", "z", "order")]
     >>> siblings({"a": 0, "x": 1, "y": 1, "z": 1}, lines)
@@ -31,7 +31,7 @@ def siblings(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, 
 
 
 def chains(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, str]:
-    """Map each box to the first of its chain: boxes of equal key with a single line between them.
+    """Map each box to the first of its chain: boxes with equal keys and a single line between them.
 
     ``boxes`` stand in schedule order.
 
@@ -60,7 +60,7 @@ def chains(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, st
 
 
 def merged(lines: Sequence[Line], firsts: Mapping[str, str]) -> list[Line]:
-    """Move lines to the boxes that remain, each once; lines inside a box are left out."""
+    """Redirect lines to the boxes that remain; duplicates, and lines inside a box, are left out."""
     moved = (
         line._replace(tail=firsts.get(line.tail, line.tail), head=firsts.get(line.head, line.head))
         for line in lines

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan in Mermaid, which many web pages draw from plain text."""
+"""A plan in Mermaid, a text format for diagrams that many web pages can draw."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _COLOURS = {"order": "#9aa3ad", "trigger": "#7a3db8"}
 
 
 def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> str:
-    """Return a plan, or those of its actions that ``keep`` accepts, as a Mermaid flowchart.
+    """Return a plan, or only those of its actions that ``keep`` accepts, as a Mermaid flowchart.
 
-    The text does not depend on uuids. Lanes are subgraphs. Where a set of actions comes before many
-    others, the lines go through a small circle, so that the text is linear in the size of the plan.
+    The text does not depend on uuids. Lanes become subgraphs. If many actions have the same set of
+    predecessors, the lines go through a small circle, so that the text is linear in the size of the
+    plan.
     """
     drawing = draw(plan, keep)
     out = [f"flowchart {'TB' if drawing.lanes else 'LR'}"]
@@ -45,7 +46,7 @@ def _meaning(kind: str) -> str:
 
 
 def _boxes(drawing: Drawing) -> list[str]:
-    """Write boxes and points, those of a lane inside its subgraph."""
+    """Return the lines for boxes and points; those of a lane are in its subgraph."""
     inside: dict[str | None, list[str]] = {None: [], **{lane: [] for lane in drawing.lanes}}
     for name, box in drawing.boxes.items():
         label = "<br/>".join(map(_escaped, text_lines(box)))
@@ -60,7 +61,7 @@ def _boxes(drawing: Drawing) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """Replace every character that Mermaid or HTML could interpret by its number.
+    """Replace every character that Mermaid or HTML could interpret by its character code.
 
     >>> print(_escaped('run "a<b"; echo #1'))
     run #34;a#60;b#34;#59; echo #35;1

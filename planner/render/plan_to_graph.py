@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the graph of a drawing from a plan: lines for links, points for large shared sets."""
+"""Builds the graph of a drawing from a plan: links become lines, large shared sets points."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.render.drawn_graph import DENSE, DrawnGraph
 
 
 def plan_to_graph(plan: ActionPlan, ids: Mapping[str, str]) -> DrawnGraph:
-    """Return the graph of all actions; large sets that several actions share go through a point."""
+    """Return the graph of all actions; a large set that several actions share gets a point."""
     graph, shared = DrawnGraph(ids.values()), _Shared(plan)
     for action in plan.actions:
         head = ids[action.uuid]
@@ -34,10 +34,10 @@ def plan_to_graph(plan: ActionPlan, ids: Mapping[str, str]) -> DrawnGraph:
 
 
 class _Shared:
-    """The sets of links that several actions of a plan share; each object is read once."""
+    """The sets of links that several actions of a plan share; each tuple object is read once."""
 
     def __init__(self, plan: ActionPlan) -> None:
-        self._plan = plan  # keeps every group alive, so that ids stay unique
+        self._plan = plan  # keeps every group alive, so that no id() is used twice
         self._known: dict[int, int] = {}
         self._numbers: dict[tuple[str, ...], int] = {}
         keys = [(kind, self._number(g)) for a in plan.actions for kind, g in self.groups(a)]
@@ -57,7 +57,7 @@ class _Shared:
         return groups
 
     def point_of(self, kind: str, group: tuple[str, ...]) -> str | None:
-        """Return the id of the point of a set, None if it has none."""
+        """Return the id of the point of a set, or None."""
         return self._dense.get((kind, self._number(group)))
 
     def _number(self, group: tuple[str, ...]) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan in SVG, drawn here: it needs no other program and contains no script."""
+"""A plan in SVG, made without another program; the picture contains no script."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ path { fill: none; stroke-width: 1.3; }
 
 
 def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> str:
-    """Return a plan, or those of its actions that ``keep`` accepts, as one SVG document.
+    """Return a plan, or only those of its actions that ``keep`` accepts, as one SVG document.
 
     The text does not depend on uuids. Layers are waves; lanes are machines, groups or resources. In
-    a plan of more than planner.render.drawing.MANY actions equivalent ones share a box.
+    a plan with more than planner.render.drawing.MANY actions, equivalent actions share a box.
     """
     drawing = draw(plan, keep)
     found = layout(drawing, _depths(drawing), _sizes(drawing))
@@ -80,7 +80,7 @@ def _depths(drawing: Drawing) -> dict[str, Depth]:
 
 
 def _texts(box: Box) -> list[str]:
-    """Return the lines of a box: its names, and its description where that says more."""
+    """Return the lines of a box: its names, and its description if that differs from them."""
     rows = [_cut(row) for row in box.rows()]
     what = _cut(printable(about(box)))
     return rows if box.lane is not None or what in rows else [*rows, what]
@@ -91,7 +91,7 @@ def _cut(text: str) -> str:
 
 
 def text_width(text: str) -> float:
-    """Estimate how wide text is; the estimate is rather too large than too small."""
+    """Estimate the width of a text; rather too large than too small."""
     return sum(2 * LETTER if east_asian_width(c) in "WF" else LETTER for c in text)
 
 

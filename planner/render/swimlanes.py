@@ -12,11 +12,11 @@ _NODE = "node:"
 
 
 def lane_of(planner: str, action: Action) -> str | None:
-    """Return the lane of an action, from the naming rules of its planner; None if it has none.
+    """Return the lane of an action by the naming rules of its planner; None if it has none.
 
-    A lane is the group of a rolling update, or the resource of an event. Otherwise it is the one
-    node that the action holds, else the part of its name before the slash (anchors are
-    ``sync/TASK``).
+    In a rolling update, the lane is the group; in an events plan, the resource. In other plans it
+    is the node that the action holds if there is exactly one, else the part of its name before the
+    slash (anchors are ``sync/TASK``).
     """
     name = action.name or ""
     if planner == "events":
@@ -52,15 +52,15 @@ def nodes_of(action: Action) -> list[str]:
 
 
 def places_of(planner: str, action: Action) -> list[str]:
-    """List where an action runs: the nodes that it holds, else its lane, if it has one."""
+    """List the places where an action runs: the nodes that it holds, else its lane, if any."""
     lane = lane_of(planner, action)
     return nodes_of(action) or ([] if lane is None else [lane])
 
 
 def assign(plan: ActionPlan, actions: Sequence[Action]) -> dict[str, str]:
-    """Map uuids to lanes; an empty mapping where lanes would not make the picture clearer.
+    """Map uuids to lanes; return an empty mapping if lanes would not make the picture clearer.
 
-    Lanes are left out if an action has none, or if there are fewer than two actions a lane.
+    There are no lanes if an action has none, or if there are fewer than two actions per lane.
     """
     found = {a.uuid: lane_of(plan.planner, a) for a in actions}
     known = {uuid: lane for uuid, lane in found.items() if lane is not None}
@@ -69,7 +69,7 @@ def assign(plan: ActionPlan, actions: Sequence[Action]) -> dict[str, str]:
 
 
 def groups(plan: ActionPlan) -> Mapping[str, tuple[str, ...]]:
-    """Map each node to the groups that the tolerances of the plan name it in."""
+    """Map each node to its groups in the tolerances of the plan."""
     found: dict[str, tuple[str, ...]] = {}
     for tolerance in plan.tolerances:
         for node in tolerance.get("nodes", ()):
@@ -92,7 +92,7 @@ def title(lane_names: Sequence[str], group_names: Iterable[str]) -> str:
 
 
 def spans(names: Sequence[str]) -> str:
-    """Write a list of names briefly; consecutive numbers become a range.
+    """Shorten a list of names: consecutive numbers become a range.
 
     >>> spans(["rmq.1", "rmq.2", "rmq.3", "x"]), spans(["b", "a"])
     ('rmq.1 to 3, x', 'b, a')

@@ -111,16 +111,16 @@ def test_why_says_how_the_sources_of_an_action_ended(site: Site, actionplan: Com
     site.run("keystone.yaml")
     assert actionplan.good("why", "last", "keystone.run").splitlines() == [
         "keystone.run ran: it is SUCCEEDED (changed).",
-        "  mariadb.run changed; it sets this off on changed or created",
+        "  mariadb.run changed; it triggers this on changed or created",
     ]
     site.run("keystone.yaml")
     assert actionplan.good("why", "last", "keystone.run").splitlines() == [
         "keystone.run did not run: it is SKIPPED: not triggered",
-        "  mariadb.run is ok; it sets this off on changed or created",
+        "  mariadb.run is ok; it triggers this on changed or created",
     ]
     assert actionplan.good("why", "last", "haproxy.reload").splitlines() == [
         "haproxy.reload did not run: it is SKIPPED: not triggered",
-        "  keystone_config.run is SKIPPED; it sets this off on changed or created",
+        "  keystone_config.run is SKIPPED; it triggers this on changed or created",
     ]
 
 

@@ -149,7 +149,7 @@ def test_what_is_refused_as_a_loop_is_one(document: dict[str, Any]) -> None:
     if nx.is_directed_acyclic_graph(graph):
         planned(document)
         return
-    with pytest.raises(InvalidInput, match="a loop: ") as refused:
+    with pytest.raises(InvalidInput, match="a cycle: ") as refused:
         planned(document)
     for mistake in refused.value.mistakes:
         path = [re.sub(r" \(.*", "", step) for step in mistake.text[8:].split(" -> ")]

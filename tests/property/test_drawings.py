@@ -47,7 +47,7 @@ def plans(draw_from: st.DrawFn) -> ActionPlan:
                 parents=tuple(draw_from(some)),
                 needs=tuple(draw_from(some)),
                 needs_any=tuple(g for g in [tuple(draw_from(some))] if g),
-                # A join passes needs on, and is set off by nothing.
+                # A join passes needs on, and nothing triggers it.
                 triggers=tuple(Trigger(u, draw_from(OUTCOMES)) for u in sources if kind != JOIN),
                 state=draw_from(st.sampled_from(ActionState)),
             )

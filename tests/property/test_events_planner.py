@@ -61,12 +61,12 @@ documents = st.builds(
 
 
 def planned(document: dict[str, Any]) -> ActionPlan:
-    """Plan a document; those with a loop of orders are no matter here."""
+    """Plan a document; those with a cycle of orders are no matter here."""
     try:
         return plan(EventsPlanner, document)
     except InvalidInput as wrong:
         refused = wrong
-    assert "a loop in which no event can be cut" in str(refused)
+    assert "a cycle in which no event can be cut" in str(refused)
     assume(False)
     raise refused
 

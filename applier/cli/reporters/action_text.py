@@ -34,7 +34,7 @@ def described(plan: ActionPlan, action: Action, width: int) -> Iterator[str]:
         "why here": action.reason,
         "needs": ", ".join(names[u] for u in needs),
         "after": ", ".join(names[u] for u in before if u not in needs),
-        "set off by": ", ".join(
+        "triggered by": ", ".join(
             f"{names[t.action]} on {' or '.join(t.outcomes)}" for t in action.triggers
         ),
         "blocked by": ", ".join(

@@ -52,13 +52,13 @@ def sources(plan: ActionPlan, action: Action) -> list[str]:
     >>> one = Action(uuid="u", action_type="nop", name="a", outcome=Outcome.OK)
     >>> two = Action(uuid="v", action_type="nop", triggers=(("u", (Outcome.CREATED,)),))
     >>> sources(ActionPlan(uuid="p", planner="events", actions=(one, two)), two)
-    ['a is ok; it sets this off on created']
+    ['a is ok; it triggers this on created']
     """
     known = {a.uuid: a for a in plan.actions}
     found = [
         f"{one_line(source.label)} "
         f"{_WORDS[source.outcome] if source.outcome else f'is {source.state}'}; "
-        f"it sets this off on {' or '.join(outcomes)}"
+        f"it triggers this on {' or '.join(outcomes)}"
         for source, outcomes in ((known[uuid], asked) for uuid, asked in action.triggers)
     ]
     return [*found[:_MOST], *([f"+{len(found) - _MOST}"] if len(found) > _MOST else [])]

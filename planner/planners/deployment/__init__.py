@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deployments: tasks that land on nodes by their roles, and wait for tasks on any node."""
+"""Deployments: tasks run on the nodes that have their roles, and may depend on any node's tasks."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settles dependencies of policy ``any``: of the nodes that have the task, those without a loop.
+"""Resolves dependencies of policy ``any``: chooses nodes so that the links have no cycle.
 
-First all nodes are taken. Mostly that makes no loop, and nothing has to be searched. Otherwise
-links that are on no loop are taken, and the others one by one, in document order.
+A dependency of policy ``any`` is fulfilled as soon as the task has succeeded on one of its nodes.
+First all possible links are added. If that makes a cycle, only the links that are on no cycle are
+kept. The others are added one by one, in document order, unless they close a cycle.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from planner.graph_algorithms import CycleError
 from planner.planners.deployment.links import Choice, Links
 from planner.planners.deployment.tasks import Relation
 
-#: Above this many tasks that share a set of more than this many, a join holds the set.
+#: If more than this number of tasks wait for the same set of more than this number of tasks, the
+#: set gets a join.
 MANY = 16
 
 
 def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
-    """Link each choice to the sets taken for it; return a warning for each choice with none."""
+    """Add the links of each choice; return a warning for each choice without a possible set."""
     if not choices:
         return []
     before = [list(found) for found in links.before]
@@ -36,14 +38,14 @@ def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
 
 
 def _edges(choice: Choice, sets: Iterable[tuple[int, ...]]) -> Iterable[tuple[int, int]]:
-    """Yield the links (first, then) that these sets of a choice stand for."""
+    """Yield the links (predecessor, successor) that these sets add to a choice."""
     for found in sets:
         for other in found:
             yield (choice.of, other) if choice.forward else (other, choice.of)
 
 
 def _one_by_one(links: Links, choices: Sequence[Choice]) -> list[list[tuple[int, ...]]]:
-    """Take each set that makes no loop with those taken before; of a forward choice the first."""
+    """Choose each set that closes no cycle with earlier ones; of a forward choice, the first."""
     before = [list(found) for found in links.before]
     for choice in choices:
         for first, then in _edges(choice, choice.one_of):
@@ -76,7 +78,7 @@ def _one_by_one(links: Links, choices: Sequence[Choice]) -> list[list[tuple[int,
 
 
 def _link(after: list[list[int]], component_of: dict[int, int], first: int, then: int) -> bool:
-    """Add a link if both its ends are in one component; return whether they are."""
+    """Add a link if both its ends are in the same component; return whether they are."""
     inside = first in component_of and component_of[first] == component_of.get(then)
     if inside:
         after[first].append(then)
@@ -90,7 +92,7 @@ def _add(
     shared: dict[tuple[int, ...], list[int]] = {}
     for choice, sets in zip(choices, chosen, strict=True):
         if not sets:
-            text = f"{links.name(choice.of)} {choice.relation.text}: each would make a loop, " + (
+            text = f"{links.name(choice.of)} {choice.relation.text}: each would make a cycle, " + (
                 "nobody waits for it" if choice.forward else "it waits for none of them"
             )
             warnings.append(Mistake(text, choice.relation.path))
@@ -116,7 +118,7 @@ def _add(
 
 
 def _of_one_node(links: Links, found: tuple[int, ...], relation: Relation) -> int:
-    """Return the matching task of a node, or a join of them where there are several."""
+    """Return the matching task of a node, or a join if several tasks match."""
     if len(found) == 1:
         return found[0]
     uid = links.placement.pairs[found[0]][0]

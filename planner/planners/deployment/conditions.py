@@ -2,9 +2,9 @@
 """Conditions of tasks: ``settings:storage.ceph == true and not (settings:a.b == 'x')``.
 
 Comparisons (``==``, ``!=``, ``in``) of values, combined with ``not``, ``and``, ``or`` and
-parentheses. A value is a quoted text, a number, ``true``, ``false``, ``null``, a bare word, which
-is a text, or a place in the settings. A recursive descent parser makes closures; nothing is
-executed as code.
+parentheses. A value is a quoted text, a number, ``true``, ``false``, ``null``, an unquoted word
+(read as a text), or a path in the settings. A recursive descent parser turns a condition into
+closures; nothing is executed as code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-#: Called with each place that is not in the settings.
+#: Called with each path that is not in the settings.
 Missing = Callable[[str], None]
 _Value = Callable[[Mapping[str, Any], Missing], Any]
 
@@ -29,12 +29,12 @@ _TOKEN = re.compile(
 )
 _WORDS = {"true": True, "false": False, "null": None}
 _KEYWORDS = ("and", "or", "not", "in")
-#: How deep parentheses and ``not`` may be nested.
+#: The maximum nesting of parentheses and ``not``.
 DEEPEST = 100
 
 
 class Unreadable(ValueError):
-    """An invalid condition; the message says where and what is expected."""
+    """A condition is invalid; the message says where, and what is expected there."""
 
 
 class Condition:
@@ -57,8 +57,8 @@ class Condition:
     def holds(self, settings: Mapping[str, Any], missing: Missing = lambda _: None) -> bool:
         """Return whether the condition is true.
 
-        A place that is not in the settings is null and reported to ``missing``, unless it ends in
-        ``?``.
+        A path that is not in the settings has the value null. It is passed to ``missing``, unless
+        it ends with ``?``.
         """
         return bool(self._value(settings, missing))
 

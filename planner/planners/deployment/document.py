@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads documents of ``kind: deployment`` and collects their mistakes and warnings."""
+"""Reads documents of ``kind: deployment``, and collects mistakes and warnings."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from planner.planners.deployment.tasks import (
     Where,
 )
 
-#: Prefixes of the names of actions; no node may have them as its uid.
+#: Prefixes in the names of actions that stand for no node: no node may have such a uid.
 RESERVED = (SYNC, "join", "null")
 
 
 class DeploymentReader:
-    """Reads one document that fits the schema."""
+    """Reads one document, which fits the schema."""
 
     def __init__(self, document: Mapping[str, Any], surroundings: Surroundings) -> None:
         self._document = document
@@ -44,7 +44,7 @@ class DeploymentReader:
         self._warnings: list[Mistake] = []
 
     def deployment(self) -> Deployment:
-        """Return the problem; raises InvalidInput with all mistakes."""
+        """Return the described deployment; raises InvalidInput with all mistakes."""
         raw = self._document.get("tasks") or []
         tasks = [self._task(i, task) for i, task in enumerate(raw)]
         self._once("id", [task.id for task in tasks], "tasks")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fault tolerance: how many nodes of each group may fail before nothing new starts."""
+"""Fault tolerance: the number of nodes of each group that may fail before the plan is stopped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.errors import Mistake
 from planner.planners.deployment.placement import Cluster
 from planner.planners.deployment.tasks import SYNC, Task
 
-#: The name of the group of nodes that are in no other: none of them may fail.
+#: The name of the group of all nodes that are in no other group. None of them may fail.
 NO_GROUP = "no group"
 
 
@@ -21,10 +21,11 @@ def tolerances(
     used: Collection[str],
     critical: Collection[str] = (),
 ) -> tuple[list[Mapping[str, Any]], list[Mistake]]:
-    """Return ``{name, nodes, failed_nodes}`` of each group with nodes, and warnings.
+    """Return ``{name, nodes, failed_nodes}`` for each group that has nodes, and warnings.
 
-    ``used`` are the nodes that have something to do. Those in no group form one of their own, of
-    which none may fail. None may fail either in a ``critical`` group without a fault tolerance.
+    ``failed_nodes`` is how many nodes of the group may fail. ``used`` are the nodes that have
+    tasks; those of them that are in no group form the group NO_GROUP. In it, and in a ``critical``
+    group without a fault tolerance, no node may fail.
     """
     found: list[Mapping[str, Any]] = []
     warnings, grouped = [], set[str]()
@@ -50,8 +51,9 @@ def tolerances(
 def allowed(value: Any, total: int) -> int:
     """Return how many of ``total`` nodes may fail; raises ValueError.
 
-    The value is a number or a percentage, rounded down. Below 0 it says how many must survive. None
-    is no limit: one more than there are.
+    ``value`` is a number of nodes, or a percentage, which is rounded down. A negative value is the
+    number or percentage of nodes that must not fail. For None, which is no limit, the result is
+    ``total + 1``.
 
     >>> [allowed(v, 10) for v in (None, 3, "25%", -2, "-20%", " 7 ")]
     [11, 3, 2, 8, 8, 7]

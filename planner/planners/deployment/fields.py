@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the fields of tasks, which have several forms, into one form each. Pure."""
+"""Normalises the fields of tasks: each of the accepted forms is read into the same type. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.planners.numbers import at_least_one, finite
 
 
 def names(value: Any) -> tuple[str, ...]:
-    """Read a list; a single name is a list of one.
+    """Read a list of names; a single name becomes a list of one.
 
     >>> names("a"), names(["a", 2]), names(None)
     (('a',), ('a', '2'), ())
@@ -23,7 +23,7 @@ def names(value: Any) -> tuple[str, ...]:
 
 
 def where(value: Any) -> Where:
-    """Read the role of a task: ``*``, ``master`` (also alone in a list), or patterns.
+    """Read the role of a task: ``*``, ``master`` (also as the only entry of a list), or patterns.
 
     >>> where("*"), where(["master"]), where(["*", "b"])
     (Where(kind='every', patterns=()), Where(kind='master', patterns=()), \
@@ -37,7 +37,7 @@ Where(kind='patterns', patterns=('*', 'b')))
 
 
 def role_of(relation: Mapping[str, Any]) -> Where:
-    """Read the role of a cross dependency: missing means every node, null the sync node.
+    """Read the role of a cross dependency: a missing role is every node, null is the sync node.
 
     >>> role_of({}), role_of({"role": None}), role_of({"role": "self"})
     (Where(kind='every', patterns=()), Where(kind='sync', patterns=()), \
@@ -54,7 +54,7 @@ Where(kind='self', patterns=()))
 
 
 def major(version: Any) -> int:
-    """Read the version of a task: 1 for null and 1.x, 2 for 2.x; raises ValueError.
+    """Return the major version of a task: 1 for null and 1.x, 2 for 2.x; raises ValueError.
 
     >>> [major(v) for v in (None, 1, "1.0.0", 2, 2.0, "2", "2.1.0")]
     [1, 1, 1, 2, 2, 2, 2]
@@ -66,7 +66,7 @@ def major(version: Any) -> int:
 
 
 def strategy(value: Any) -> tuple[str, int | None]:
-    """Read a strategy: its type and how many at once, None for any number; raises ValueError.
+    """Read a strategy: its type, and the number of nodes at once (None: all); raises ValueError.
 
     >>> strategy({"type": "one-by-one"}), strategy({"type": "parallel", "amount": 6})
     (('one_by_one', 1), ('parallel', 6))
@@ -88,7 +88,7 @@ def strategy(value: Any) -> tuple[str, int | None]:
 
 
 def number(value: Any, *, whole: bool = False) -> float | None:
-    """Read seconds above 0, or a whole number from 0 up; raises ValueError.
+    """Read a number above 0, or, if ``whole``, an integer of 0 or more; raises ValueError.
 
     >>> number("180"), number(0, whole=True)
     (180, 0)

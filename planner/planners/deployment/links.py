@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links tasks on nodes: relations between names become links between positions.
+"""Links tasks on nodes: turns relations between task names into links between positions.
 
-``requires`` and ``required_for`` match on the same node and on the sync node; cross dependencies
-match on the nodes of their role. Where n tasks wait for m, a join stands between them. A task that
-is on both sides keeps links of its own, without the one to itself.
+A position is the index of a task on one node, or of a join. ``requires`` and ``required_for`` match
+tasks on the same node and on the sync node; cross dependencies match tasks on the nodes of their
+role. If n tasks wait for m tasks, a join replaces the n x m links. A task that is on both sides is
+linked directly to every other one.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from planner.planners.deployment.name_patterns import near
 from planner.planners.deployment.placement import Placement
 from planner.planners.deployment.tasks import SYNC, Relation, Task
 
-#: Up to this many links are direct; more go through a join.
+#: Up to this number of links between two sets are direct; more go through a join.
 DENSE = 16
 
 
 class Choice(NamedTuple):
-    """A dependency of policy ``any``, which is settled once all other links are known.
+    """A dependency of policy ``any``, which is resolved once all other links are known.
 
-    ``of`` waits for one of the sets ``one_of``, or, if ``forward``, one of them waits for it. A set
-    is the matching tasks of one node; sets stand in document order of the nodes.
+    The task ``of`` waits for one of the sets ``one_of``; if ``forward``, one of the sets waits for
+    the task. A set holds the matching tasks of one node. The sets are in document order of the
+    nodes.
     """
 
     relation: Relation
@@ -34,10 +36,10 @@ class Choice(NamedTuple):
 
 
 class Links:
-    """What comes before what, by position: first the placed tasks, then joins.
+    """The predecessors of each position. Tasks on nodes have the first positions, joins the last.
 
-    All of ``before[i]`` must have succeeded before i starts (before an anchor: ended). Of each set
-    in ``any_of[i]`` one must have succeeded.
+    All of ``before[i]`` must have succeeded before ``i`` starts; if ``i`` is an anchor, they must
+    have ended. One member of each set in ``any_of[i]`` must have succeeded.
     """
 
     def __init__(self, placement: Placement) -> None:
@@ -64,7 +66,7 @@ class Links:
         return position >= len(self.placement.pairs)
 
     def join(self, members: tuple[int, ...], label: str, *, one_is_enough: bool = False) -> int:
-        """Return the join of these members; the same members share one join."""
+        """Return the join of these members; it is made if there is none yet."""
         key = (-1, *members) if one_is_enough else members
         found = self.joins.get(key)
         if found is None:
@@ -80,10 +82,11 @@ class Links:
         return found
 
     def connect(self, first: Sequence[int], then: Sequence[int], label: str) -> None:
-        """Make all of ``then`` wait for all of ``first``, no task for itself."""
+        """Make each task of ``then`` wait for all of ``first`` except itself."""
         inside = sorted(set(first).intersection(then))
         if len(inside) > 1:
-            # Tasks on both sides wait for each other, which is a loop; two are enough to report it.
+            # Tasks on both sides wait for each other, which is a cycle. Two of them are enough to
+            # report it.
             one, other = inside[:2]
             self.before[one][other] = self.before[other][one] = None
             return
@@ -99,7 +102,7 @@ class Links:
             self.before[i].update((p, None) for p in first if p != i)
 
     def remove_redundant(self) -> None:
-        """Remove links to tasks that the same position already waits for through a join."""
+        """Remove each link to a task that the same position also waits for through a join."""
         members = {join: frozenset(self.before[join]) for join in self.joins.values()}
         for i, before in enumerate(self.before[: len(self.placement.pairs)]):
             covered = [members[p] for p in before if p in members]
@@ -108,7 +111,7 @@ class Links:
 
 
 class Linker:
-    """Turns the relations of all tasks into links, and warns of those that match nothing."""
+    """Turns the relations of all tasks into links, and warns of relations that match nothing."""
 
     def __init__(self, placement: Placement, tasks: Sequence[Task]) -> None:
         self.placement, self.links = placement, Links(placement)
@@ -117,7 +120,7 @@ class Linker:
         self._tasks = tasks
 
     def link(self) -> None:
-        """Link all relations but those of policy any, which are appended to ``choices``."""
+        """Add the links of all relations; append those of policy any to ``choices`` instead."""
         for task in self._tasks:
             if task.is_group:
                 self._warn_names((*task.requires, *task.required_for))
@@ -133,7 +136,7 @@ class Linker:
             self._warn_names((*task.requires, *task.required_for))
 
     def _local(self, task: Task, relation: Relation) -> Iterator[tuple[int, int]]:
-        """Yield (own position, other position) for each match on the same node or the sync node."""
+        """Yield (position of the task, position of a match) for each node and the sync node."""
         here = self.placement.places[task.id]
         for task_id in self.placement.names(relation.name):
             there = self.placement.places.get(task_id, {})
@@ -175,7 +178,7 @@ class Linker:
                 self.choices.append(Choice(relation, i, one_of, forward))
 
     def matches(self, relation: Relation, nodes: Collection[str]) -> dict[str, list[int]]:
-        """Return the positions that a relation matches on these nodes, by node."""
+        """Return, by node, the positions of the tasks that a relation matches on these nodes."""
         found: dict[str, list[int]] = {}
         for task_id in self.placement.names(relation.name):
             places = self.placement.places.get(task_id, {})
@@ -196,7 +199,7 @@ class Linker:
         self.warnings.append(Mistake(text, relation.path))
 
     def _warn_relation(self, task: Task, relation: Relation) -> None:
-        """Warn of a cross dependency without a match, unless its role has been warned of."""
+        """Warn of a cross dependency that matches nothing, unless its role has a warning."""
         names = self.placement.names(relation.name)
         if not names:
             self._warn_name(relation)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three-level deployment message: nodes, their tasks, and the resolved relations of each task.
+"""The three-level deployment message: nodes, the tasks of each node, the relations of each task.
 
-Links that go through a join in the plan are also written out between tasks. The joins are written
-besides, so that reading the message gives the plan that was written.
+The relations are resolved: each names a task on a node. A link that goes through a join in the plan
+is written as links between tasks. The joins are also written, so that a plan can be read back from
+its message unchanged.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from planner.planners.deployment.plan_actions import tokens
 from planner.planners.deployment.schema import RUNNABLE
 from planner.states import PlanState
 
-#: Fields that an action and its entry in the message have in common.
+#: Fields that are copied between an action and its entry in the message.
 _OWN = ("description", "reason", "estimate_s", "timeout_s", "retries")
-#: The name of a stage, in the reason of a task or the name of a join.
+#: Matches the name of a stage in the reason of a task, or in the name of a join.
 _STAGE = re.compile(r"(join/)?(pre-|post-)?deployment-\d+00(:|$)")
 #: Maps the links of an action to their names in the message.
 _LINKS = {"needs": "requires", "parents": "after"}
@@ -34,7 +35,7 @@ def is_message(document: Mapping[str, Any]) -> bool:
 
 
 def write(plan: ActionPlan) -> dict[str, Any]:
-    """Return the message of a deployment plan; raises InvalidInput for one of another planner."""
+    """Convert a deployment plan to a message; raises InvalidInput for a plan of another planner."""
     if plan.planner != "deployment":
         text = f"plan {plan.uuid[:8]} is of planner {plan.planner!r}: only deployments have one"
         raise InvalidInput([Mistake(text, place="-f message")])
@@ -64,7 +65,7 @@ def write(plan: ActionPlan) -> dict[str, Any]:
 
 
 def _engine(plan: ActionPlan) -> str:
-    """Return the engine that made a plan; only the role-based one has stages."""
+    """Return the deployment engine that made a plan: only the role-based one makes stages."""
     texts = (text or "" for action in plan.actions for text in (action.name, action.reason))
     return "role" if any(map(_STAGE.match, texts)) else "task"
 
@@ -76,9 +77,9 @@ def _own(action: Action) -> dict[str, Any]:
 
 
 def _links(action: Action, actions: Mapping[str, Action]) -> dict[str, Any]:
-    """Return what an action waits for, task by task, and the joins that replace some of it.
+    """Return the tasks that an action waits for, and the joins through which it waits for some.
 
-    A link that exists only through a join names the join.
+    A link that goes only through a join names the join.
     """
     fields: dict[str, Any] = {"requires_any": [_group(g, actions) for g in action.needs_any]}
     for field, name in _LINKS.items():
@@ -93,7 +94,7 @@ def _links(action: Action, actions: Mapping[str, Action]) -> dict[str, Any]:
 
 
 def _group(uuids: Sequence[str], actions: Mapping[str, Action]) -> list[dict[str, str]]:
-    """Name the members of a group; a join is replaced by its tasks."""
+    """Return node and task of each member of a group; a join is replaced by its tasks."""
     links = []
     for uuid in uuids:
         label = actions[uuid].label
@@ -103,14 +104,14 @@ def _group(uuids: Sequence[str], actions: Mapping[str, Action]) -> list[dict[str
 
 
 def _named(uuids: Sequence[str], actions: Mapping[str, Action]) -> list[dict[str, str]]:
-    """Name tasks; those that are reached through a join with the first join on the way."""
+    """Return node and task of each action; of a task behind joins, also the first join."""
     found: dict[str, dict[str, str]] = {}
     for uuid in sorted(uuids, key=lambda u: actions[u].action_type == JOIN):
         first = actions[uuid]
         extra = {"join": first.label} if first.action_type == JOIN else {}
         left = [first]
         seen = {uuid}
-        for action in left:  # it grows while it is read
+        for action in left:  # the list grows during the iteration
             if action.action_type != JOIN:
                 uid, _, task = action.label.partition("/")
                 found.setdefault(action.uuid, {"node": uid, "task": task, **extra})
@@ -122,11 +123,12 @@ def _named(uuids: Sequence[str], actions: Mapping[str, Action]) -> list[dict[str
 
 
 def read(document: Mapping[str, Any], planner: str, surroundings: Surroundings) -> ActionPlan:
-    """Make the plan of a message, with new uuids.
+    """Make a plan, with new uuids, from a message.
 
-    A message from :func:`write` has the position and the tokens of each task. The tasks of other
-    messages are put in topological order, each node runs one task at a time, and each task runs
-    once. Raises InvalidInput for links to unknown tasks and for duplicates.
+    A message from :func:`write` has the position and the tokens of each task. In a message from
+    another program, the tasks are sorted topologically, and each gets tokens with which a node runs
+    one task at a time and a task runs on one node at a time. Raises InvalidInput for links to
+    unknown tasks and for duplicates.
     """
     entries = _in_order(list(_entries(document)))
     reader = _MessageReader({entry.name: surroundings.new_id() for entry in entries})
@@ -166,7 +168,7 @@ def _entries(document: Mapping[str, Any]) -> Iterator[_Entry]:
 
 
 def _completed(uid: str, task: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Add the node and the tokens to a task of a message from another program."""
+    """Add node and tokens to a task of a message that another program wrote."""
     if task["type"] not in RUNNABLE or "tokens" in task:
         return task
     parameters = {**(task.get("parameters") or {}), "node": uid}
@@ -174,7 +176,7 @@ def _completed(uid: str, task: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _in_order(entries: list[_Entry]) -> list[_Entry]:
-    """Sort by position; topologically where an entry has no position."""
+    """Sort entries by position; sort them topologically if any has no position."""
     if all("position" in entry.value for entry in entries):
         return sorted(entries, key=lambda entry: entry.value["position"])
     place = {entry.name: i for i, entry in enumerate(entries)}
@@ -184,7 +186,7 @@ def _in_order(entries: list[_Entry]) -> list[_Entry]:
     try:
         return [entries[i] for i in topological_order(before)]
     except CycleError:
-        return entries  # planner.graph.validate names the cycle
+        return entries  # planner.graph.validate reports the cycle
 
 
 def _waits_for(entry: Mapping[str, Any]) -> Iterator[str]:
@@ -196,7 +198,7 @@ def _waits_for(entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 class _MessageReader:
-    """Reads the entries of a message and collects what is wrong with them."""
+    """Makes actions of the entries of a message, and collects mistakes."""
 
     def __init__(self, uuids: Mapping[str, str]) -> None:
         self._uuids = uuids

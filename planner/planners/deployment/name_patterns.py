@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of names and roles: ``/.../`` is a regular expression, a plain name may be one."""
+"""Patterns for task names and roles: a name, or a regular expression, also without slashes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Test = Callable[[str], object]
 
-#: A pattern of only these characters matches itself alone, as a name or a regular expression.
+#: A pattern of only these characters matches nothing but itself, even as a regular expression.
 _PLAIN = re.compile(r"[\w:@/ -]*")
 
 
 class Patterns:
     """Compiles patterns; an invalid regular expression raises ``re.error``.
 
-    ``/x/`` is Fuel's form: anchored at the start, open at the end. A pattern without slashes has to
-    match the whole name, or be equal to it; with ``exact`` it has to be equal.
+    ``/x/`` is Fuel's form: the expression has to match at the start of the name, and the name may
+    go on after the match. A pattern without slashes has to equal the name, or to match all of it as
+    an expression; with ``exact`` it has to be equal.
 
     >>> names = ["db", "db-check", "primary-db", "db+api"]
     >>> [Patterns().among(names, p) for p in ("/db/", "db", ".*db", "/.*db$/", "db+api")]
@@ -31,7 +32,7 @@ class Patterns:
         self._tests: dict[str, Test] = {}
 
     def test(self, pattern: str) -> Test:
-        """Return the function that says whether a name matches."""
+        """Return the function that returns whether a name matches."""
         if pattern not in self._tests:
             if self.is_plain(pattern):
                 self._tests[pattern] = pattern.__eq__
@@ -74,7 +75,7 @@ class Index:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Return a "did you mean" with the known name that is closest, or an empty text.
+    """Return a "did you mean" with the most similar known name, or an empty text.
 
     >>> near("netconfg", ["hiera", "netconfig"])
     "; did you mean 'netconfig'?"

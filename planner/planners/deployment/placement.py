@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which task runs on which node: by the roles and tags of nodes, and by the tasks of groups."""
+"""Assigns tasks to nodes, by the roles and tags of the nodes and by the tasks of groups."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from planner.errors import InvalidInput, Mistake, Path
 from planner.planners.deployment.name_patterns import Index, near
 from planner.planners.deployment.tasks import MASTER, SYNC, Deployment, Task, Where
 
-#: Maps the id of each task to its nodes, in document order, and each node to the position.
+#: Maps the id of each task to its nodes in document order; these map to positions.
 Places = Mapping[str, Mapping[str, int]]
 
 
 class Cluster:
-    """The nodes of a deployment by their tags; the roles of a node are its tags if it has none."""
+    """The nodes of a deployment by tag. The roles of a node without tags are used as its tags."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._nodes = [node for node in deployment.nodes if node.uid != MASTER]
@@ -28,11 +28,11 @@ class Cluster:
 
     @cached_property
     def every(self) -> Mapping[str, None]:
-        """Every node that has a role; never the deployment server, nor the sync node."""
+        """All nodes that have a role, without the deployment server and the sync node."""
         return {node.uid: None for node in self._nodes if node.tags}
 
     def of(self, where: Where) -> Mapping[str, None]:
-        """Return the nodes that a selector matches, in document order; ``self`` matches none."""
+        """Return the nodes that a selector matches, in document order; of kind self, none."""
         if where.kind not in ("patterns", "groups"):
             special = {"sync": {SYNC: None}, "master": {MASTER: None}, "every": self.every}
             return special.get(where.kind, {})
@@ -56,7 +56,7 @@ class Cluster:
                     yield from self.of(self._groups[group])
 
     def unmatched(self, where: Where) -> Iterator[str]:
-        """Yield the patterns that match neither a tag of a node nor, where allowed, a group."""
+        """Yield the patterns that match no tag and, in a selector of kind groups, no group."""
         for pattern in where.patterns:
             meant = where.kind == "groups" and self._group_index(pattern)
             if not (meant or self._index(pattern)):
@@ -64,11 +64,11 @@ class Cluster:
 
 
 class Placement:
-    """Every task on every node that it runs on, each pair once, by position.
+    """All pairs of a node and a task that runs on it, by position.
 
-    Anchors come first, on the sync node; then the deployment server and the nodes in document
-    order, the tasks of each in document order. Raises InvalidInput for an unknown task in a group
-    that has nodes.
+    The first pairs are the anchors, on the sync node. The pairs of the deployment server follow,
+    then those of the nodes in document order; the tasks of a node are in document order. Raises
+    InvalidInput for an unknown task in a group that has nodes.
     """
 
     def __init__(self, deployment: Deployment) -> None:
@@ -120,7 +120,7 @@ class Placement:
             raise InvalidInput(mistakes)
 
     def _warn_roles(self, tasks: Sequence[Task]) -> None:
-        """Warn of each role that no node has once, with its first place and how many more."""
+        """Warn once of each role that no node has: where it occurs first, and how often."""
         found: dict[str, list[Path]] = {}
         for task in tasks:
             if task.where.kind == "nowhere" and not task.is_anchor:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the plan of ordered steps: actions with parameters, tokens and limits."""
+"""Turns ordered steps into a plan: actions with parameters, tokens and limits."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from planner.planners.deployment.tasks import Deployment, Task
 from planner.planners.solution import about
 from planner.states import PlanState
 
-#: Each running task holds one; a node runs one task at a time, so they count busy nodes.
+#: The token that each running task holds. A node runs one task at a time, so a limit of this token
+#: limits the number of busy nodes.
 BUSY = "busy:nodes"
 
 
 class DeploymentStep(NamedTuple):
-    """An action to be made: a task on a node, or a join where ``task`` is None.
+    """A task on a node that becomes an action, or a join if ``task`` is None.
 
-    ``before`` and the sets of ``any_of`` are positions in the list of steps. With ``order_only``
-    the steps before must have ended, but need not have succeeded.
+    ``before`` and the sets in ``any_of`` hold indexes in the list of steps. The steps in ``before``
+    must have succeeded; with ``order_only`` they need only have ended. One step of each set in
+    ``any_of`` must have succeeded.
     """
 
     name: str
@@ -36,7 +38,7 @@ class DeploymentStep(NamedTuple):
 def groups_not_implied(
     before: Iterable[int], groups: Iterable[tuple[int, ...]]
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the sets without a member that is needed anyway, each once.
+    """Return each set once, without the sets that have a member in ``before``.
 
     >>> groups_not_implied([1, 2], [(3, 4), (2, 3), (3, 4)])
     ((3, 4),)
@@ -62,7 +64,7 @@ class DeploymentBuilder:
         tolerances: Sequence[Mapping[str, Any]],
         warnings: Iterable[str],
     ) -> ActionPlan:
-        """Return the plan of these steps, which stand in schedule order."""
+        """Return the plan of these steps, which are in schedule order."""
         limits = {"node:*": 1}
         if max_nodes:
             limits[BUSY] = max_nodes
@@ -108,7 +110,7 @@ class DeploymentBuilder:
         )
 
     def about(self, step: DeploymentStep) -> dict[str, Any]:
-        """Return the fields of an action, apart from its links."""
+        """Return the fields of the action of a step, except its links."""
         task, uid = step.task, step.uid
         if task is None:
             return {"action_type": JOIN}
@@ -139,13 +141,13 @@ class DeploymentBuilder:
         if name not in self._types:
             try:
                 self._types[name] = self._surroundings.action_type(name)
-            except UnknownPlugin:  # reported when the document was read, if it matters
+            except UnknownPlugin:  # already reported by the document reader
                 self._types[name] = None
         return self._types[name]
 
 
 def _no_operation(action_type: str, description: str) -> dict[str, Any]:
-    """Return the fields of an action that takes no time, no worker and no token."""
+    """Return the fields of an action that takes no time, and needs no worker and no token."""
     return {"action_type": action_type, "description": description, "estimate_s": 0.0}
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deployment planner: from tasks and nodes to a plan, pass by pass.
+"""The deployment planner: turns tasks and nodes into a plan, in several passes.
 
-Source: Fuel, "Task Based Deployment With Astute"; what it leaves open is settled in doc/decisions.
+Source: Fuel, "Task Based Deployment With Astute". doc/decisions says how the questions are answered
+that the source leaves open.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError
 from planner.model import ActionPlan
-from planner.planners.deployment import alternatives, loops, message, role_based
+from planner.planners.deployment import alternatives, cycles, message, role_based
 from planner.planners.deployment.document import DeploymentReader
 from planner.planners.deployment.fault_tolerance import tolerances
 from planner.planners.deployment.links import Linker
@@ -73,7 +74,7 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         return DeploymentReader(document, self.surroundings).deployment()
 
     def plan(self, problem: Deployment | ActionPlan, options: Options) -> ActionPlan:
-        """Place the tasks on nodes, link them, select the wanted part, and make the actions."""
+        """Place the tasks on nodes, link them, select the requested part, and make the actions."""
         if isinstance(problem, ActionPlan):
             return problem
         engine, engine_notes = engine_of(problem, options.deployment_engine)
@@ -105,16 +106,17 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
 
 
 class OrderedSteps(NamedTuple):
-    """All steps in schedule order, and warnings about their links."""
+    """All steps of a deployment in schedule order, and warnings about their links."""
 
     steps: Sequence[DeploymentStep]
     warnings: Sequence[Mistake]
 
 
 def engine_of(deployment: Deployment, wanted: str) -> tuple[str, list[str]]:
-    """Choose the task-based or the role-based engine; return it with the warnings about the choice.
+    """Choose the task-based or the role-based engine; return its name and warnings about that.
 
-    Raises InvalidInput for engine ``task`` if a task has no version 2; it names all such tasks.
+    Raises InvalidInput if engine ``task`` is wanted and not all tasks have version 2; the error
+    names the others.
     """
     old = [task for task in deployment.tasks if not task.versioned]
     if wanted == "task" and old:
@@ -130,16 +132,16 @@ def engine_of(deployment: Deployment, wanted: str) -> tuple[str, list[str]]:
 
 
 def _task_based(deployment: Deployment, placement: Placement) -> OrderedSteps:
-    """Link tasks with tasks; dependencies of policy any are settled last."""
+    """Link the tasks with each other, those with dependencies of policy any last, and sort them."""
     linker = Linker(placement, deployment.tasks)
     linker.link()
     links = linker.links
     warnings = [*linker.warnings, *alternatives.settle(links, linker.choices)]
     links.remove_redundant()
     try:
-        order = loops.topological_order(links)
+        order = cycles.topological_order(links)
     except CycleError as error:
-        raise loops.refusal(linker, error) from error
+        raise cycles.refusal(linker, error) from error
     place = {position: k for k, position in enumerate(order)}
     shared: dict[tuple[int, ...], tuple[int, ...]] = {}
 
@@ -166,5 +168,5 @@ def _task_based(deployment: Deployment, placement: Placement) -> OrderedSteps:
 
 
 def _role_based(deployment: Deployment, placement: Placement) -> OrderedSteps:
-    """Order the steps stage after stage."""
+    """Divide the tasks into stages, and return the steps stage by stage."""
     return OrderedSteps(role_based.steps(role_based.RoleBased(deployment, placement).stages()), ())

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The role-based engine: groups of nodes one after another, as before task-based deployment.
+"""The role-based engine: deploys groups of nodes, as Fuel did before task-based deployment.
 
 Source: Fuel's orchestrator of releases 6.1 to 8.0. The tasks before ``deploy_start`` run first, one
-after another, each on all its nodes; then the groups, in waves; then the tasks after
-``deploy_end``. Cross dependencies are ignored. Each task runs once on a node.
+after another, each on all its nodes. Then the groups are deployed, in waves. Then the tasks after
+``deploy_end`` run, as those before. Cross dependencies are ignored. A task runs only once on a
+node.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from planner.planners.deployment.placement import Placement, Places
 from planner.planners.deployment.plan_actions import DeploymentStep
 from planner.planners.deployment.tasks import MASTER, Deployment, Task
 
-#: Groups of which no node may fail unless they have a fault tolerance.
+#: Groups of which no node may fail, unless the document gives them a fault tolerance.
 CRITICAL = ("primary-controller", "controller", "ceph-osd", "primary-mongo")
 START, END = "deploy_start", "deploy_end"
 
 
 class Entry(NamedTuple):
-    """The tasks that a node runs one after another for one role."""
+    """The tasks that one node runs, one after another, for one role."""
 
     uid: str
     role: str
@@ -34,7 +35,7 @@ class Entry(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """Entries that run together; if ``strict``, the next stage needs all of them to succeed."""
+    """Entries that run at the same time; if ``strict``, all must succeed before the next stage."""
 
     name: str
     entries: Sequence[Entry]
@@ -42,7 +43,7 @@ class Stage(NamedTuple):
 
 
 class TaskOrder:
-    """The order of task ids; raises InvalidInput for unknown names and for loops."""
+    """A topological order of the tasks; raises InvalidInput for unknown names and for cycles."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._tasks = deployment.tasks
@@ -84,19 +85,19 @@ class TaskOrder:
         return [[tuple(found)] for found in self.before]
 
     def _loops(self, error: CycleError) -> Iterator[Mistake]:
-        """Yield a mistake with the path of a shortest loop in each strongly connected component."""
+        """Yield a mistake, with a shortest cycle, for each strongly connected component."""
         before = self._groups_before()
         for component in graph_algorithms.strongly_connected_components(before, error.nodes):
             cycle = graph_algorithms.cycle_in(before, component)
             names = [self._tasks[p].id for p in (*cycle, cycle[0])]
-            yield Mistake(f"a loop: {' -> '.join(names)}", self._tasks[cycle[0]].path())
+            yield Mistake(f"a cycle: {' -> '.join(names)}", self._tasks[cycle[0]].path())
 
     def ancestors(self, task_id: str) -> set[int]:
-        """Return what comes before a task, directly or through others."""
+        """Return the positions of all tasks before a task, directly or indirectly."""
         return self._reachable(task_id, self.before)
 
     def descendants(self, task_id: str) -> set[int]:
-        """Return what comes after a task, directly or through others."""
+        """Return the positions of all tasks after a task, directly or indirectly."""
         after: list[list[int]] = [[] for _ in self._tasks]
         for i, found in enumerate(self.before):
             for p in found:
@@ -110,7 +111,7 @@ class TaskOrder:
         return {*graph_algorithms.reachable([start], links.__getitem__)} - {start}
 
     def groups_of(self, task: Task) -> list[str]:
-        """Name the groups that a task is bound to, by its own field or by theirs."""
+        """List the groups that a task names in ``groups``, and those that name it in ``tasks``."""
         own = [task_id for name in task.groups for task_id in self._groups(name)]
         return own + [g.id for g in self._tasks if g.is_group and task.id in g.tasks]
 
@@ -131,7 +132,7 @@ class RoleBased:
         self._tasks = [task for i, task in run if i not in early and i not in late]
 
     def stages(self) -> list[Stage]:
-        """Return the stages in order; priorities count by hundreds in each of the three parts."""
+        """Return the stages in order, named by part and priority: ``pre-deployment-100``."""
         middle = [s._replace(name=f"deployment-{k}00") for k, s in enumerate(self._waves(), 1)]
         return [
             *_hooks("pre-deployment", self._early, self._places, strict=True),
@@ -160,10 +161,11 @@ class RoleBased:
             yield Stage("", alone)
 
     def _wave(self, groups: Sequence[tuple[Task, Sequence[str]]]) -> Iterator[Stage]:
-        """Yield the stages of groups that run together.
+        """Yield the stages of groups that are deployed in one wave.
 
-        One by one: a stage for each node. An amount: a stage for each chunk. All other groups share
-        stages, with no node twice in one.
+        A group with the strategy one_by_one has a stage for each node, one with an amount a stage
+        for each chunk of nodes. All other groups of the wave share stages; no node is in one stage
+        twice.
         """
         made = [(group, [self._entry(uid, group) for uid in uids]) for group, uids in groups]
         for group, entries in made:
@@ -186,7 +188,7 @@ class RoleBased:
         yield from (Stage("", entries) for entries in together)
 
     def _entry(self, uid: str, group: Task | None) -> Entry:
-        """Return the tasks of a group on a node, and those that no group of theirs brings there."""
+        """Return the tasks that a node runs for a group, and those it runs without a group."""
         chosen = [
             task
             for task in self._tasks
@@ -201,7 +203,7 @@ class RoleBased:
 
     @cached_property
     def _brought(self) -> Mapping[str, frozenset[str]]:
-        """Map each task to the nodes of the groups that it is bound to."""
+        """Map each task to the nodes of all its groups."""
         nodes = {task.id: self._cluster.of(task.where) for task in self._deployment.tasks}
         return {
             task_id: frozenset(uid for group in groups for uid in nodes[group])
@@ -210,7 +212,7 @@ class RoleBased:
 
 
 def _hooks(name: str, tasks: Sequence[Task], places: Places, *, strict: bool) -> Iterator[Stage]:
-    """Yield one stage for each task that has nodes, on all of them."""
+    """Yield a stage for each task that has nodes, with an entry for each of the nodes."""
     number = 0
     for task in tasks:
         uids = places[task.id]
@@ -220,9 +222,10 @@ def _hooks(name: str, tasks: Sequence[Task], places: Places, *, strict: bool) ->
 
 
 def steps(stages: Sequence[Stage]) -> list[DeploymentStep]:
-    """Turn stages into steps: a join after each stage, and each task of a node after its last.
+    """Turn stages into steps: the tasks of a node one after another, and a join after each stage.
 
-    A node with a failed task gets no more tasks; after a failure in a strict stage no node does.
+    After a task failed, its node runs no more tasks. After a failure in a strict stage, no node
+    runs more tasks.
     """
     made: list[DeploymentStep] = []
     last: dict[str, int] = {}
@@ -244,7 +247,8 @@ def steps(stages: Sequence[Stage]) -> list[DeploymentStep]:
             if not first:
                 ends.append(last[uid])
         if ends:
-            # Entries come after the joins of both kinds, so a join need not follow the one before.
+            # Entries follow the last join of both kinds, so a join needs no link to the join before
+            # it.
             name, members = f"join/{stage.name}", tuple(sorted(ends))
             made.append(
                 DeploymentStep(name, before=members, order_only=not stage.strict, reason=stage.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON Schema of ``kind: deployment``: tasks and nodes, or the three-level message of a plan."""
+"""JSON Schema of ``kind: deployment``: tasks and nodes, or a three-level deployment message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.planners.solution_schema import COMMON
 
-#: Types of tasks that run on a node; an action type of the same name runs them.
+#: Types of tasks that run on nodes. The action type of the same name runs such a task.
 RUNNABLE = ("puppet", "shell", "sync", "upload_file", "copy_files", "reboot")
 ANCHORS = ("stage", "anchor")
 TYPES = (*RUNNABLE, "group", "skipped", *ANCHORS)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selects a part of a deployment: the chosen tasks, their dependencies, and what is missing.
+"""Selects a part of a deployment: the chosen tasks and, if requested, their dependencies.
 
-A task that is left out but stands between two chosen ones stays as a join, which does nothing and
-keeps their order and need. A task depends on everything that comes before it in the graph, also
-through anchors.
+A task that is left out, but is on a path between two chosen ones, is replaced by a join, which
+keeps the order and the need between them. A task depends on all its direct and indirect
+predecessors, also through anchors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SIMULATION_ONLY = frozenset({"duration_s"})
 
 
 class _Dependents(NamedTuple):
-    """How many tasks depend on something, and the first of them."""
+    """The first task that depends on an omitted one, and the number of all such tasks."""
 
     first: str
     number: int
@@ -43,7 +43,7 @@ class _Dependents(NamedTuple):
 
 
 class Selection:
-    """The chosen steps, by position in schedule order, each with the reason for choosing it."""
+    """The chosen steps by position, each with the reason why it was chosen."""
 
     def __init__(self, deployment: Deployment, steps: Sequence[DeploymentStep]) -> None:
         self._deployment, self._part = deployment, deployment.part
@@ -52,7 +52,7 @@ class Selection:
         self.notes: list[str] = []
 
     def steps(self, builder: DeploymentBuilder) -> list[DeploymentStep]:
-        """Return the steps that remain; ``notes`` then say what is missing."""
+        """Return the selected steps; then ``notes`` lists the dependencies that are left out."""
         part = self._part
         if part.nodes is None and part.tasks is None and part.changed_since is None:
             return list(self._steps)
@@ -67,7 +67,7 @@ class Selection:
         return self._remaining()
 
     def _named(self) -> list[int]:
-        """Choose by nodes and tasks; raises InvalidInput for unknown names."""
+        """Choose steps by the requested nodes and tasks; raises InvalidInput for unknown names."""
         part, deployment, mistakes = self._part, self._deployment, []
         uids = {SYNC, MASTER, *(node.uid for node in deployment.nodes)}
         for k, uid in enumerate(part.nodes or ()):
@@ -93,7 +93,7 @@ class Selection:
         ]
 
     def _changed(self, earlier: ActionPlan, builder: DeploymentBuilder) -> dict[int, str]:
-        """Return what differs from an earlier plan and what depends on that, with the reason."""
+        """Return the reason for each step that differs from an earlier plan or depends on such."""
         known = {action.name: action for action in earlier.actions}
         short = earlier.uuid[:8]
         found: dict[int, str] = {}
@@ -127,7 +127,7 @@ class Selection:
                     self.reasons.setdefault(p, f"{name} depends on it")
 
     def _note_missing(self) -> None:
-        """Note each dependency that is left out, and who depends on it."""
+        """Add a note for each dependency that is left out, with the tasks that depend on it."""
         wanting: dict[int, _Dependents] = {}
         through: dict[int, _Dependents] = {}
         for i in sorted(self.reasons):
@@ -150,7 +150,7 @@ class Selection:
         return step.task is None and any(p in self.reasons for p in _before(step))
 
     def _remaining(self) -> list[DeploymentStep]:
-        """Return the chosen steps, and joins for the steps between them that are left out."""
+        """Return the chosen steps, and joins in place of the omitted steps between them."""
         leading = reachable(self.reasons, lambda i: _before(self._steps[i]))
         rest = _Remaining(self._steps)
         for i in sorted(leading):
@@ -162,19 +162,20 @@ class Selection:
 
 
 class _Remaining:
-    """The steps that remain; steps left out that waited for the same share one join."""
+    """The steps of the selection; omitted steps with the same predecessors share one join."""
 
     def __init__(self, steps: Sequence[DeploymentStep]) -> None:
         self._steps = steps
         self.made: list[DeploymentStep] = []
-        #: The old positions of chosen steps, and of joins that replace any of them.
+        #: The old positions of the chosen steps, and of joins with a chosen predecessor.
         self._kept: set[int] = set()
-        #: Maps the old position of a step to what its successors wait for now.
+        #: Maps the old position of a step to the new positions that its successors wait for
+        #: instead.
         self._instead: dict[int, tuple[int, ...]] = {}
         self._joins: dict[object, int] = {}
 
     def keep(self, i: int, reason: str | None) -> None:
-        """Copy a step and remap its links to the steps that are kept."""
+        """Copy a step, and remap its links to the steps that are kept."""
         step = self._steps[i]
         before, groups = self._links(step)
         self._instead[i] = (len(self.made),)
@@ -182,7 +183,7 @@ class _Remaining:
         self.made.append(step._replace(before=before, any_of=groups, reason=reason or step.reason))
 
     def pass_through(self, i: int) -> None:
-        """Leave a step out; its successors inherit its links, through a join if there are many."""
+        """Omit a step; its successors inherit its predecessors, if several through a join."""
         step = self._steps[i]
         before, groups = self._links(step)
         if step.task is None and not self._kept.isdisjoint(_before(step)):
@@ -204,7 +205,8 @@ class _Remaining:
         before = {now for p in step.before for now in self._instead.get(p, ())}
         groups = []
         for group in step.any_of:
-            # A chosen one must succeed; if none is chosen, what all of them waited for.
+            # One of the chosen members must succeed. If none is chosen, the predecessors of all
+            # must.
             chosen = [p for p in group if p in self._kept]
             members = [self._instead.get(p, ()) for p in chosen or group]
             if all(members):
@@ -219,9 +221,9 @@ def _before(step: DeploymentStep) -> Iterable[int]:
 
 
 def _difference(earlier: Action | None, now: Mapping[str, Any], plan: str) -> str | None:
-    """Say how an action differs from the one of its name in an earlier plan, None if it does not.
+    """Return how an action differs from the one of its name in an earlier plan, None if not at all.
 
-    An anchor, and a task that is newly skipped, make no difference, because they do nothing.
+    An anchor, and a new task that is skipped, count as equal, because they do nothing.
     """
     if now["action_type"] == "anchor" or (earlier is None and now["action_type"] == "skipped"):
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates the parameters of tasks to those of action types, and checks them."""
+"""Translates the parameters of tasks into those of action types, and checks them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 from planner.contract import Surroundings
 from planner.errors import Mistake, Path, UnknownPlugin
 
-#: Maps names of parameters in Fuel's task sets to those of the action types.
+#: Maps parameter names of Fuel's task sets to those of the action types.
 NAMES = {
     "cmd": "command",
     "puppet_manifest": "manifest",
     "puppet_modules": "modules",
     "permissions": "mode",
 }
-#: Parameters that configure the task and are not for the action.
+#: Parameters that belong to the task, and are not passed to the action.
 _ABOUT = ("strategy", "timeout", "retries", "fault_tolerance", "interval", "dir_permissions")
 
 
 class TranslatedParameters(NamedTuple):
-    """Parameters under the names of the action types; timeout and retries are apart."""
+    """Parameters under the names that action types use; timeout and retries are separate fields."""
 
     values: Mapping[str, Any]
     timeout: Any
@@ -29,7 +29,7 @@ class TranslatedParameters(NamedTuple):
 
 
 def translated(raw: Mapping[str, Any]) -> TranslatedParameters:
-    """Read the parameters of a task; its own timeout and retries win over those inside.
+    """Translate the parameters of a task; timeout and retries of the task itself take precedence.
 
     >>> translated({"parameters": {"puppet_modules": "/a:/b", "cmd": "x", "timeout": 5}}).values
     {'modules': ['/a', '/b'], 'command': 'x'}
@@ -45,7 +45,7 @@ def translated(raw: Mapping[str, Any]) -> TranslatedParameters:
 
 
 class ParameterChecker:
-    """Checks parameters with the schema of their action type."""
+    """Checks parameters against the schema of their action type."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
@@ -54,7 +54,7 @@ class ParameterChecker:
         self.notes: dict[str, None] = {}
 
     def __call__(self, action_type: str, values: Mapping[str, Any], path: Path) -> None:
-        """Check the parameters of one task as they are on some node."""
+        """Check the parameters that a task has on its nodes."""
         around = self._surroundings
         try:
             if action_type not in self._unknown:

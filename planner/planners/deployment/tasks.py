@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The problem of the deployment planner: tasks, nodes, and the wanted part."""
+"""The problem of the deployment planner: tasks, nodes, and the requested part."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from planner.model import ActionPlan
 from planner.planners.deployment.name_patterns import Patterns
 from planner.planners.deployment.schema import ANCHORS
 
-#: The node of anchors, and the deployment server; a role ``*`` matches neither.
+#: The uids of the sync node, on which anchors are, and of the deployment server. A role ``*``
+#: matches neither.
 SYNC, MASTER = "sync", "master"
 
 
 class Where(NamedTuple):
     """A selector of nodes; ``kind``: every, self, sync, master, nowhere, patterns or groups.
 
-    ``patterns`` are matched with the tags of nodes; of kind groups also with the ids of groups.
+    ``patterns`` are compared with the tags of nodes; in a selector of kind groups, also with the
+    ids of groups.
     """
 
     kind: str
@@ -27,7 +29,7 @@ class Where(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The selector as a person writes it."""
+        """The selector as it is written in a document."""
         return " or ".join(self.patterns) or {"every": "*", "sync": "null"}.get(
             self.kind, self.kind
         )
@@ -37,7 +39,7 @@ EVERY, NOWHERE = Where("every"), Where("nowhere")
 
 
 class Relation(NamedTuple):
-    """A task comes after, or before, the tasks of a name on some nodes.
+    """A dependency of a task: it runs after, or before, the tasks of a name on some nodes.
 
     ``field`` is requires, required_for, cross-depends or cross-depended-by; ``any_of`` is policy
     any; ``path`` is the place in the document.
@@ -51,7 +53,7 @@ class Relation(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The relation as a person writes it."""
+        """The relation as it is shown in messages."""
         role = "" if self.where in (NOWHERE, EVERY) else f" on {self.where.text}"
         return f"{self.field} {self.name}{role}{' (any)' if self.any_of else ''}"
 
@@ -60,9 +62,10 @@ class Relation(NamedTuple):
 class Task:
     """One task of the document, before it is placed on nodes.
 
-    ``where`` is from tags, else roles, else groups; ``groups`` are kept besides for the role-based
-    engine. ``skipped`` says why it does not run. ``most`` is how many of it run at once; ``index``
-    its place among the tasks; ``versioned`` is false without a version 2.x.
+    ``where`` is read from the field tags, else roles, else groups; ``groups`` are also kept for the
+    role-based engine. ``skipped`` is the reason why the task does not run, or None. ``most`` is the
+    number of nodes on which it may run at the same time. ``index`` is its index in the document.
+    ``versioned`` is true for version 2.x.
     """
 
     id: str
@@ -86,22 +89,22 @@ class Task:
 
     @property
     def is_anchor(self) -> bool:
-        """A synchronization point: it runs on no node, and what comes before it may fail."""
+        """Whether it is a synchronization point: it runs nowhere, and its predecessors may fail."""
         return self.type in ANCHORS
 
     @property
     def is_group(self) -> bool:
-        """A group orders roles; it never runs on a node."""
+        """Whether it is a group: it orders roles, and never runs on a node."""
         return self.type == "group"
 
     def path(self, *inside: str | int) -> Path:
-        """Return the place of the task, or of something in it, in the document."""
+        """Return the path of the task, or of something in it, in the document."""
         return ("tasks", self.index, *inside)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Node:
-    """A machine; without an address it is simulated."""
+    """A machine of the deployment; without an address it is simulated."""
 
     uid: str
     tags: tuple[str, ...] = ()
@@ -110,7 +113,7 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """The wanted part of a deployment; None is no restriction. ``fetch`` adds the dependencies."""
+    """The requested part of a deployment; None means all. ``fetch`` adds the dependencies."""
 
     nodes: tuple[str, ...] | None = None
     tasks: tuple[str, ...] | None = None
@@ -122,8 +125,8 @@ class Part:
 class Deployment:
     """A deployment: tasks and nodes in document order.
 
-    ``warnings`` become mistakes with the option ``strict``: names that match nothing, for example;
-    ``notes`` are other warnings.
+    ``warnings``, such as a name that matches nothing, become mistakes with the option ``strict``.
+    ``notes`` are warnings that never do.
     """
 
     name: str | None

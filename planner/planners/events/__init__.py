@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events: a change runs through resources that depend on each other and touches only what it must.
+"""Events: a change propagates through dependent resources, and runs only the affected actions.
 
-Source: Solar, "events propagation". ``document`` reads the problem, ``event_graph`` finds what a
-change can reach, ``unroll`` ends loops by letting an action run twice, ``selection`` keeps the
-wanted part, ``planner`` writes the plan.
+Source: Solar, "events propagation". ``document`` reads the problem. ``event_graph`` finds the
+actions that a change can reach. ``unroll`` removes cycles by running an action twice. ``selection``
+keeps the requested part. ``planner`` makes the plan.
 """

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose the edges to cut so that a graph has no cycle and every node stays reachable. Pure.
+"""Chooses edges to cut, so that a graph has no cycle and every node stays reachable. Pure.
 
-The rule: cut one edge at a time, the first one that is on a cycle and without which every node is
-still reachable from the roots. An edge that is on no cycle, or is the only way to a node, stays so
-while other edges are cut. So one pass over the edges, in order, gives the same result as starting
-again after each cut.
+The rule: repeatedly cut the first edge that is on a cycle and without which every node is still
+reachable from the roots. If an edge is on no cycle, or is the only way to a node, that does not
+change when other edges are cut. So one pass over the edges, in order, gives the same result as
+starting again after each cut.
 
-Spanning trees keep this from being quadratic, because a cut breaks at most one branch of each: one
-tree of what the roots reach, and for each strongly connected component two, of the paths from its
-root and of the paths to it. The worst case is still quadratic: one long cycle where each cut makes
-the next edge the only way to all the rest.
+Spanning trees make this fast in most graphs, because a cut removes at most one branch of each tree.
+There is one tree of the nodes reachable from the roots. Each strongly connected component has two
+more: the paths from its root, and the paths to its root. The worst case is still quadratic: one
+long cycle, in which each cut makes the next edge the only way to all remaining nodes.
 """
 
 from __future__ import annotations
@@ -22,29 +22,30 @@ from planner.graph_algorithms import acyclic_part, strongly_connected_components
 from planner.planners.events.dominators import dominators
 from planner.planners.events.reachability import Edge, SpanningTree, neighbours
 
-#: Repair steps per edge that cost as much as finding the only ways to all nodes at once.
+#: After this many repair steps per edge, computing the dominators of all nodes is cheaper.
 _PATIENCE = 10
 
 
 class Cut(NamedTuple):
-    """The edges that were cut, in order, and the components before and after.
+    """The edges that were cut, in order, and the components with cycles before and after.
 
-    ``loops`` and ``left`` are strongly connected components: the nodes of one reach each other.
+    ``cyclic`` are the strongly connected components that had cycles before the first cut, ``left``
+    those that still have cycles.
     """
 
     edges: list[Edge]
-    loops: list[frozenset[int]]
+    cyclic: list[frozenset[int]]
     left: list[frozenset[int]]
 
 
 def cut(count: int, fixed: Iterable[Edge], loose: Collection[Edge], roots: Iterable[int]) -> Cut:
-    """Cut ``loose`` edges, the smallest first, until no cycle is left or none may be cut any more.
+    """Cut ``loose`` edges, the smallest first, until no cycle is left or no further cut is allowed.
 
-    Nodes are 0 to ``count`` - 1. ``fixed`` edges are never cut. An edge that is fixed and loose is
-    fixed, and counts among the edges over which the roots reach every node.
+    Nodes are 0 to ``count`` - 1. ``fixed`` edges are never cut. Only ``loose`` edges count for the
+    reachability of nodes from ``roots``; an edge in both sets counts and is never cut.
 
     >>> cut(3, [], [(0, 1), (1, 2), (2, 1)], [0])
-    Cut(edges=[(2, 1)], loops=[frozenset({1, 2})], left=[])
+    Cut(edges=[(2, 1)], cyclic=[frozenset({1, 2})], left=[])
     >>> cut(2, [(1, 0)], [(0, 1)], [0]).left
     [frozenset({0, 1})]
     """
@@ -52,19 +53,19 @@ def cut(count: int, fixed: Iterable[Edge], loose: Collection[Edge], roots: Itera
     near = _edges_near_cycles(count, [*held, *loose])
     if not near:
         return Cut([], [], [])
-    loops = _Components(count, near)
-    ways = _Reachability(loops.after, loose, roots)
+    components = _Components(count, near)
+    ways = _Reachability(components.after, loose, roots)
     edges: list[Edge] = []
     for one in range(count):
         gone = [
             other
-            for other in sorted(loops.after[one])
+            for other in sorted(components.after[one])
             if (one, other) not in held and ways.spare(one, other)
         ]
         if gone:
-            loops.cut(one, gone)
+            components.cut(one, gone)
             edges += zip(repeat(one), gone)
-    return Cut(edges, loops.found, loops.left())
+    return Cut(edges, components.found, components.left())
 
 
 def _edges_near_cycles(count: int, edges: Collection[Edge]) -> list[Edge]:
@@ -78,7 +79,7 @@ def _edges_near_cycles(count: int, edges: Collection[Edge]) -> list[Edge]:
 
 
 class _Components:
-    """The edges that are on cycles, while some are cut."""
+    """The edges that are on cycles, updated with each cut."""
 
     def __init__(self, count: int, edges: Iterable[Edge]) -> None:
         #: The successors of each node, over edges on cycles.
@@ -89,13 +90,13 @@ class _Components:
         self.found = self._split(range(count))
 
     def left(self) -> list[frozenset[int]]:
-        """Return the strongly connected components that are left."""
+        """Return the strongly connected components that still have cycles."""
         return strongly_connected_components(
             self._groups, [node for node, nodes in enumerate(self._into) if nodes]
         )
 
     def cut(self, one: int, others: Collection[int]) -> None:
-        """Remove edges of one node, and all edges that were on a cycle only because of them."""
+        """Remove edges that start at one node, and all edges that are on no cycle without them."""
         self.after[one].difference_update(others)
         for other in others:
             self._into[other].discard(one)
@@ -110,16 +111,17 @@ class _Components:
         if not nodes:
             return []
         found = strongly_connected_components(self._groups, nodes)
-        loop = {node: component for component in found for node in component}
+        component_of = {node: component for component in found for node in component}
         for one in nodes:
-            own = loop.get(one, _NO_NODES)
+            own = component_of.get(one, _NO_NODES)
             for other in self.after[one] - own:
                 self._into[other].discard(one)
             self.after[one] &= own
             for other in self._into[one] - own:
                 self.after[other].discard(one)
             self._into[one] &= own
-        # Edges are cut in the order of their first node, so those of the largest stay longest.
+        # Edges are cut in the order of their start nodes, so the edges of the largest node exist
+        # longest.
         roots = [max(component) for component in found]
         for tree, after in ((self._ahead, self.after), (self._back, self._into)):
             tree.forget(nodes)
@@ -131,23 +133,23 @@ _NO_NODES: frozenset[int] = frozenset()
 
 
 class _Reachability:
-    """The edges over which the roots reach every node, and which of them can be cut."""
+    """The edges over which the roots reach all nodes; finds the edges that can be cut."""
 
     def __init__(
-        self, loops: Sequence[Collection[int]], edges: Collection[Edge], roots: Iterable[int]
+        self, components: Sequence[Collection[int]], edges: Collection[Edge], roots: Iterable[int]
     ) -> None:
-        after, self._into = neighbours(len(loops), edges)
+        after, self._into = neighbours(len(components), edges)
         self._roots = tuple(roots)
         self._tree = SpanningTree(self._into)
         self._tree.grow(after, self._roots)
         #: The successors of each node, over edges on cycles.
-        self._loops = loops
-        #: The nodes to which the edge of the tree is the only way.
+        self._components = components
+        #: The nodes that are reachable only over their edge of the tree.
         self._only: set[int] = set()
         self._effort, self._patience = 0, _PATIENCE * len(edges)
 
     def spare(self, one: int, other: int) -> bool:
-        """Remove an edge if every node is still reachable without it; return whether it was."""
+        """Remove an edge if all nodes stay reachable without it; return whether it was removed."""
         into = self._into[other]
         if self._tree.parent[other] != one:
             into.discard(one)
@@ -155,7 +157,7 @@ class _Reachability:
         if len(into) == 1 or other in self._only:
             return False
         into.discard(one)
-        lost = self._tree.repair(self._loops, other)
+        lost = self._tree.repair(self._components, other)
         if not lost:
             return True
         into.add(one)
@@ -165,7 +167,7 @@ class _Reachability:
         return False
 
     def _only_ways(self) -> set[int]:
-        """Find all nodes to which the edge of the tree is the only way, by dominators."""
+        """Find the nodes that are reachable only over their edge of the tree, by dominators."""
         count = len(self._into)
         # Each edge of the tree becomes a node, numbered after those of the nodes; then the root.
         after: list[list[int]] = [*([] for _ in range(count)), *([i] for i in range(count))]

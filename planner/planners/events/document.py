@@ -19,7 +19,7 @@ from planner.states import Outcome
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Connection:
-    """Data that flows from one resource to another, and whether it brings events and an order."""
+    """Data that flows from one resource to another; it may imply events and an order."""
 
     source: str
     target: str
@@ -29,7 +29,7 @@ class Connection:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subset:
-    """The wanted part of a plan: names of actions, or of one run of an action (``a.run#1``)."""
+    """The requested part of a plan: names of actions, or of single runs (``a.run#1``)."""
 
     only: Sequence[str]
     since: Sequence[str]
@@ -40,8 +40,9 @@ class Subset:
 class EventsProblem:
     """Resources that depend on each other, and the actions that are staged.
 
-    ``events``, ``connections`` and ``after`` keep the order of the document, so that a mistake can
-    name the place. ``any_of`` are the actions whose fan-in is any.
+    ``events``, ``connections`` and ``after`` are in document order, so that their indexes give the
+    place of a mistake. ``any_of`` are the actions with fan-in ``any``: each runs as soon as one of
+    its triggers fires.
     """
 
     name: str | None
@@ -56,12 +57,12 @@ class EventsProblem:
     warnings: Sequence[str]
 
     def proposed(self, action: str) -> ProposedAction:
-        """Return what an action does; a nop where the document does not say."""
+        """Return the definition of an action; a nop if the document has none."""
         return self.actions.get(action, self.nothing)
 
 
 def read_problem(document: Mapping[str, Any], surroundings: Surroundings) -> EventsProblem:
-    """Read a document that fits the schema; raises InvalidInput with all mistakes."""
+    """Read a document, which fits the schema; raises InvalidInput with all mistakes."""
     mistakes: list[Mistake] = []
     connections = [
         Connection(
@@ -130,7 +131,7 @@ def _mapped(raw: Mapping[str, Any]) -> EventText:
 
 
 def _by_name(mistake: Mistake, names: Sequence[str]) -> Mistake:
-    """Map the path of a mistake from the list of actions to the mapping in the document."""
+    """Change the path of a mistake from the list of actions to the mapping in the document."""
     actions, i, *rest = mistake.path
     return replace(mistake, path=(actions, names[int(i)], *rest))
 

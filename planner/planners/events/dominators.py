@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-#: Stands for no node.
+#: The dominator of nodes that have none.
 NONE = -1
 
 
@@ -13,8 +13,8 @@ def dominators(after: Sequence[Iterable[int]], root: int) -> list[int]:
     """Return the immediate dominator of each node; NONE for the root and for unreachable nodes.
 
     ``after`` holds the successors of each node. Source: Lengauer and Tarjan, "A fast algorithm for
-    finding dominators in a flowgraph", 1979, the simple version: edges times the logarithm of
-    nodes, at any depth. The algorithm of networkx is quadratic in the depth.
+    finding dominators in a flowgraph", 1979, the simple version: O(edges x log(nodes)). The
+    algorithm in networkx takes quadratic time in deep graphs.
 
     >>> dominators([[1, 2], [3], [3], [4], [1], [0]], 0)
     [-1, 0, 0, 0, 3, -1]

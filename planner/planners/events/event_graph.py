@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The event graph: what a change can reach and in which order, from events and connections."""
+"""The event graph: the actions that a change can reach, and the events and orders between them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Event(NamedTuple):
 
 
 class Order(NamedTuple):
-    """An order of two actions, and the place in the document that asks for it."""
+    """An order of two actions, and the place in the document that declares it."""
 
     first: str
     second: str
@@ -50,7 +50,7 @@ class EventGraph(NamedTuple):
 
 
 def event_graph(problem: EventsProblem) -> EventGraph:
-    """Build the graph of the staged actions and of all that is reachable from them by events."""
+    """Build the graph of the staged actions and all actions reachable from them over events."""
     after: defaultdict[str, dict[str, Outcomes]] = defaultdict(dict)
     for source, outcomes, target, _ in events_of(problem):
         targets = after[source]
@@ -78,7 +78,7 @@ _NONE: Mapping[str, Outcomes] = {}
 
 @cache
 def _with_created(outcomes: Outcomes) -> Outcomes:
-    """Return the outcomes once each, in one order; ``changed`` includes ``created``."""
+    """Return each outcome once, in the order of the enum; ``created`` is added to ``changed``."""
     wanted = {*outcomes, *([Outcome.CREATED] if Outcome.CHANGED in outcomes else ())}
     return tuple(outcome for outcome in Outcome if outcome in wanted)
 
@@ -97,7 +97,7 @@ def events_of(problem: EventsProblem) -> Iterator[Event]:
 
 
 def orders(problem: EventsProblem) -> Iterator[Order]:
-    """Yield all orders: those of connections, run before run, then those of ``after``."""
+    """Yield all orders: first those of connections, between two ``run`` actions, then ``after``."""
     for i, c in enumerate(problem.connections):
         if c.order:
             yield Order(f"{c.source}.run", f"{c.target}.run", ("connections", i))
@@ -106,7 +106,7 @@ def orders(problem: EventsProblem) -> Iterator[Order]:
 
 
 class _Sources:
-    """Finds the actions that the source of an event stands for."""
+    """Finds the actions that an event names as its source."""
 
     def __init__(self, problem: EventsProblem) -> None:
         ends = {end for c in problem.connections for end in (c.source, c.target)}
@@ -117,10 +117,11 @@ class _Sources:
             self._collect(problem)
 
     def of(self, source: str, target: str) -> Iterable[str]:
-        """Return the actions that a source stands for, never the target itself.
+        """Return the actions that a source means, without the target.
 
-        An action stands for itself. A resource stands for its actions that are staged or targets of
-        events; if it has none, for run and remove of each resource that is connected to it.
+        The name of an action means that action. The name of a resource means those of its actions
+        that are staged or targets of events; if there are none, ``run`` and ``remove`` of each
+        resource whose data it receives.
         """
         if source not in self._resources:
             return (source,)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from planner.errors import accepted
 from planner.states import Outcome
 
-#: Names: ``#`` is reserved for numbers of runs, ``|`` for lists of outcomes.
+#: Matches names. ``#`` is reserved for run numbers, ``|`` for lists of outcomes.
 RESOURCE = r"^[^\s#|]+$"
 ACTION = r"^[^\s#|]+\.[^\s.#|]+$"
 RUN = r"^[^\s#|]+\.[^\s.#|]+(#\d+)?$"
@@ -18,7 +18,7 @@ _OUTCOMES = {str(outcome): outcome for outcome in Outcome}
 
 
 class EventText(NamedTuple):
-    """An event as written: two names, and the outcomes between them."""
+    """An event as it is written: the source, the outcomes, the target."""
 
     source: str
     outcomes: tuple[Outcome, ...]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events planner: only what a real change touches is run, in the right order, once.
+"""Events planner: runs only the actions that a change affects, each once, in the right order.
 
-Source: Solar, "events propagation"; its three stories are cases in tests/cases/events. Decisions
-0029 to 0033 settle what it leaves open.
+Source: Solar, "events propagation"; its three examples are cases in tests/cases/events. Decisions
+0029 to 0033 answer the questions that it leaves open.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from planner.contract import Options, Planner
 from planner.errors import InvalidInput
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.planners.draft import tokens
+from planner.planners.events.cycles import mistakes
 from planner.planners.events.document import EventsProblem, read_problem
 from planner.planners.events.event_graph import Outcomes, event_graph
-from planner.planners.events.loops import mistakes
 from planner.planners.events.schema import SCHEMA
 from planner.planners.events.selection import selected
-from planner.planners.events.unroll import Run, UnbreakableLoops, unroll
+from planner.planners.events.unroll import Run, UnbreakableCycles, unroll
 from planner.states import Outcome, PlanState
 
 _FAILURES = (Outcome.FAILED, Outcome.ERROR)
-#: How many of the events that trigger an action its reason names.
+#: The number of triggering events that the reason of an action names.
 _NAMED = 2
 
 
 class EventsPlanner(Planner[EventsProblem]):
-    """Plans what is staged and all that it may trigger; outcomes decide at run time what runs.
+    """Plans the staged actions and all that they may trigger; the outcomes decide which run.
 
-    An order is a parent. An event is a trigger. Its source is a need as well, unless the event asks
-    for a failure (then the other kind of failure blocks the target) or the fan-in of its target is
-    any. A staged action has no triggers. An action that would close a loop of events runs again,
-    with the next number.
+    An order is a parent. An event is a trigger. The source of an event is a need as well, unless
+    the event is a failure or the fan-in of the target is any. If it is one kind of failure, the
+    other kind blocks the target. A staged action has no triggers. An action that would close a
+    cycle of events runs a second time instead: ``NAME#1`` after ``NAME#0``.
     """
 
     NAME = "events"
@@ -47,12 +47,12 @@ class EventsPlanner(Planner[EventsProblem]):
         return read_problem(document, self.surroundings)
 
     def plan(self, problem: EventsProblem, options: Options) -> ActionPlan:  # noqa: ARG002
-        """Build the event graph, unroll its loops, and keep the wanted part."""
+        """Build the event graph, unroll its cycles, and keep the requested part."""
         found = event_graph(problem)
         try:
             whole = unroll(found)
-        except UnbreakableLoops as error:
-            raise InvalidInput(mistakes(problem, found, error.loops)) from None
+        except UnbreakableCycles as error:
+            raise InvalidInput(mistakes(problem, found, error.components)) from None
         runs, left_open = selected(whole, problem.subset)
         uuids = [self.surroundings.new_id() for _ in runs]
         return ActionPlan(
@@ -67,7 +67,7 @@ class EventsPlanner(Planner[EventsProblem]):
 
 
 def _action(problem: EventsProblem, runs: Sequence[Run], uuids: Sequence[str], i: int) -> Action:
-    """Make the action of one run: its orders are parents, its events triggers and needs."""
+    """Make the action of one run: orders become parents, events become triggers and needs."""
     run = runs[i]
     proposed = problem.proposed(run.action)
     unasked = {j: _failures_not_asked_for(outcomes) for j, outcomes in run.events.items()}
@@ -76,7 +76,7 @@ def _action(problem: EventsProblem, runs: Sequence[Run], uuids: Sequence[str], i
     any_of = run.action in problem.any_of
     parents, needs, groups = run.after, [] if any_of else others, []
     if run.staged:
-        # Nothing triggers it. Its events still order it, and their failures still block it.
+        # A staged action has no triggers, but it waits for its events, and their failures block it.
         parents = sorted({*run.after, *failing, *(others if any_of else ())})
         groups = [others] if any_of and others and not failing else []
     return Action(
@@ -105,7 +105,7 @@ def _action(problem: EventsProblem, runs: Sequence[Run], uuids: Sequence[str], i
 
 @cache
 def _failures_not_asked_for(outcomes: Outcomes) -> Outcomes:
-    """Return the kinds of failure that an event does not ask for.
+    """Return the kinds of failure that are not outcomes of an event.
 
     >>> _failures_not_asked_for((Outcome.CHANGED, Outcome.FAILED))
     (<Outcome.ERROR: 'error'>,)
@@ -120,12 +120,12 @@ def _reason(problem: EventsProblem, runs: Sequence[Run], run: Run) -> str:
     events = [f"{runs[j].label} {_outcome_text(outcomes)}" for j, outcomes in named]
     more = f" +{len(run.events) - _NAMED}" if len(run.events) > _NAMED else ""
     reason = f"on {', '.join(events)}{more}"
-    return f"runs again {reason}: that closes a loop" if run.repeat else reason
+    return f"runs again {reason}: that closes a cycle" if run.repeat else reason
 
 
 @cache
 def _outcome_text(outcomes: Outcomes) -> str:
-    """Write outcomes as documents do, without the ``created`` that ``changed`` includes.
+    """Write outcomes as in documents: ``changed`` includes ``created``, which is left out.
 
     >>> _outcome_text((Outcome.CHANGED, Outcome.OK, Outcome.CREATED))
     'changed|ok'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reachability in graphs whose nodes are numbers: pairs, and trees while edges are cut. Pure."""
+"""Reachability in graphs: of pairs of nodes, and from roots while edges are removed. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 Edge = tuple[int, int]
 #: The parent of a root, and of a node that is not in the tree.
 ROOT, UNREACHED = -1, -2
-#: Bits of a set: how many first nodes are followed at a time.
+#: The size of a bit set: the number of start nodes that one pass handles.
 _BITS = 4096
 
 
@@ -27,11 +27,11 @@ def neighbours(count: int, edges: Iterable[Edge]) -> tuple[list[set[int]], list[
 def reachable_pairs(
     order: Sequence[int], edges: Iterable[Edge], pairs: Iterable[Edge]
 ) -> Iterator[Edge]:
-    """Yield those pairs (one, other) of an acyclic graph whose ``other`` is reachable from ``one``.
+    """Yield the pairs (one, other) of an acyclic graph if ``other`` is reachable from ``one``.
 
-    ``order`` is a topological order. The nodes from which a node is reachable are a bit set, one
-    bit for each distinct ``one``, several thousand at a time: one pass over the edges unites whole
-    sets.
+    ``order`` is a topological order. Each node has a bit set of the start nodes from which it is
+    reachable, with one bit for each distinct ``one``. A pass over all edges computes the sets for
+    several thousand start nodes at a time.
 
     >>> list(reachable_pairs([0, 1, 2], [(0, 1), (1, 2)], [(0, 2), (1, 0), (2, 2)]))
     [(0, 2), (2, 2)]
@@ -57,11 +57,11 @@ def reachable_pairs(
 
 
 class SpanningTree:
-    """How each node is reached from the roots, while edges are removed.
+    """A spanning tree of the nodes reachable from the roots, updated when edges are removed.
 
-    ``into`` holds the predecessors of each node; the caller removes edges from it. Where a node has
-    several predecessors, the largest is its parent: callers remove the edges of small nodes first,
-    so such a tree breaks least often.
+    ``into`` holds the predecessors of each node; the caller removes edges from it. If a node has
+    several predecessors, the largest is its parent in the tree. Callers remove the edges of small
+    nodes first, so they seldom remove an edge of the tree.
     """
 
     def __init__(self, into: Sequence[set[int]]) -> None:
@@ -70,7 +70,7 @@ class SpanningTree:
         self.parent = [UNREACHED] * len(into)
 
     def grow(self, after: Sequence[Collection[int]], roots: Iterable[int]) -> None:
-        """Add what the roots reach and the tree does not hold yet; ``after`` has the successors."""
+        """Add the nodes that are reachable from ``roots``; ``after`` holds the successors."""
         parent = self.parent
         ahead = []
         for root in roots:
@@ -85,10 +85,10 @@ class SpanningTree:
                     heapq.heappush(ahead, -other)
 
     def repair(self, after: Sequence[Collection[int]], node: int) -> set[int]:
-        """Reconnect the branch below a node whose edge was removed; return the nodes that are lost.
+        """Reconnect the subtree of a node whose edge was removed; return the unreachable nodes.
 
-        ``after`` may lack edges to nodes from which this one is not reachable, and may hold edges
-        that ``into`` no longer has.
+        ``after`` holds the successors of each node. It may lack edges to nodes from which this one
+        is not reachable, and may still hold edges that were removed from ``into``.
         """
         branch = self._branch(after, node)
         ahead = []
@@ -100,7 +100,7 @@ class SpanningTree:
                 if one == node:
                     return set()
         lost = branch.keys() - ahead
-        for one in ahead:  # the list grows while it is read
+        for one in ahead:  # the list grows during the iteration
             for other in lost.intersection(after[one]):
                 if one in self._into[other]:
                     lost.remove(other)
@@ -117,6 +117,6 @@ class SpanningTree:
         """Return a node and all nodes below it."""
         parent = self.parent
         found = [node]
-        for one in found:  # the list grows while it is read
+        for one in found:  # the list grows during the iteration
             found += [other for other in after[one] if parent[other] == one]
         return dict.fromkeys(found)

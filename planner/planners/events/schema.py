@@ -67,7 +67,7 @@ SCHEMA: dict[str, Any] = {
         **COMMON,
         "actions": {
             "type": "object",
-            "description": "RESOURCE.ACTION to what it does; nop where left out.",
+            "description": "Maps RESOURCE.ACTION to its definition; without one it is a nop.",
             "propertyNames": _ACTION,
             "additionalProperties": _WHAT,
         },
@@ -78,19 +78,18 @@ SCHEMA: dict[str, Any] = {
         },
         "events": {
             "type": "array",
-            "description": "What sets off what: texts 'on SOURCE OUTCOME RESOURCE.ACTION', or "
-            "mappings.",
+            "description": "Events as texts 'on SOURCE OUTCOME RESOURCE.ACTION' or as mappings.",
             "items": EVENT,
         },
         "after": {
             "type": "array",
-            "description": "Pairs, the first before the second if both are in the plan.",
+            "description": "Pairs: the first runs before the second if both are in the plan.",
             "items": {**_ACTIONS, "minItems": 2, "maxItems": 2},
         },
-        "staged": {**_ACTIONS, "description": "What is to run; the rest follows from events."},
+        "staged": {**_ACTIONS, "description": "Actions that run without a trigger."},
         "fan_in": {
             "type": "object",
-            "description": "any: what failed does not block this action if another set it off.",
+            "description": "any: one trigger is enough, even if another source failed.",
             "propertyNames": _ACTION,
             "additionalProperties": {"enum": ["all", "any"]},
         },

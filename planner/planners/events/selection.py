@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the wanted part of the runs and warns of what that leaves out."""
+"""Keeps the requested runs, and warns of the runs that are left out."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from planner.planners.events.unroll import Run
 
 
 def selected(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]:
-    """Return the wanted runs, in their order, and warnings about what is left out.
+    """Return the requested runs, in their order, and warnings about runs that are left out.
 
-    A run that only runs left out could trigger becomes staged: it runs without a trigger. Raises
-    InvalidInput for names that are not in the plan.
+    If all runs that could trigger a run are left out, it becomes staged: it runs without a trigger.
+    Raises InvalidInput for names that are not in the plan.
     """
     if not (subset.only or subset.since or subset.until):
         return list(runs), []
@@ -35,7 +35,7 @@ def selected(runs: Sequence[Run], subset: Subset) -> tuple[list[Run], list[str]]
 
 
 def _wanted(runs: Sequence[Run], subset: Subset) -> tuple[set[int], set[int], set[int]]:
-    """Find the runs that are named; an action that runs twice may be named with its number."""
+    """Find the named runs; a name with a number means one run, a name without it all runs."""
     found: dict[str, set[int]] = {}
     for i, run in enumerate(runs):
         for name in {run.action, run.label}:
@@ -83,7 +83,7 @@ def _without(run: Run, place: dict[int, int]) -> Run:
 
 
 def _with_repeats_ordered(runs: Sequence[Run]) -> list[Run]:
-    """Order a repeat after its first run where the path from one to the other is left out."""
+    """Order a second run after the first one, if the path between them is left out."""
     first = {run.action: i for i, run in enumerate(runs) if not run.repeat}
     pairs = {(first[r.action], i) for i, r in enumerate(runs) if r.repeat and r.action in first}
     edges = [(j, i) for i, run in enumerate(runs) for j in _before(run)]
@@ -112,4 +112,4 @@ def _warnings(runs: Sequence[Run], kept: Collection[int]) -> Iterator[str]:
     for i in sorted(kept):
         if i in sets_off:
             names = ", ".join(sets_off[i])
-            yield f"{runs[i].label} may have to set off what is left out: {names}"
+            yield f"{runs[i].label} may have to trigger actions that are left out: {names}"

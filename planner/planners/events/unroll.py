@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unrolls loops: the action that closes one runs again, with the next number."""
+"""Unrolls cycles: the action that closes a cycle runs a second time, with the next number."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from planner.planners.events.reachability import Edge, reachable_pairs
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """One run of an action; other runs are named by their position in the list of runs.
+    """One run of an action. It refers to other runs by their index in the list of runs.
 
-    ``number`` is None for an action that runs once. ``after`` are the runs that must have ended;
-    ``events`` are those that trigger it, with the outcomes that do. A ``repeat`` is triggered by
-    the events that were cut.
+    ``number`` is None for an action that runs once. ``after`` are the runs that must have ended.
+    ``events`` maps each run that may trigger this one to the outcomes that trigger it. A
+    ``repeat``, the second run of an action, is triggered by the events that were cut.
     """
 
     action: str
@@ -36,24 +36,24 @@ class Run:
         return self.action if self.number is None else f"{self.action}#{self.number}"
 
 
-class UnbreakableLoops(Exception):
-    """Loops in which no event can be cut; ``loops`` holds their positions in the event graph."""
+class UnbreakableCycles(Exception):
+    """Cycles in which no event can be cut; ``components`` holds their positions in the graph."""
 
-    def __init__(self, loops: Collection[frozenset[int]]) -> None:
-        self.loops = loops
-        super().__init__(f"{len(loops)} loops")
+    def __init__(self, components: Collection[frozenset[int]]) -> None:
+        self.components = components
+        super().__init__(f"{len(components)} components")
 
 
 def unroll(graph: EventGraph) -> list[Run]:
-    """Return the runs in schedule order, by name where nothing else decides.
+    """Return the runs in topological order; among several possible runs, the first by name.
 
-    The repeat of an action follows its first run, is triggered only by the events that were cut,
-    and triggers nothing on the loop. What follows the action outside the loop waits for both runs,
-    and either may trigger it. Raises UnbreakableLoops.
+    The second run of an action follows its first run. Only the events that were cut trigger it, and
+    it triggers nothing on the cycle. Actions outside the cycle that follow the action wait for both
+    runs, and either run may trigger them. Raises UnbreakableCycles.
     """
     found = cut(len(graph.names), graph.orders, graph.events.keys(), graph.staged)
     if found.left:
-        raise UnbreakableLoops(found.left)
+        raise UnbreakableCycles(found.left)
     links = _Links(graph, found)
     after: list[list[int]] = [[] for _ in links.runs]
     events: list[dict[int, Outcomes]] = [{} for _ in links.runs]
@@ -79,14 +79,14 @@ def unroll(graph: EventGraph) -> list[Run]:
 
 
 class _Links:
-    """The edges between runs; a run is a position in ``runs``, which go by name and number."""
+    """The edges between runs. A run is an index in ``runs``, which is sorted by name and number."""
 
     def __init__(self, graph: EventGraph, found: Cut) -> None:
         self._graph, self._cut = graph, found
-        self._loop = {node: k for k, nodes in enumerate(found.loops) for node in nodes}
+        self._component = {node: k for k, nodes in enumerate(found.cyclic) for node in nodes}
         #: The actions that run twice.
         self.twice = {target for _, target in found.edges}
-        #: Each run as the position of its action in the graph, and whether it is its second.
+        #: Each run: the position of its action in the graph, and whether it is the second run.
         self.runs = [
             (node, repeat)
             for node in range(len(graph.names))
@@ -95,15 +95,15 @@ class _Links:
         self._first = [i for i, (_, repeat) in enumerate(self.runs) if not repeat]
 
     def orders(self) -> Iterator[Edge]:
-        """Yield the orders; what is outside the loop waits for the last run."""
+        """Yield the orders; actions outside the cycle wait for the last run."""
         for one, other in self._graph.orders:
             yield self._ends(one, other)[-1], self._first[other]
-        # Most repeats follow their first run over the loop already.
+        # Most second runs already follow the first run, over the path along the cycle.
         for node in self.twice.difference(self._implied()):
             yield self._first[node], self._second(node)
 
     def events(self) -> Iterator[tuple[int, int, Outcomes]]:
-        """Yield the events; those that were cut lead to the repeat."""
+        """Yield the events; those that were cut lead to the second run."""
         gone = {*self._cut.edges}
         for (one, other), outcomes in self._graph.events.items():
             if (one, other) in gone:
@@ -116,13 +116,13 @@ class _Links:
         return self._first[node] + 1
 
     def _ends(self, one: int, other: int) -> tuple[int, ...]:
-        """Return the runs of ``one`` that ``other`` follows: on a shared loop only the first."""
-        if one not in self.twice or self._loop.get(one) == self._loop.get(other):
+        """Return the runs of ``one`` that ``other`` follows: on the same cycle, only the first."""
+        if one not in self.twice or self._component.get(one) == self._component.get(other):
             return (self._first[one],)
         return (self._first[one], self._second(one))
 
     def _implied(self) -> set[int]:
-        """Find the actions whose repeat already follows their first run over the loop."""
+        """Find the actions whose second run follows the first one over kept edges of the cycle."""
         gone = {*self._cut.edges}
         if not gone:
             return set()
@@ -130,8 +130,8 @@ class _Links:
             (one, other)
             for one, other in chain(self._graph.orders, self._graph.events)
             if (one, other) not in gone
-            and one in self._loop
-            and self._loop[one] == self._loop.get(other)
+            and one in self._component
+            and self._component[one] == self._component.get(other)
         ]
         before: defaultdict[int, list[int]] = defaultdict(list)
         for one, other in kept:
@@ -141,5 +141,6 @@ class _Links:
         )
         pairs = [(target, source) for source, target in self._cut.edges]
         return {
-            one for one, _ in reachable_pairs([n for n in order if n in self._loop], kept, pairs)
+            one
+            for one, _ in reachable_pairs([n for n in order if n in self._component], kept, pairs)
         }

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rolling updates: from two versions of a template to the exact list of batches."""
+"""Rolling updates: two versions of a template become a plan of batches that replace members."""

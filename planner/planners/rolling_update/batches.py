@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches that replace the members of a group: pure functions of integers.
+"""Computes the batches that replace the members of a group: pure functions of integers.
 
-Two modes. ``in_place`` computes Heat's numbers: a batch terminates old members before it creates
-new ones, and surplus members exist only where the minimum in service asks for it. ``create_first``
-is what Heat's blueprint promises: a batch creates its new members before it terminates old ones.
+There are two modes. ``in_place`` computes the same numbers as Heat: a batch terminates old members
+before it creates new ones, and the group exceeds its size only if the minimum in service requires
+it. ``create_first`` follows Heat's blueprint: a batch creates its new members before it terminates
+old ones.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-#: target, capacity, max_batch_size, min_in_service
+#: The arguments of :func:`batches`: target, capacity, max_batch_size, min_in_service.
 Numbers = tuple[int, int, int, int]
 
 
 class Batch(NamedTuple):
-    """One batch; ``size`` is how many members exist once it has created its new ones."""
+    """One batch; ``size`` is the number of members after it has created its new ones."""
 
     size: int
     create: int
@@ -26,9 +27,9 @@ class Batch(NamedTuple):
 def batches(
     target: int, capacity: int, max_batch_size: int, min_in_service: int
 ) -> list[tuple[int, int]]:
-    """Return Heat's batches for an instance group: (size, members that are updated) of each.
+    """Return Heat's batches for an instance group: (size, number of updated members) of each.
 
-    ``target`` is the number of members wanted, ``capacity`` the number there is, all outdated.
+    ``target`` is the wanted number of members, ``capacity`` the present number; all are outdated.
     Raises ValueError for a batch below 1 or another number below 0.
 
     >>> batches(10, 10, 5, 1), batches(10, 10, 4, 8)
@@ -40,10 +41,10 @@ def batches(
 def resource_group_batches(
     target: int, capacity: int, max_batch_size: int, min_in_service: int
 ) -> list[tuple[int, int]]:
-    """Return Heat's batches for a resource group, which removes surplus members at the end.
+    """Return Heat's batches for a resource group: it removes surplus members in a last batch.
 
-    The removed members do not count as updated, so a full group takes twice the work of
-    :func:`batches`. For comparison; no plan is made of it.
+    Heat does not count the removed members as updated, so updating a full group takes twice the
+    work of :func:`batches`. Only for comparison: no plan is made of these batches.
 
     >>> resource_group_batches(3, 3, 5, 5)
     [(6, 3), (6, 3), (3, 0)]
@@ -72,10 +73,10 @@ def in_place(
     min_in_service: int,
     steps: Sequence[int] = (),
 ) -> list[Batch]:
-    """Return the batches that terminate first: :func:`batches` without the current members.
+    """Return the batches of mode ``in_place``: :func:`batches` for the outdated members only.
 
-    ``current`` of ``capacity`` members have the new definition already. ``capacity`` is at least
-    ``target``. A batch ends where the number of new members reaches one of ``steps``.
+    Of the ``capacity`` members, ``current`` have the new definition already. ``capacity`` is at
+    least ``target``. A batch ends when the number of new members reaches one of ``steps``.
 
     >>> in_place(10, 10, 0, 4, 8)
     [Batch(size=12, create=4, terminate=2), Batch(size=12, create=4, terminate=4), \
@@ -96,7 +97,7 @@ Batch(size=10, create=2, terminate=4)]
 def create_first(
     target: int, capacity: int, current: int, max_batch_size: int, steps: Sequence[int] = ()
 ) -> list[Batch]:
-    """Return the batches that create first; members above ``target`` go with the first batch.
+    """Return the batches of mode ``create_first``; the first also removes members above ``target``.
 
     >>> create_first(10, 10, 0, 5)
     [Batch(size=15, create=5, terminate=5), Batch(size=15, create=5, terminate=5)]
@@ -111,7 +112,7 @@ def create_first(
 
 
 def _next(target: int, done: int, largest: int, steps: Sequence[int]) -> int:
-    """Return how many members are created next, at most to the next step or the target."""
+    """Return how many members the next batch creates, up to the next step or the target."""
     until = min((step for step in steps if step > done), default=target)
     return min(largest, until - done, target - done)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a group is updated: what differs between the two versions of its definition.
+"""Finds why a group is updated: the differences between the two versions of its definition.
 
 Decision 0025: a change of zones or subnets is a cause; a new name alone is none.
 """
@@ -13,7 +13,7 @@ from planner.planners.rolling_update.template import Group
 
 
 def cause(new: Group, old: Group | None) -> tuple[str | None, list[str]]:
-    """Return what causes the update, None if nothing does, and warnings for the operator."""
+    """Return the cause of an update, None if there is none, and warnings for the operator."""
     if old is None:
         return None, []
     changes = []
@@ -41,7 +41,7 @@ def cause(new: Group, old: Group | None) -> tuple[str | None, list[str]]:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """List the keys that differ between two mappings, nested ones too; the order of lists counts.
+    """List the keys with different values in two mappings, nested too; the order of lists counts.
 
     >>> differences({"a": {"b": 1, "c": 2}, "d": [1, 2]}, {"a": {"b": 1, "c": 3}, "d": [2, 1]})
     ['a.c', 'd']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several groups: which are updated side by side, and how many instances exist then."""
+"""Several groups: which are updated at the same time, and how many instances exist then."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from planner.planners.rolling_update.roll import Roll
 
 
 def side_by_side(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]]:
-    """Yield groups that are updated side by side, with at most ``most`` members unavailable."""
+    """Yield sets of groups to update together, with at most ``most`` members unavailable."""
     turn: list[Roll] = []
     for roll in rolls:
         missing = sum(other.unavailable for other in turn) + roll.unavailable
@@ -22,7 +22,7 @@ def side_by_side(rolls: Sequence[Roll], most: int | None) -> Iterator[list[Roll]
 
 
 def peak(turns: Sequence[Sequence[Roll]]) -> int:
-    """Return the most instances of all groups at once; groups of other turns do not change."""
+    """Return the maximum number of instances; only the groups of one set change at a time."""
     there = sum(len(roll.members) for turn in turns for roll in turn)
     highest = there
     for turn in turns:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The intrinsic functions of templates, as far as groups use them.
+"""Evaluates the intrinsic functions of templates that groups use.
 
-What only a cloud knows (the id of another resource, an attribute, the region) becomes a text such
-as ``${WebSecurityGroup}``, which is equal in two templates exactly if it refers to the same thing.
+A value that only the cloud knows (the id of another resource, an attribute, the region) becomes a
+text such as ``${WebSecurityGroup}``. In two templates, such texts are equal exactly if they refer
+to the same resource, attribute or region.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import Any, Final
 from planner.errors import Mistake, Path, accepted
 from planner.planners.rolling_update.hidden_parameters import placeholder
 
-#: Stands for a value that cannot be evaluated; the reason is among the mistakes.
+#: Replaces a value that cannot be evaluated; the reason is among the mistakes.
 UNRESOLVED: Final = object()
 #: The result of Fn::GetAZs: the default zone of Nova.
 ZONES = ("nova",)
-#: Names of Heat's functions, including those that are not evaluated here.
+#: The names of Heat's functions, including those that are not evaluated here.
 _HEAT = frozenset(
     (
         *("and", "any", "contains", "digest", "equals", "filter", "if", "not", "or", "repeat"),
@@ -30,10 +31,10 @@ _HEAT = frozenset(
 
 
 class Resolver:
-    """Evaluates the values of one template; mistakes are appended to ``mistakes``.
+    """Evaluates the values of one template, and appends mistakes to ``mistakes``.
 
-    ``given`` are values of parameters, which win over their defaults; ``root`` is the path of the
-    template in the document. A placeholder stands for each value of a ``hidden`` parameter.
+    ``given`` are values of parameters, which override their defaults. ``root`` is the path of the
+    template in the document. Each value of a ``hidden`` parameter is replaced by a placeholder.
     """
 
     def __init__(
@@ -50,11 +51,11 @@ class Resolver:
         self._parameters = _section(template, "Parameters")
         self._mappings = _section(template, "Mappings")
         self._given, self._hidden = given, hidden
-        #: Names of parameters that are declared, or that something refers to.
+        #: The names of parameters that are declared or used.
         self.known_parameters: set[str] = set(self._parameters)
 
     def wrong(self, text: str, path: Path) -> Any:
-        """Note a mistake; return UNRESOLVED in place of the value."""
+        """Append a mistake; return UNRESOLVED in place of the value."""
         self.mistakes.append(Mistake(text, (*self.root, *path)))
         return UNRESOLVED
 
@@ -232,7 +233,7 @@ class Resolver:
 
 _FUNCTIONS: dict[str, Callable[[Resolver, Any, Path], Any]] = {
     "Ref": Resolver._ref,
-    "Fn::Base64": Resolver.value,  # Heat hands the text on as it is
+    "Fn::Base64": Resolver.value,  # Heat passes the text of the file on unchanged
     "Fn::FindInMap": Resolver._find_in_map,
     "Fn::GetAZs": Resolver._zones,
     "Fn::GetAtt": Resolver._attribute,
@@ -254,7 +255,7 @@ def _section(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _entry(among: Any, index: Any) -> Any:
-    """Return an entry by number, which may be a text, or by key; None if there is none."""
+    """Return an entry of a list by index (number or text), or of a mapping by key; else None."""
     if isinstance(among, Mapping):
         return among.get(str(index))
     if not isinstance(among, list) or not re.fullmatch(r"[0-9]+", str(index)):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hidden parameters of templates: a placeholder stands for each value and differs with it.
+"""Hidden parameters of templates: replaces each value by a placeholder.
 
-Decision 0034 says what a plan holds of them and what a reader of the plan can do with it.
+Decision 0034 says what a plan contains of hidden values, and what a reader of the plan can find out
+from it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _SHOWN = frozenset({"false", "f", "no", "n", "off", "0", "none"})
 
 
 def names(*templates: Mapping[str, Any]) -> set[str]:
-    """Return the parameters that a template hides: ``NoEcho``, or in Heat's form ``hidden``.
+    """Return the parameters that a template marks as ``NoEcho`` or, in Heat's form, as ``hidden``.
 
     >>> names({"Parameters": {"Password": {"NoEcho": "true"}, "Image": {"NoEcho": False}}})
     {'Password'}
@@ -32,9 +33,10 @@ def names(*templates: Mapping[str, Any]) -> set[str]:
 
 
 def placeholder(name: str, value: Any) -> Any:
-    """Return a placeholder for a value, inside lists and mappings one for each value.
+    """Return a placeholder for a value; in a list or mapping, replace each value inside.
 
-    Equal values of a parameter have equal placeholders; a number is equal to its text, as in Heat.
+    Equal values of a parameter have equal placeholders, different ones different placeholders. A
+    number is equal to its text, as in Heat.
 
     >>> placeholder("Password", "s3cret"), placeholder("Ports", [80, "80"])
     ('${NoEcho Password f32e224b}', ['${NoEcho Ports 14fdf495}', '${NoEcho Ports 14fdf495}'])
@@ -49,6 +51,6 @@ def placeholder(name: str, value: Any) -> Any:
 
 @lru_cache(maxsize=1000)
 def _digest(name: str, text: str) -> str:
-    """Return eight digits of a slow hash, so that guessing a password by them is slow, too."""
+    """Return eight hex digits of a slow hash: it makes guessing a password from them slow."""
     key = hashlib.scrypt(text.encode(), salt=name.encode(), n=2**14, r=8, p=1, dklen=4)
     return key.hex()

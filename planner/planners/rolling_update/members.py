@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The members of a group: reading them, and the order in which they are terminated."""
+"""The members of a group: reads them, and orders them for termination."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.errors import Mistake, Path
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Member:
-    """One member. ``failed``: not in service; ``current``: it has the new definition already."""
+    """One member. ``failed``: it is not in service. ``current``: it has the new definition."""
 
     id: str
     name: str | None = None
@@ -23,7 +23,7 @@ class Member:
 
 
 def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistake]) -> list[Member]:
-    """Read the members of a group and note mistakes."""
+    """Read the members of a group, and append mistakes."""
     found: list[Member] = []
     seen: set[str] = set()
     for i, entry in enumerate(entries):
@@ -50,12 +50,12 @@ def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistak
 
 
 def unlisted(group: str, number: int) -> list[Member]:
-    """Return members for a group whose members are not listed: GROUP-1, GROUP-2, ..."""
+    """Return made-up members, GROUP-1, GROUP-2, ..., for a group whose members are not listed."""
     return [Member(id=f"{group}-{i}") for i in range(1, number + 1)]
 
 
 def parse_time(text: str) -> datetime:
-    """Parse a time; UTC where it names no zone. Raises ValueError."""
+    """Parse a time; without a zone it is UTC. Raises ValueError."""
     found = datetime.fromisoformat(text)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
@@ -63,8 +63,9 @@ def parse_time(text: str) -> datetime:
 def termination_order(members: Iterable[Member], surplus: int = 0) -> list[Member]:
     """Order members for termination: outdated before current, failed first, then the oldest.
 
-    Of ``surplus`` members too many, that many current and failed ones count as outdated. A member
-    of unknown age counts as old; equal ones keep their order.
+    ``surplus`` is the number of members above the wanted size: up to that many members that are
+    both current and failed are ordered like outdated ones. A member of unknown age counts as the
+    oldest. Equal members keep their order.
 
     >>> three = [Member(id="a", current=True, failed=True), Member(id="b"),
     ...          Member(id="c", failed=True)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions of an update and their links: pause, create, terminate, gates, with joins between."""
+"""Makes the actions of an update, and their links: create, terminate, gates, pauses and joins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ After = tuple[str, ...]
 
 
 class RollBuilder:
-    """Builds the actions in order; ``ends`` holds the earliest end of each, in seconds.
+    """Builds the actions in schedule order; ``ends`` holds the earliest end of each, in seconds.
 
     An unknown duration counts as 0, and the action type is added to ``untimed``.
     """
@@ -38,11 +38,11 @@ class RollBuilder:
         self.untimed: set[str] = set()
 
     def join(self, name: str, after: After) -> After:
-        """Add a join; return the uuids that its successors wait for."""
+        """Add a join; return the uuids for which its successors wait."""
         return self._add(ProposedAction(name=name, action_type=JOIN), after, None)
 
     def roll(self, roll: Roll, after: After) -> After:
-        """Add all actions of one group, after ``after``; return the uuids of the last ones."""
+        """Add all actions of a group after the actions ``after``; return the uuids of the last."""
         names, called = _new_names(roll), _display_names(roll.members)
         batches = sum(phase.name != RESIZE for phase in roll.phases)
         for number, phase in enumerate(roll.phases, 1):
@@ -67,7 +67,7 @@ class RollBuilder:
     def _side_by_side(
         self, name: str, proposed: Sequence[ProposedAction], after: After, reason: str
     ) -> After:
-        """Add actions side by side, and a join after them."""
+        """Add actions that may run at the same time, and a join after them."""
         if not proposed:
             return after
         return self.join(name, tuple(u for p in proposed for u in self._add(p, after, reason)))
@@ -155,7 +155,7 @@ def _definition(group: Group) -> dict[str, Any]:
 
 
 def _display_names(members: Sequence[Member]) -> dict[str, str]:
-    """Map the id of each member to its name, or to its id where the name is not unique.
+    """Map the id of each member to its name, or to its id if the name is not unique.
 
     >>> web, *two = Member(id="1", name="web"), *(Member(id=i, name="db") for i in "23")
     >>> _display_names([web, *two])
@@ -166,10 +166,10 @@ def _display_names(members: Sequence[Member]) -> dict[str, str]:
 
 
 def _new_names(roll: Roll) -> Iterator[str]:
-    """Yield names of new members, GROUP-DIGEST-NUMBER; the digest is of the definition.
+    """Yield names for new members: GROUP-DIGEST-NUMBER, with the digest of the definition.
 
-    Numbers continue after those of current members. If one of these has no known name, its id
-    becomes a part of the digest, so that no name is taken already.
+    The numbers continue after those of current members. If the name of a current member is not
+    known, its id is included in the digest, so that no new name can equal its name.
     """
     alike = [member for member in roll.members if member.current or roll.cause is None]
     definition: Any = _definition(roll.group)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rolling update planner: from two versions of a template to the exact list of batches.
+"""Rolling update planner: turns two versions of a template into batches that replace members.
 
-Source: Heat's blueprint as-update-policy, and Heat itself. ``batches`` has the arithmetic, ``roll``
-decides what happens to a group, ``plan_actions`` makes the actions and their links.
+Source: Heat's blueprint as-update-policy, and Heat itself. ``batches`` computes the batches,
+``roll`` decides how a group is updated, ``plan_actions`` makes the actions and their links.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from planner.states import PlanState
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RollingUpdateProblem:
-    """Groups by name in two versions, their members, and the limits of the update."""
+    """Two versions of the groups by name, their members, and the limits of the update."""
 
     name: str | None
     old: Mapping[str, Group]
@@ -51,8 +51,9 @@ class RollingUpdateProblem:
 class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
     """Replaces the members of groups whose definition changed, batch by batch.
 
-    The update policy of the new template says how many are replaced at once, how many stay in
-    service, and how long to wait in between. A failure pauses the plan; what is in service stays.
+    The update policy of the new template says how many members are replaced at once, how many stay
+    in service, and how long to wait between batches. A failure pauses the plan, and no further
+    members are replaced.
     """
 
     NAME = "rolling_update"
@@ -121,7 +122,10 @@ class RollingUpdatePlanner(Planner[RollingUpdateProblem]):
             return (), ()
 
     def plan(self, problem: RollingUpdateProblem, options: Options) -> ActionPlan:  # noqa: ARG002
-        """Plan the batches of each group; raises InvalidInput if deadline or quota is too small."""
+        """Plan the batches of each group.
+
+        Raises InvalidInput if they exceed the deadline or a quota.
+        """
         rolls, warnings = _rolls(problem)
         builder = RollBuilder(self.surroundings, problem.gates, problem.durations)
         taken = list(concurrency.side_by_side(rolls, problem.settings.max_unavailable_total))

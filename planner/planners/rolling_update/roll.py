@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to one group: why, in which batches, and how few and many members there are."""
+"""Decides how one group is updated: why, in which batches, with how many members meanwhile."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from planner.planners.rolling_update.template import Group
 from planner.planners.rolling_update.update_policy import Policy
 
 CREATE_FIRST, IN_PLACE = "create_first", "in_place"
-#: The phase that changes the size of a group, after its batches or without any.
+#: The name of the phase that only changes the size of a group, after any batches.
 RESIZE = "resize"
 
 
 class RollStep(NamedTuple):
-    """After how many new members a batch ends: a number, or a percentage of the group."""
+    """A number of new members at which a batch ends, or a percentage of the group's size."""
 
     number: int
     percent: bool = False
@@ -45,9 +45,9 @@ class RollSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Phase:
-    """One batch, or the resize without one: how many are created, and which are terminated.
+    """One batch, or a change of size: how many members are created, and which are terminated.
 
-    ``creates_first`` says which of the two comes first. Pauses are in seconds.
+    With ``creates_first``, members are created before others are terminated. Pauses are in seconds.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Roll:
-    """What happens to a group; ``cause`` says why it is updated, None if it is not."""
+    """The update of a group in phases; ``cause`` is the reason, None for a change of size only."""
 
     group: Group
     old: Group | None
@@ -71,31 +71,31 @@ class Roll:
 
     @property
     def in_service(self) -> int:
-        """How many members are in service at the start."""
+        """The number of members in service at the start."""
         return sum(not member.failed for member in self.members)
 
     @property
     def floor(self) -> int:
-        """The fewest members in service, in any order that the plan allows."""
+        """The minimum number of members in service, in any order that the plan allows."""
         return min([self.in_service, *(low for low, _ in self._extremes())])
 
     @property
     def peak(self) -> int:
-        """The most members at once."""
+        """The maximum number of members at any time."""
         return max([len(self.members), *(high for _, high in self._extremes())])
 
     @property
     def end(self) -> int:
-        """How many members there are at the end."""
+        """The number of members at the end."""
         return len(self.members) + sum(p.create - len(p.terminate) for p in self.phases)
 
     @property
     def unavailable(self) -> int:
-        """How many fewer members than at the start, or at the end, are in service at worst."""
+        """The largest drop of members in service, compared with the smaller of start and end."""
         return max(0, min(self.in_service, self.end) - self.floor)
 
     def _extremes(self) -> Iterator[tuple[int, int]]:
-        """Yield the fewest in service and the most members of each phase."""
+        """Yield the minimum number in service and the maximum number of members of each phase."""
         serving, there = self.in_service, len(self.members)
         for phase in self.phases:
             lost, gone = sum(not m.failed for m in phase.terminate), len(phase.terminate)
@@ -108,7 +108,7 @@ class Roll:
 def decide_roll(
     new: Group, old: Group | None, members: Sequence[Member], settings: RollSettings
 ) -> Roll:
-    """Decide what happens to a group with these members."""
+    """Decide how a group with these members is updated."""
     cause, warnings = causes.cause(new, old)
     if cause is None or new.policy is None:
         phases = list(_resized(new, members))
@@ -168,7 +168,7 @@ def _batches(
         return batches.create_first(target, len(members), current, largest, steps)
     if settings.max_unavailable_total is not None:
         largest = min(largest, settings.max_unavailable_total)
-    # A failed member that stays is not in service, so the minimum must be met without it.
+    # A failed member that is kept is not in service: the others must meet the minimum.
     least = policy.min_in_service + stuck - spare
     return batches.in_place(target, len(members), current, largest, least, steps)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The summary of an update in sentences and figures, for reading before it runs."""
+"""Summarises an update in sentences and figures, to be read before it runs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from planner.planners.rolling_update.roll import RESIZE, Phase, Roll
 
 
 def of_group(roll: Roll, end_s: float, *, timed: bool) -> dict[str, Any]:
-    """Return the efficacy indicator of one group: ``description``, and the figures in ``value``.
+    """Return the efficacy indicator of one group: a ``description``, and the figures in ``value``.
 
-    ``batches`` lists (created, terminated) of each; ``floor`` is the fewest in service; ``peak``
-    the most members at once; ``end_s`` is counted from the start of the plan, None if not known.
+    ``batches`` lists the numbers of created and terminated members of each batch. ``floor`` is the
+    minimum number of members in service, ``peak`` the maximum number of members. ``end_s`` are the
+    seconds from the start of the plan to the end of the group, None if not known.
     """
     rolling = [phase for phase in roll.phases if phase.name != RESIZE]
     pauses = [s for p in rolling for s in (p.pause_before_s, p.pause_after_s) if s]
@@ -37,7 +38,7 @@ def of_group(roll: Roll, end_s: float, *, timed: bool) -> dict[str, Any]:
 def of_all(
     rolls: Sequence[Roll], peak: int, total_s: float, untimed: Collection[str]
 ) -> dict[str, Any]:
-    """Return the indicator of all groups; ``untimed`` are action types of unknown duration."""
+    """Return the indicator of all groups together; ``untimed`` are types of unknown duration."""
     if not any(roll.phases for roll in rolls):
         text = "nothing changes"
     elif untimed:

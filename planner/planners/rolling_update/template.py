@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates: their groups, the definition of the members, and the update policy.
+"""Reads templates: groups, the definition of their members, and update policies.
 
-Both CloudFormation's form and Heat's own. Source of the rules: Heat's blueprint as-update-policy,
-and Heat itself; doc/decisions says where the two differ.
+CloudFormation's form and Heat's own are accepted. Source of the rules: Heat's blueprint
+as-update-policy, and Heat itself; doc/decisions says where the two differ.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PLACES = ("AvailabilityZones", "VPCZoneIdentifier")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Configuration:
-    """The definition of members: properties of a launch configuration, or of a resource inside."""
+    """The definition of members: properties of a launch configuration or of a nested resource."""
 
     name: str
     value: Mapping[str, Any]
@@ -33,7 +33,7 @@ class Configuration:
 class Group:
     """One group of a template.
 
-    ``desired`` None: as many members as there are, at least ``least`` and at most ``most``.
+    If ``desired`` is None, the group keeps its number of members, within ``least`` and ``most``.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Group:
     heat_default: bool = False
 
     def size(self, capacity: int | None) -> int:
-        """Return how many members are wanted, given how many there are (None: not known)."""
+        """Return the wanted number of members; ``capacity`` is the present number, if known."""
         if self.desired is not None:
             return self.desired
         found = max(self.least, capacity or 0)
@@ -55,7 +55,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """The properties of a type of group: size, bounds, and where its members are defined."""
+    """The names of the properties of one group type: size, bounds, definition of the members."""
 
     size: str
     bounds: tuple[str, str] | None = None
@@ -68,16 +68,16 @@ _KINDS = {
     "OS::Heat::AutoScalingGroup": _Kind("desired_capacity", ("min_size", "max_size"), "resource"),
     "OS::Heat::ResourceGroup": _Kind("count", None, "resource_def"),
 }
-#: The types of groups.
+#: The property names of each group type.
 TYPES = tuple(_KINDS)
 
 
 def groups(
     template: Mapping[str, Any], resolver: Resolver, *, with_policies: bool
 ) -> dict[str, Group]:
-    """Read the groups of a template by name; the resolver notes mistakes.
+    """Read the groups of a template, by name; mistakes are appended to the resolver's.
 
-    Update policies are read only ``with_policies``, because those of the new template count.
+    Update policies are read only ``with_policies``: those of the old template are not used.
     """
     key = "resources" if "resources" in template else "Resources"
     resources = template.get(key)
@@ -108,7 +108,7 @@ class _TemplateReader:
         self._with_policies = with_policies
 
     def is_mapping(self, name: str) -> bool:
-        """Return whether a resource is a mapping; anything else is a mistake."""
+        """Return whether a resource is a mapping; append a mistake if not."""
         if isinstance(self._resources[name], Mapping):
             return True
         self._resolver.wrong("a resource is a mapping with Type and Properties", (self._key, name))
@@ -121,7 +121,7 @@ class _TemplateReader:
         return resource.get(name), (*path, name)
 
     def group(self, name: str, kind: str, resource: Mapping[str, Any]) -> Group | None:
-        """Read one group; return None, and note a mistake, where it is invalid."""
+        """Read one group; if it is invalid, append a mistake and return None."""
         path: Path = (self._key, name)
         if "Condition" in resource or "condition" in resource:
             self._resolver.wrong("conditions are not read: leave out what does not apply", path)

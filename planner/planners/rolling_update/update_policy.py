@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Update policies: how many at once, how many must stay, how long to wait in between."""
+"""Reads update policies: the batch size, the minimum in service, the pause between batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Policy(NamedTuple):
 
 
 def duration_s(text: str) -> int | None:
-    """Return the seconds of ``PT#H#M#S``; None for any other text.
+    """Return the seconds of a duration ``PT#H#M#S``; None for any other text.
 
     >>> duration_s("PT1M30S"), duration_s("PT"), duration_s("P1D"), duration_s("PT1.5S")
     (90, 0, None, None)
@@ -40,7 +40,7 @@ def duration_s(text: str) -> int | None:
 
 
 def whole(value: Any, least: int) -> int:
-    """Read a whole number or its text; raises ValueError.
+    """Read an integer, or its text, that is ``least`` or more; raises ValueError.
 
     >>> whole("5", 1)
     5

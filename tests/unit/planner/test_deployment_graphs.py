@@ -83,7 +83,7 @@ def test_tasks_edges_and_tolerances_are_those_of_fuel(case: Mapping[str, Any]) -
 @pytest.mark.parametrize("case", cases_with("graph_before_error"))
 def test_a_loop_is_refused(case: Mapping[str, Any]) -> None:
     edges = case["graph_before_error"]["edges"]
-    with pytest.raises(InvalidInput, match="a loop: ") as refused:
+    with pytest.raises(InvalidInput, match="a cycle: ") as refused:
         planned(case)
     assert all(f"{first} -> {then}" in str(refused.value) for first, then in edges[:1])
 

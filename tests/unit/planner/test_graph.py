@@ -54,7 +54,7 @@ def test_an_action_may_stand_before_what_it_comes_after() -> None:
 def test_a_loop_is_refused_with_its_whole_path(field: str) -> None:
     links = {"a": ["c"], "b": ["a"], "c": ["b"], "d": ["c"]}
     named = {n: {field: tuple(f"uuid-{x}" for x in after)} for n, after in links.items()}
-    with pytest.raises(InvalidPlan, match=r"a loop: a -> b -> c -> a$"):
+    with pytest.raises(InvalidPlan, match=r"a cycle: a -> b -> c -> a$"):
         graph.validate(actions(named))
 
 
@@ -65,25 +65,25 @@ def test_a_loop_through_every_kind_of_link_is_found() -> None:
         "c": {"needs": ("uuid-b",)},
         "d": {"triggers": (Trigger("uuid-c", (Outcome.OK,)),)},
     }
-    with pytest.raises(InvalidPlan, match="a loop: a -> b -> c -> d -> a"):
+    with pytest.raises(InvalidPlan, match="a cycle: a -> b -> c -> d -> a"):
         graph.validate(actions(links))
 
 
 def test_an_action_before_itself_is_a_loop() -> None:
-    with pytest.raises(InvalidPlan, match="a loop: a -> a"):
+    with pytest.raises(InvalidPlan, match="a cycle: a -> a"):
         graph.validate(actions({"a": ["a"]}))
 
 
 def test_the_loop_that_is_named_is_a_shortest_one() -> None:
     links = {"a": ["c", "d"], "b": ["a"], "c": ["b"], "d": ["a"]}
-    with pytest.raises(InvalidPlan, match=r"a loop: a -> d -> a$"):
+    with pytest.raises(InvalidPlan, match=r"a cycle: a -> d -> a$"):
         graph.validate(actions(links))
 
 
 def test_all_loops_are_named() -> None:
     with pytest.raises(InvalidPlan) as refused:
         graph.validate(actions({"a": ["b"], "b": ["a"], "c": ["d"], "d": ["c"], "e": []}))
-    assert refused.value.problems == ("a loop: a -> b -> a", "a loop: c -> d -> c")
+    assert refused.value.problems == ("a cycle: a -> b -> a", "a cycle: c -> d -> c")
 
 
 def test_links_that_lead_nowhere_are_named_with_who_has_them() -> None:

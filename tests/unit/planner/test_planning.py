@@ -343,5 +343,5 @@ def test_a_planner_that_makes_a_loop_is_refused() -> None:
             draft.add(ProposedAction(name="b", action_type="nop"), (0,), "second")
             return draft.plan()
 
-    with pytest.raises(PlannerError, match="a loop: a -> b -> a"):
+    with pytest.raises(PlannerError, match="a cycle: a -> b -> a"):
         plan(Loop, TWO, check_types=False)

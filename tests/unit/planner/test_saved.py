@@ -84,5 +84,5 @@ def test_what_is_wrong_is_said_with_its_place(changed: dict[str, Any], text: str
 def test_links_that_make_no_graph_are_refused() -> None:
     value = written()
     value["actions"][0]["parents"] = [value["actions"][1]["uuid"]]
-    with pytest.raises(InvalidPlan, match="a loop: nop-1 -> sleep-1 -> nop-1"):
+    with pytest.raises(InvalidPlan, match="a cycle: nop-1 -> sleep-1 -> nop-1"):
         saved.read_plan(value)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Solar's own code gave, and what its specification tells: node by node, edge by edge.
 
-The cases lie beside the repository. Solar never cut a loop: where its graph has one, ours may have
+The cases lie beside the repository. Solar never cut a cycle: where its graph has one, ours may have
 fewer edges and runs an action twice.
 """
 

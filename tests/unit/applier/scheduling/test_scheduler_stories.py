@@ -198,7 +198,7 @@ TRIGGERED = (action("a"), action("b", triggers=(Trigger("a", (Outcome.CHANGED,))
     [
         ("a", ["start b"]),
         ("a ok", ["b SKIPPED: not triggered"]),
-        ("a fails", ["b FAILED_DEPENDENCIES: is set off by a, which ended FAILED"]),
+        ("a fails", ["b FAILED_DEPENDENCIES: is triggered by a, which ended FAILED"]),
     ],
 )
 def test_a_trigger_decides_whether_an_action_runs(event, told):

@@ -312,7 +312,7 @@ def test_a_loop_in_a_message_is_named() -> None:
     tasks = [{"task": x, "type": "puppet", **links[y]} for x, y in ("ab", "ba")]
     nodes = [{"node": "1", "tasks": tasks}]
     told = {"kind": "deployment", "deployment_engine": "task", "nodes": nodes}
-    with pytest.raises(InvalidPlan, match="a loop: 1/a -> 1/b -> 1/a"):
+    with pytest.raises(InvalidPlan, match="a cycle: 1/a -> 1/b -> 1/a"):
         plan(DeploymentPlanner, told, check_types=False)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops among tasks: the path of a loop, with the relation behind each step."""
+"""Errors for dependency cycles among tasks: the path of each, with the relation of each step."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from planner.planners.deployment.tasks import Relation
 
 
 def topological_order(links: Links) -> list[int]:
-    """Return the positions in an order that all links allow; raises CycleError."""
+    """Return all positions in a topological order of the links; raises CycleError."""
     return graph_algorithms.topological_order(_before(links))
 
 
 def refusal(linker: Linker, error: CycleError) -> InvalidInput:
-    """Make the error that names a shortest loop in each strongly connected component."""
+    """Return the error that names a shortest cycle in each strongly connected component."""
     links = linker.links
     before = _before(links)
     components = graph_algorithms.strongly_connected_components(before, error.nodes)
-    loops = [graph_algorithms.cycle_in(before, component) for component in components]
+    cycles = [graph_algorithms.cycle_in(before, component) for component in components]
     return InvalidInput(
-        _mistake(linker, [p for p in loop if not links.is_join(p)]) for loop in loops
+        _mistake(linker, [p for p in cycle if not links.is_join(p)]) for cycle in cycles
     )
 
 
@@ -36,7 +36,7 @@ def _before(links: Links) -> list[Predecessors]:
 
 def _mistake(linker: Linker, path: Sequence[int]) -> Mistake:
     name = linker.links.name
-    text, place = f"a loop: {name(path[0])}", None
+    text, place = f"a cycle: {name(path[0])}", None
     for first, then in zip(path, [*path[1:], path[0]], strict=True):
         relation = next(_relations_between(linker, first, then), None)
         place = place or (relation.path if relation else None)
@@ -52,7 +52,7 @@ def _described(linker: Linker, relation: Relation, first: int, then: int) -> str
 
 
 def _relations_between(linker: Linker, first: int, then: int) -> Iterator[Relation]:
-    """Yield the relations that put one position before another."""
+    """Yield the relations that link one position to another."""
     placement = linker.placement
     (first_uid, earlier), (then_uid, later) = placement.pairs[first], placement.pairs[then]
     for mine, other_uid, other, own_uid in (

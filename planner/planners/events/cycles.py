@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors for loops that no event can end, with the declaration of each edge."""
+"""Errors for cycles in which no event can be cut, with the declaration of each edge."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from planner.planners.events.reachability import Edge
 
 
 def mistakes(
-    problem: EventsProblem, graph: EventGraph, loops: Collection[frozenset[int]]
+    problem: EventsProblem, graph: EventGraph, components: Collection[frozenset[int]]
 ) -> Iterator[Mistake]:
-    """Yield a mistake for each edge of a shortest loop in each of the components."""
-    for nodes in loops:
+    """Yield a mistake for each edge of a shortest cycle in each component."""
+    for nodes in components:
         cycle = _cycle(graph, nodes)
         names = [graph.names[i] for i in (*cycle, cycle[0])]
         edges = list(zip(cycle, (*cycle[1:], cycle[0]), strict=True))
         places = _places(problem, graph, edges)
-        text = f"a loop in which no event can be cut: {' -> '.join(names)}"
+        text = f"a cycle in which no event can be cut: {' -> '.join(names)}"
         for one, other in edges:
-            how = "goes before" if (one, other) in graph.orders else "alone sets off"
+            how = "goes before" if (one, other) in graph.orders else "is the only trigger of"
             where = f"{graph.names[one]} {how} {graph.names[other]}"
             yield Mistake(f"{text}; here {where}", places[(one, other)])
-            text = "the same loop"
+            text = "the same cycle"
 
 
 def _cycle(graph: EventGraph, nodes: frozenset[int]) -> list[int]:
-    """Find a shortest cycle through the first of the nodes."""
+    """Find a shortest cycle through the smallest of the nodes."""
     after: dict[int, list[int]] = {}
     for one, other in sorted({*graph.orders, *graph.events}):
         if one in nodes and other in nodes:
