@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the parts together: store, cloud, machines, plugins, engine and runner of a configuration.
+"""Creates the parts that a configuration describes: store, cloud, plugins, engine, runner.
 
-Each part is imported when it is first asked for: most verbs need only some of them, and importing
-all takes longer than what such a verb does.
+Each part is imported when it is first used. Most verbs of the command line need only some of the
+parts, and importing all of them takes longer than running such a verb.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class Assembly:
-    """The parts that one configuration describes, each made when it is first asked for."""
+    """The parts that a configuration describes; each is created when it is first used."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self.conf = conf
 
     @cached_property
     def store(self) -> Store:
-        """The record; raises StoreError, and may be asked again then."""
+        """The store; raises StoreError, after which it may be tried again."""
         from applier import conf as configuration
         from applier.storage.sql import SqlStore
 
@@ -52,7 +52,7 @@ class Assembly:
 
     @property
     def plugins(self) -> Mapping[str, type[ActionPlugin]]:
-        """The installed action plugins, as the applier runs them."""
+        """The installed action plugins by name, with the interface that the applier uses."""
         return cast("Mapping[str, type[ActionPlugin]]", self.action_types)
 
     @cached_property
@@ -64,7 +64,7 @@ class Assembly:
 
     @cached_property
     def options(self) -> ActionOptions:
-        """The options that action types declare, each section read when it is first used."""
+        """The values of the options that action types declare; a section is read on first use."""
         from applier.plugin_options import ActionOptions
 
         return ActionOptions(self.conf, self.plugins)
@@ -86,13 +86,13 @@ class Assembly:
 
     @property
     def max_workers(self) -> int:
-        """How many actions of a plan may run at once, as configured; raises as :meth:`engine`."""
+        """The configured number of actions that may run at once; raises as :meth:`engine`."""
         return int(self._engine[1]["max_workers"])
 
     def check(self) -> None:
-        """Read the configuration of every part; raises ConfigurationError, PlannerError.
+        """Check the configuration of every part; raises ConfigurationError, PlannerError.
 
-        Nothing is opened or reached.
+        No file is opened and no connection is made.
         """
         _ = self.policies
         self.options.check()
@@ -100,7 +100,7 @@ class Assembly:
         self.engine()
 
     def engine(self, max_workers: int | None = None) -> Engine:
-        """Make the configured workflow engine from the options of its section.
+        """Create the configured workflow engine, with the options of its section.
 
         Raises ConfigurationError, UnknownPlugin, BrokenPlugin.
         """
@@ -120,7 +120,7 @@ class Assembly:
 
     @property
     def claimant(self) -> Claimant:
-        """Who runs plans in this process."""
+        """The claimant as which this process runs plans."""
         from applier.contracts import Claimant
 
         return Claimant(host=socket.gethostname(), pid=os.getpid(), user=user())
@@ -132,7 +132,7 @@ class Assembly:
         on_failure: str | None = None,
         max_workers: int | None = None,
     ) -> Runner:
-        """Make the runner of one plan; what is given goes before the configuration.
+        """Create the runner of one plan; arguments take precedence over the configuration.
 
         Raises StoreError, ConfigurationError, UnknownPlugin.
         """
@@ -164,7 +164,7 @@ class Assembly:
 
 
 def user() -> str:
-    """Return the name of the user of this process, as the record keeps it."""
+    """Return the name of the user of this process, as it is recorded."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long to wait between two tries of something that fails."""
+"""Exponential back-off: the delays between attempts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 def delays_s(first_s: float, longest_s: float) -> Iterator[float]:
-    """Yield the seconds to wait before each new try, without end: each twice the one before.
+    """Yield the seconds to wait before each new attempt, without end; each delay is doubled.
 
     >>> delays = delays_s(1.0, 5.0)
     >>> [next(delays) for _ in range(5)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every option of the product, and where its configuration file is looked for.
+"""The options of the product, and the places where its configuration file is searched.
 
-There is no configuration that modules share: whoever starts something makes one with :func:`load`
-and hands values down.
+There is no global configuration: an entry point makes one with :func:`load`, and passes values to
+the other modules.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from planner.errors import PlannerError, accepted
 if TYPE_CHECKING:
     from applier.machines import OpenMachines
 
-#: Name of the file, which Watcher's services may share.
+#: The name of the configuration file; it may be the one of Watcher's services.
 FILE = "watcher.conf"
 SITE_FILE = Path("/etc/watcher") / FILE
 
@@ -156,15 +156,15 @@ _OWN: tuple[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]], ...] = (
 
 
 def list_opts() -> list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
-    """List all options by section, those of every installed plugin included: loads all plugins.
+    """List all options by section, with those of installed plugins, all of which are imported.
 
-    A planner that is broken is left out: who asks for it is told why.
+    A planner that cannot be imported is left out; using it raises the error.
     """
     return [*_OWN, *_of_planners(), *plugin_options.listed()]
 
 
 def register_all(conf: cfg.ConfigOpts) -> None:
-    """Register the options of every installed plugin; :func:`load` leaves them to their users."""
+    """Register the options of every installed plugin, which :func:`load` does not do."""
     for section, options in list_opts():
         conf.register_opts(options, group=section)
 
@@ -197,10 +197,10 @@ def load(
 ) -> cfg.ConfigOpts:
     """Read the configuration; raises ConfigurationError when a file cannot be used.
 
-    An unknown option in ``[actionplan]`` is refused; the other sections may be Watcher's as well.
-    The options of plugins are not registered yet: whoever uses a plugin does that.
-    ``arguments`` are those of a command line that oslo.config reads itself, such as
-    ``--config-file``; ``description`` heads their help; ``prepare`` registers further options.
+    An unknown option in ``[actionplan]`` is refused. Other sections may also contain options of
+    Watcher. The options of a plugin are registered later, when it is used. ``arguments`` are
+    command line arguments that oslo.config parses, such as ``--config-file``; ``description`` is
+    shown in their help. ``prepare`` registers further options.
     """
     conf = cfg.ConfigOpts()
     prepare(conf)
@@ -238,12 +238,12 @@ def _unknown_options(paths: Iterable[str]) -> Iterator[str]:
 
 
 def state_path() -> Path:
-    """Return the folder in which a user's record and simulated cloud are kept."""
+    """Return the folder of the user's SQLite file and simulated cloud."""
     return Path(user_state_path("actionplan"))
 
 
 def connection(conf: cfg.ConfigOpts) -> str:
-    """Return the URL of the record."""
+    """Return the URL of the database."""
     given = conf.actionplan.connection
     return str(given) if given else f"sqlite:///{state_path() / 'actionplan.sqlite'}"
 
@@ -257,7 +257,7 @@ def simulator_path(conf: cfg.ConfigOpts) -> Path:
 def machines(conf: cfg.ConfigOpts) -> OpenMachines:
     """Return the machines for tasks, without connecting to any; raises ConfigurationError.
 
-    Whoever asks for them closes them.
+    The caller has to close them.
     """
     from applier.machines import OpenMachines
     from applier.machines.settings import SimulationSettings, SshSettings

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the record keeps, and what every store promises.
+"""The interface of stores, and the values that they hold besides plans.
 
-Success returns, failure raises; no method decides what runs next.
+Methods return on success and raise an error on failure. No method decides what runs next.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from planner.states import ActionState, Outcome, PlanState
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt:
-    """One try of an action, as it is on record; ``number`` counts from 1, over all runs."""
+    """A recorded attempt of an action; ``number`` counts from 1, over all runs of the plan."""
 
     number: int
     started_at: datetime
@@ -32,7 +32,7 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Service:
-    """An applier that reports on this record: ``uuid`` is its own from start to end."""
+    """An applier service that is registered in the store; its ``uuid`` is new at each start."""
 
     uuid: str
     host: str
@@ -45,7 +45,7 @@ class Service:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reservation:
-    """A resource that an ONGOING plan works on, or will: the first to reserve it has it."""
+    """A resource that an ONGOING plan has reserved; the plan that reserved it first holds it."""
 
     resource: str
     plan: str
@@ -55,9 +55,9 @@ class Reservation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanSummary:
-    """A line of ``actionplan list``: the plan without its actions, and how many stand where.
+    """A row of ``actionplan list``: a plan without its actions, and their number in each state.
 
-    Joins, which do nothing, are not counted.
+    Joins are not counted, because they do nothing.
     """
 
     uuid: str
@@ -70,13 +70,13 @@ class PlanSummary:
 
 
 class RunStore(Protocol):
-    """What a run asks of the record: its runner, its recorder, its heartbeat, its request reader.
+    """The part of a store that a run uses: runner, recorder, heartbeat and request reader.
 
-    A record kept elsewhere implements this part to let plans be run from it.
+    A store of another kind has to implement only this part for plans to be run from it.
     """
 
     def load_plan(self, uuid: str) -> ActionPlan:
-        """Return a plan with the states it has now; raises PlanNotFound."""
+        """Return a plan with its current states; raises PlanNotFound."""
 
     def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
         """Return a plan that was loaded before with the states it has now; raises PlanNotFound.
@@ -85,21 +85,22 @@ class RunStore(Protocol):
         """
 
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
-        """Turn PENDING into ONGOING; returns a token that every later write must carry.
+        """Change a PENDING plan to ONGOING; return the claim, which every later write must carry.
 
-        Of any number that try at once exactly one succeeds; PlanConflict for the others.
+        If several claimants try at once, exactly one succeeds; the others get PlanConflict.
         """
 
     def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
-        """Record a heartbeat of the claimant; raises PlanConflict when its claim has ended."""
+        """Record a heartbeat of the claimant; raises PlanConflict if its claim has ended."""
 
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
-        """Write ends and starts in the order of the reports, all or nothing.
+        """Write the reported ends and starts, in the order of the reports, all or nothing.
 
-        A start sets ``started_at`` and counts an attempt, an end sets ``ended_at``. From ONGOING to
-        PENDING the attempt has FAILED, and the action has a message but no times until the next
-        start. An attempt stays as its action left ONGOING. Raises PlanConflict, and writes nothing,
-        when the claim is not this one's any more or a row is not in the state that its report says.
+        A start sets ``started_at`` and counts an attempt; an end sets ``ended_at``. A change from
+        ONGOING to PENDING means that the attempt FAILED and will be retried; the action keeps the
+        message, but has no times until the next start. The record of an attempt is written when its
+        action leaves ONGOING, and is not changed afterwards. Raises PlanConflict, and writes
+        nothing, if the claim has ended, or if an action is not in the ``old`` state of its report.
         """
 
     def move_claimed(
@@ -111,40 +112,44 @@ class RunStore(Protocol):
         now: datetime,
         message: str | None = None,
     ) -> None:
-        """Change the state of a plan that this claim runs; it ends unless that is CANCELLING."""
+        """Change the state of a claimed plan. The claim ends, unless the state is CANCELLING."""
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
-        """Reserve resources for an ONGOING plan, behind whoever reserved them before.
+        """Reserve resources for an ONGOING plan; earlier reservations take precedence.
 
-        All at once, when the plan begins; a second call replaces the first, and goes to the back.
-        They are released when the claim ends; those of a claimant that died stay until its plan
-        is resumed. A resource has at most 255 characters.
+        A run calls it once, at its start. A second call replaces the reservations of the first, and
+        counts as made later. The reservations are released when the claim ends. If the claimant
+        died, they stay until its plan is resumed. A resource has at most 255 characters.
         """
 
     def held_by_others(self, uuid: str) -> list[Reservation]:
-        """List which of a plan's resources another reserved first and still has, by resource."""
+        """List the earlier reservations of other plans that block this plan, by resource."""
 
     def requests(self, plan: str, after: int = 0) -> list[Request]:
-        """List the requests with a number above ``after``, oldest first."""
+        """List the requests for a plan with a number above ``after``, oldest first."""
 
     def attempts(self, plan: str, action: str) -> list[Attempt]:
-        """List all tries of an action, oldest first, also one that runs; raises ActionNotFound."""
+        """List all attempts of an action, also a running one, oldest first.
+
+        Raises ActionNotFound.
+        """
 
     def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
-        """Return, by action type, the seconds that the last successful attempts took.
+        """Return, by action type, the durations of the latest successful attempts in seconds.
 
-        SUCCEEDED, ``changed`` or ``created``, under the claim that started them; those that ended
-        last first, at most ``most``.
+        Only attempts count that SUCCEEDED with the outcome ``changed`` or ``created``, under the
+        claim that started them. The latest come first, at most ``most`` of each type.
         """
 
 
 class PlanStore(Protocol):
-    """Plans that are kept, found and listed."""
+    """The part of a store that saves, finds and lists plans."""
 
     def save_plan(self, plan: ActionPlan) -> None:
-        """Keep a whole new plan; a crash leaves all of it or none.
+        """Save a new plan; after a crash, either the whole plan is saved or nothing.
 
-        A uuid is saved once: PlanConflict. Raises InvalidPlan if two of its actions have one uuid.
+        Raises PlanConflict if a plan of this uuid is saved already, InvalidPlan if two of its
+        actions have the same uuid.
         """
 
     def find_plan(self, reference: str) -> str:
@@ -155,26 +160,27 @@ class PlanStore(Protocol):
     def list_plans(
         self, *, state: PlanState | None = None, limit: int | None = None
     ) -> list[PlanSummary]:
-        """List plans, saved last first; removed ones only when ``state`` asks for them."""
+        """List plans, the latest saved first; removed ones only if ``state`` is DELETED."""
 
     def count_plans(self, *, state: PlanState | None = None) -> int:
-        """Return how many plans :meth:`list_plans` lists without a limit."""
+        """Return the number of plans that :meth:`list_plans` lists without a limit."""
 
     def pending_plans(self) -> list[str]:
-        """List the uuids of PENDING plans, those that wait longest first."""
+        """List the uuids of PENDING plans, those that have waited longest first."""
 
     def output(self, plan: str, action: str) -> str | None:
-        """Return what the last attempt of an action printed: the last 64 KiB.
+        """Return the output of the last attempt of an action, or the last 64 KiB of it.
 
-        Raises ActionNotFound. An action is known by its uuid within its plan, here as everywhere.
+        Raises ActionNotFound. Here and everywhere, the uuid of an action is unique only in its
+        plan.
         """
 
 
 class OperatorStore(Protocol):
-    """What operators change: plans that nobody runs, and requests to those that somebody runs."""
+    """The part of a store that operators use: changes of plans, and requests to running plans."""
 
     def claimant(self, uuid: str) -> Claimant | None:
-        """Return who runs a plan now, or None; raises PlanNotFound."""
+        """Return the claimant of a plan, or None if it has none; raises PlanNotFound."""
 
     def move_plan(
         self,
@@ -185,13 +191,14 @@ class OperatorStore(Protocol):
         message: str | None = None,
         seen: Claimant | None = None,
     ) -> None:
-        """Change a plan's state for an operator, if the table of states has the row.
+        """Change the state of a plan that nobody runs, as an operator requests.
 
-        ``message`` becomes the plan's status message, or clears it. CANCELLED also cancels the
-        actions that have not started; what ran when its applier died becomes UNKNOWN. Of two at
-        once, one gets PlanConflict, as does who moves a plan that somebody runs; a change that is
-        not a row raises InvalidTransition. ``seen`` is a claimant that is gone, whose claim is void
-        from here on: PlanConflict if another runs the plan by now, or that one was heard of since.
+        ``message`` replaces the plan's status message; None clears it. CANCELLED also cancels the
+        actions that have not started; actions that were running when their applier died become
+        UNKNOWN. ``seen`` is a claimant that has died: its claim ends. Raises InvalidTransition for
+        a transition that is not in the table of states. Raises PlanConflict if somebody else
+        changed the plan at the same time, if it is claimed by another than ``seen``, or if ``seen``
+        has written a heartbeat since.
         """
 
     def resume_plan(
@@ -203,14 +210,15 @@ class OperatorStore(Protocol):
         message: str | None = None,
         seen: Claimant | EllipsisType | None = ...,
     ) -> None:
-        """Make a plan PENDING again, and the named actions with it, all or nothing.
+        """Make a plan and the named actions PENDING again, all or nothing.
 
-        From PAUSED, FAILED, CANCELLED, ONGOING or CANCELLING (of a claimant that is gone: whose
-        claim is void from here on). The actions lose outcome, message and times; their attempts
-        stay. Those that are ONGOING or UNKNOWN stay so: the next claimant verifies them. Raises
-        InvalidTransition for a plan or action that may not, PlanConflict or it of two at once.
-        ``seen`` is who ran it, None for nobody, when somebody decided to resume it: PlanConflict if
-        another does by now, or that one was heard of since.
+        The plan may be PAUSED, FAILED or CANCELLED, or ONGOING or CANCELLING by a claimant that has
+        died, whose claim ends. Outcome, message and times of the named actions are cleared; their
+        attempts are kept. ONGOING and UNKNOWN actions keep their state: the next claimant verifies
+        them. ``seen`` is the claimant at the time of the decision to resume, or None. Raises
+        InvalidTransition if the state of the plan or of an action does not allow it. Raises
+        PlanConflict if the plan is claimed by another than ``seen``, or if ``seen`` has written a
+        heartbeat since. If two callers resume a plan at once, one of them gets one of these errors.
         """
 
     def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
@@ -222,34 +230,34 @@ class OperatorStore(Protocol):
     def settle_action(
         self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
     ) -> None:
-        """Settle an UNKNOWN or FAILED action as an operator says, in a plan that nobody runs.
+        """Set the state of an UNKNOWN or FAILED action, in a plan that nobody runs.
 
-        SUCCEEDED gets the outcome ``changed``, FAILED ``failed``; its attempts stay as they were.
-        Raises PlanConflict, InvalidTransition, ActionNotFound.
+        With SUCCEEDED, the outcome becomes ``changed``, with FAILED ``failed``. Attempts are not
+        changed. Raises PlanConflict, InvalidTransition, ActionNotFound.
         """
 
     def add_request(self, plan: str, request: Request, *, now: datetime) -> None:
-        """Keep a request for a plan's claimant; PlanConflict when nobody runs the plan."""
+        """Save a request for the claimant of a plan; raises PlanConflict if there is none."""
 
 
 class ServiceStore(Protocol):
-    """The appliers that report on this record."""
+    """The part of a store that lists the applier services."""
 
     def report_service(self, service: Service) -> None:
-        """Record that a service lives: its first report and every heartbeat."""
+        """Register a service, or record a heartbeat of it."""
 
     def remove_service(self, uuid: str) -> None:
-        """Remove the record of a service that ended."""
+        """Remove a service that has ended."""
 
     def services(self) -> list[Service]:
-        """List the services that reported, latest heartbeat first."""
+        """List the registered services, latest heartbeat first."""
 
 
 class Store(RunStore, PlanStore, OperatorStore, ServiceStore, Protocol):
-    """Keeps plans. Every method is one transaction: after it returns, a crash loses nothing.
+    """Stores plans. Every method is one transaction, which is durable when the method returns.
 
-    Raises :class:`applier.errors.StoreError` when the record cannot be reached. Nobody knows then
-    whether a write was made; the same call made again, ``now`` aside, makes it once (``save_plan``
-    and ``add_request`` excepted). No clock decides about any order. The suite in
-    ``applier.testing`` holds for every implementation.
+    Every method raises :class:`applier.errors.StoreError` if the store cannot be reached. It is
+    then unknown whether a write was made. Repeating the call, even with another ``now``, never
+    writes twice, except for ``save_plan`` and ``add_request``. No order depends on clocks. The
+    tests in ``applier.testing`` hold for every implementation.
     """

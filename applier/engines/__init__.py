@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workflow engines: run what is left of one plan, and record each start before it is made.
+"""Workflow engines: run the open actions of a plan, and record each start beforehand.
 
 Plugins are registered under ``watcher_workflow_engines``.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from applier.contracts import Report, Request
 from applier.errors import PlanConflict
 from applier.recording.recorder import Recorder
-from applier.scheduling.turn import Halt
+from applier.scheduling.decisions import Halt
 from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class ReservationsChanged(NamedTuple):
-    """All resources that other plans hold now."""
+    """An event: the resources that other plans hold have changed; these are all of them now."""
 
     reservations: tuple[Reservation, ...]
 
 
-#: What the engine is told while a plan runs. Any thread and any signal handler may put an event.
-#: A PlanConflict says that the claim on the plan is lost. None wakes the engine's thread, so that
+#: An event for a running engine. Any thread and any signal handler may put events into its queue. A
+#: PlanConflict says that the claim on the plan is lost. None wakes the engine's thread, so that
 #: Python handles pending signals in it.
 Event = Report | Request | ReservationsChanged | PlanConflict | None
 Events = queue.SimpleQueue[Event]
@@ -39,14 +39,14 @@ Events = queue.SimpleQueue[Event]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanRun:
-    """Everything an engine needs for one run of one plan.
+    """Everything that an engine needs for one run of one plan.
 
-    ``recorder`` writes each turn; ``events`` is the queue that the engine reads; ``make_task``
-    makes the task for an action's uuid, or for the name of a join. ``ranks`` are by uuid, the
-    lowest starts first; without them the order of the plan decides. ``policies`` are by action
-    type. ``workerless`` are the uuids of actions that do not count against ``max_workers``.
-    ``held_by_others`` and ``requests`` are those known before the start; later ones come through
-    ``events``.
+    ``recorder`` writes the decisions of the scheduler to the store. ``events`` is the queue that
+    the engine reads. ``make_task`` makes the task of an action, given its uuid, or of a join, given
+    its name. ``ranks`` are by uuid: the lowest starts first; without them, plan order decides.
+    ``policies`` are by action type. ``workerless`` are the uuids of actions that do not count
+    against ``max_workers``. ``held_by_others`` and ``requests`` are those known before the start;
+    later ones come as ``events``.
     """
 
     plan: ActionPlan
@@ -62,9 +62,9 @@ class PlanRun:
 
 
 class Engine(Protocol):
-    """Runs plans, up to ``max_workers`` actions at once.
+    """Base class of engines: runs plans, up to ``max_workers`` actions at once.
 
-    An engine is made with the value of each of its ``OPTIONS`` as a keyword argument.
+    The value of each of its ``OPTIONS`` is passed to its constructor as a keyword argument.
     """
 
     #: Options of the section ``[watcher_workflow_engines.NAME]``; ``max_workers`` is one of them.
@@ -72,8 +72,8 @@ class Engine(Protocol):
     max_workers: int
 
     def run(self, run: PlanRun) -> Halt | None:
-        """Run a plan until all its actions have ended or, after a pause, nothing runs.
+        """Run a plan until all its actions have ended or, after a halt, no action runs.
 
-        Returns what stopped it, or None. Raises what the recorder raises, after every running
-        action has ended or was given up.
+        Returns the halt, or None. Raises the errors of the recorder, after every running action has
+        ended or was given up.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the actions of a run work with: plugins, their options, a cloud and machines."""
+"""The environment of the actions of a run: plugins, their options, a cloud and machines."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from planner.model import JOIN, Action, ActionPlan
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionEnvironment:
-    """The surroundings of actions; every mapping goes by action type.
+    """The environment in which actions run; all mappings are by action type.
 
-    ``options`` are those that plugins declare, ``policies`` what holds for all actions of a type.
-    ``cloud`` opens the cloud; without ``machines`` each action makes connections of its own.
-    ``pace`` is how many seconds of a pause or a sleep pass in a second, as in a simulated cloud.
+    ``options`` are the values of the options that plugins declare. ``policies`` hold retries,
+    time-outs and estimates. ``cloud`` is a function that opens the cloud. Without ``machines``,
+    each action makes its own connections. ``pace`` is the number of simulated seconds per second in
+    pauses and sleeps.
     """
 
     plugins: Mapping[str, type[ActionPlugin]]
@@ -30,10 +31,10 @@ class ActionEnvironment:
     pace: float = 1.0
 
     def of_plan(self, plan: ActionPlan) -> ActionEnvironment:
-        """Return the environment with plugins and options of the plan's action types, all loaded.
+        """Load the plugins and options for a plan; return an environment with only these.
 
-        Raises UnknownActionTypes when one of them is not installed here, ConfigurationError when
-        one of their options cannot be used.
+        Raises UnknownActionTypes if one of them is not installed, ConfigurationError if one of
+        their options has an invalid value.
         """
         needed = {a.action_type for a in plan.actions} - {JOIN}
         known = set(self.plugins)
@@ -47,7 +48,7 @@ class ActionEnvironment:
         return self.plugins[action.action_type].options_type(action.input_parameters)
 
     def context(self, action: Action, output: Callable[[str], None]) -> ActionContext:
-        """Return what the plugin of one action is made with; ``output`` takes what it prints."""
+        """Return the context for the plugin of one action; its output is passed to ``output``."""
         return ActionContext(
             cloud=self.cloud,
             output=output,

@@ -10,10 +10,10 @@ from taskflow import flow
 
 
 class PlanFlow(flow.Flow):
-    """A flow whose tasks and links are given at once; any engine of taskflow can run it.
+    """A flow that gets all tasks and links at once; any engine of taskflow can run it.
 
-    ``after`` maps the name of each task to the names of those that wait for it, without cycles.
-    taskflow's own graph flow would copy and check the whole graph for each link.
+    ``after`` maps the name of each task to the names of its successors, without cycles. taskflow's
+    own graph flow would copy and check the whole graph for each link.
     """
 
     def __init__(self, name: str, tasks: Mapping[str, Any], after: Mapping[str, Sequence[str]]):
@@ -27,11 +27,11 @@ class PlanFlow(flow.Flow):
         return iter(self._tasks.values())
 
     def iter_nodes(self) -> Iterator[tuple[Any, dict[str, Any]]]:
-        """Yield each task, with nothing said about it."""
+        """Yield each task, with empty metadata."""
         return ((task, {}) for task in self)
 
     def iter_links(self) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
-        """Yield each link: a task, one that waits for it, and that somebody asked for the link."""
+        """Yield each link: a task, a successor, the metadata of an explicit link."""
         meta = {flow.LINK_MANUAL: True}
         for name, others in self._after.items():
             task = self._tasks[name]
@@ -51,7 +51,7 @@ class PlanFlow(flow.Flow):
 def build(
     after: Mapping[str, Sequence[str]], make_task: Callable[[str], Any], name: str = "plan"
 ) -> PlanFlow:
-    """Make the flow of :func:`applier.scheduling.order.links`; ``make_task`` makes each task.
+    """Make a flow of the graph ``after`` (name to successors); ``make_task`` makes each task.
 
     Linear in names and links.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The attempts that run now, in threads or on a timer: starts, stops and gives them up."""
+"""The running attempts, in threads or on timers: starts them, stops them, gives them up."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LOG = logging.getLogger(__name__)
 class AttemptsInProgress:
     """The attempts that have started and not ended. Only the engine's thread uses it.
 
-    ``tasks`` are :class:`applier.engines.tasks.ActionTask` by uuid. An attempt that was told to
-    stop and has not ended after ``grace_s`` seconds is given up: its thread is replaced, and its
-    later report is dropped.
+    ``tasks`` are :class:`applier.engines.tasks.ActionTask` by uuid. An attempt that has not ended
+    ``grace_s`` seconds after it was told to stop is given up: its thread is replaced, and its later
+    report is ignored.
     """
 
     def __init__(
@@ -30,9 +30,9 @@ class AttemptsInProgress:
         self._tasks, self._workers, self._timers = tasks, workers, timers
         self._grace_s = grace_s
         self._in_threads: set[str] = set()
-        #: Those in threads that do not count against the maximum.
+        #: The attempts in threads that do not count against the maximum number of workers.
         self._extra: set[str] = set()
-        #: Seconds that an action waits, by the uuids of actions that only wait.
+        #: The duration in seconds of each attempt that only waits, by uuid.
         self._waiting: dict[str, float] = {}
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class AttemptsInProgress:
             self._timers.set(Timer("limit", uuid), task.limit_s)
 
     def ended(self, report: Report) -> bool:
-        """Remove an attempt that has ended; return False if it had been given up before."""
+        """Remove an attempt that has ended; return False if it had already been given up."""
         if report.uuid not in self._in_threads:
             LOG.warning("Action %s was given up, and has ended now: %s", report.uuid, report)
             return False
@@ -69,7 +69,7 @@ class AttemptsInProgress:
         return True
 
     def stop(self, uuid: str) -> Report | None:
-        """Tell an attempt to stop; one that only waits ends at once: return its report."""
+        """Tell an attempt to stop; if it only waits, end it and return its report."""
         self._timers.drop(Timer("limit", uuid))
         if uuid in self._waiting:
             message = f"aborted: it was to wait for {self._waiting[uuid]:g} s"
@@ -80,12 +80,12 @@ class AttemptsInProgress:
         return None
 
     def stop_all(self) -> None:
-        """Tell all attempts to stop; those that only wait are removed without a report."""
+        """Tell all attempts to stop; end those that only wait, without a report."""
         for uuid in [*self._waiting, *self._in_threads]:
             self.stop(uuid)
 
     def due(self, timer: Timer) -> Report | None:
-        """Handle a timer that is due; return the report of an attempt that ends by it."""
+        """Handle a timer that is due; return the report if that ends an attempt."""
         uuid = timer.uuid
         if timer.kind == "wait":
             self._timers.drop(Timer("limit", uuid))
@@ -108,7 +108,7 @@ class AttemptsInProgress:
         return None
 
     def _abort(self, uuid: str) -> None:
-        """Call the plugin's abort in a thread of its own, because it may hang, too."""
+        """Call the plugin's abort in a new thread, because it may hang as well."""
         name = f"action-abort-{uuid}"
         threading.Thread(target=self._tasks[uuid].abort, name=name, daemon=True).start()
         self._timers.set(Timer("grace", uuid), self._grace_s)

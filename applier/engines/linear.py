@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LinearEngine: a taskflow engine for flows of actions, linear in actions and links.
+"""LinearEngine: a taskflow engine for flows of actions that takes linear time.
 
-After each end, taskflow's own engine looks at every successor, and at every predecessor of each.
-This one counts links down. One thread owns all state; workers only run actions and put their
-reports into its queue.
+When a task has ended, taskflow's own engine examines each successor and all predecessors of each
+successor. This engine counts down open predecessors instead. One thread owns all state. Workers
+only run actions, and put reports into the queue of that thread.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from applier.engines.in_progress import AttemptsInProgress
 from applier.engines.timers import Timer, Timers
 from applier.engines.workers import Workers
 from applier.errors import PlanConflict
+from applier.scheduling.decisions import Decisions, Halt, Stopped
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.turn import Halt, Stopped, Turn
 from applier.scheduling.verdict import ends
 from applier.store import Reservation
 from planner.states import WELL, ActionState
@@ -35,7 +35,7 @@ _REQUIRED = ("run", "max_workers", "grace_s")
 
 @dataclass(kw_only=True, slots=True)
 class _Incoming:
-    """What came in since the last turn, besides the ends of actions."""
+    """The events that came in since the last decisions, without the reports of ended actions."""
 
     requests: list[Request] = field(default_factory=list)
     elapsed: list[str] = field(default_factory=list)
@@ -45,13 +45,14 @@ class _Incoming:
 class LinearEngine(base.Engine):
     """Runs a graph flow of the tasks of :mod:`applier.engines.tasks`.
 
-    Options: ``run`` (:class:`applier.engines.PlanRun`), ``max_workers``, and ``grace_s``: seconds
-    after which an action that was told to stop is given up. ``clock`` may return other seconds than
-    ``time.monotonic``. The order of the actions is that of the flow's links.
+    Its options are ``run`` (:class:`applier.engines.PlanRun`), ``max_workers``, ``grace_s`` and
+    ``clock``. ``grace_s`` is the number of seconds after which an action that was told to stop is
+    given up. ``clock`` replaces ``time.monotonic``. Only the links of the flow determine the order
+    of the actions.
 
-    An action starts only after its start was committed, and its end is committed before anything
-    that depends on it starts. When the recorder raises, nothing new starts. Running actions are
-    told to stop and are awaited for up to ``grace_s``; then :meth:`run` raises.
+    An action starts only after its start was committed. Its end is committed before any action that
+    depends on it starts. If the recorder raises an error, no more actions start, running actions
+    are told to stop and are awaited for up to ``grace_s``; then :meth:`run` raises the error.
     """
 
     def __init__(self, flow: Any, flow_detail: Any, backend: Any, options: Any) -> None:
@@ -67,30 +68,31 @@ class LinearEngine(base.Engine):
         self._clock = self._options.get("clock", time.monotonic)
         self._timers = Timers(self._clock)
         self._incoming = _Incoming()
-        self._turns = 0
+        self._decided = 0
 
     @property
     def storage(self) -> Any:
-        """taskflow's storage, which holds the state of the flow in memory."""
+        """The storage of taskflow, which holds the state of the flow in memory."""
         return self._storage
 
     @property
     def statistics(self) -> dict[str, int]:
-        """``turns`` so far, and how many actions the gates ``examined``."""
+        """The numbers of ``decisions`` and of actions that the gates ``examined`` so far."""
         if self._scheduler is None:
             return {}
-        return {"turns": self._turns, "examined": self._scheduler.examined}
+        return {"decisions": self._decided, "examined": self._scheduler.examined}
 
     @property
     def halt(self) -> Halt | None:
-        """Why nothing new started; None if nothing prevented it."""
+        """The reason why no more actions were started; None if there was no halt."""
         return self._scheduler.halt if self._scheduler else None
 
     def compile(self) -> None:
-        """Read tasks and links out of the flow.
+        """Read the tasks and the links of the flow.
 
-        Raises taskflow's CompilationFailure for what this engine does not run: retries, deciders,
-        nested flows, tasks that provide or require symbols, two tasks of one name.
+        Raises taskflow's CompilationFailure for features that this engine does not support:
+        retries, deciders, nested flows, tasks that provide or require symbols, two tasks of one
+        name.
         """
         self._compiled()
 
@@ -126,23 +128,23 @@ class LinearEngine(base.Engine):
         )
 
     def prepare(self) -> None:
-        """Do nothing: no storage of atoms is needed."""
+        """Do nothing: this engine does not store atoms."""
 
     def validate(self) -> None:
-        """Do nothing: :meth:`compile` refuses whatever has requirements."""
+        """Do nothing: :meth:`compile` refuses tasks with requirements."""
 
     def reset(self) -> None:
-        """Forget the last run, so that the next one begins anew."""
+        """Reset the state of the last run, so that the flow can be run again."""
         self._scheduler = None
 
     def suspend(self) -> None:
-        """Start nothing new; :meth:`run` returns when what runs has ended. Any thread may ask."""
+        """Request a pause, from any thread; :meth:`run` returns when running actions have ended."""
         self._events.put(Request(verb=RequestVerb.PAUSE, who="taskflow"))
 
     def run(self) -> None:
-        """Run the flow until nothing runs and nothing more will.
+        """Run the flow until all actions have ended or, after a halt, no action runs.
 
-        The recorder has the states in which actions ended; a failed action raises no exception.
+        The states of the actions are in the recorder; a failed action does not raise an exception.
         """
         scheduler = self._compiled()
         self._change_state(states.RUNNING)
@@ -173,16 +175,16 @@ class LinearEngine(base.Engine):
         while not scheduler.done:
             self._gather(running)
             incoming, self._incoming = self._incoming, _Incoming()
-            turn = scheduler.turn(
+            decisions = scheduler.decide(
                 self._recorder.incoming,
                 incoming.requests,
                 elapsed=incoming.elapsed,
                 held_by_others=incoming.held_by_others,
             )
-            self._carry_out(turn, running, workers)
+            self._carry_out(decisions, running, workers)
 
     def _gather(self, running: AttemptsInProgress, most_s: float | None = None) -> None:
-        """Wait up to ``most_s`` seconds for an event or a timer, and take in all there are."""
+        """Wait up to ``most_s`` seconds for an event or a timer, then process all of them."""
         left = [s for s in (most_s, self._timers.left_s()) if s is not None]
         try:
             event = self._events.get(timeout=min(*left, _LONGEST_S)) if left else self._events.get()
@@ -208,33 +210,35 @@ class LinearEngine(base.Engine):
         elif isinstance(event, PlanConflict):
             raise event
 
-    def _carry_out(self, turn: Turn, running: AttemptsInProgress, workers: Workers) -> None:
-        """Commit the turn, then carry it out."""
-        self._turns += 1
-        ended = [*self._recorder.incoming, *turn.ended]
-        self._recorder.commit(turn, lambda seconds: self._linger(running, seconds))
-        if turn.max_workers is not None:
-            workers.maximum = turn.max_workers
-        for uuid, seconds in turn.delays:
+    def _carry_out(
+        self, decisions: Decisions, running: AttemptsInProgress, workers: Workers
+    ) -> None:
+        """Commit decisions, then carry them out."""
+        self._decided += 1
+        ended = [*self._recorder.incoming, *decisions.ended]
+        self._recorder.commit(decisions, lambda seconds: self._linger(running, seconds))
+        if decisions.max_workers is not None:
+            workers.maximum = decisions.max_workers
+        for uuid, seconds in decisions.delays:
             self._tasks[uuid].renew()
             self._timers.set(Timer("delay", uuid), seconds)
-        for uuid in turn.starts:
+        for uuid in decisions.starts:
             running.start(uuid)
-        for uuid in turn.stops:
+        for uuid in decisions.stops:
             if (report := running.stop(uuid)) is not None:
                 self._recorder.incoming.append(report)
                 self._events.put(None)
         if len(self.atom_notifier):
-            self._notify(ended, turn.starts)
+            self._notify(ended, decisions.starts)
 
     def _linger(self, running: AttemptsInProgress, seconds: float) -> None:
-        """Wait before the store is tried again; events that come in are for the next turn."""
+        """Wait before the store is tried again; keep events that come in for the next decisions."""
         end = self._clock() + seconds
         while (left := end - self._clock()) > 0:
             self._gather(running, left)
 
     def _await_attempts(self, running: AttemptsInProgress) -> None:
-        """Stop and await all attempts, so that none runs on after :meth:`run` has raised."""
+        """Stop all attempts and wait for them, so that none runs after :meth:`run` has raised."""
         running.stop_all()
         while running:
             try:

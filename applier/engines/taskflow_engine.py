@@ -13,17 +13,17 @@ from oslo_config import cfg
 
 from applier.engines import PlanRun
 from applier.scheduling import order
-from applier.scheduling.turn import Halt
+from applier.scheduling.decisions import Halt
 from applier.scheduling.verdict import ends
 
-#: Seconds that an action may go on after it was told to stop, before it is given up.
+#: The number of seconds after which an action that was told to stop is given up.
 GRACE_S = 30.0
 
 
 class TaskFlowEngine:
-    """Runs what is left of a plan, up to ``max_workers`` actions at once (default: the CPUs).
+    """Runs the open actions of a plan, up to ``max_workers`` at once (default: number of CPUs).
 
-    An action that goes on for ``grace_s`` seconds after it was told to stop is given up.
+    An action that still runs ``grace_s`` seconds after it was told to stop is given up.
     """
 
     NAME: ClassVar[str] = "taskflow"
@@ -45,14 +45,14 @@ class TaskFlowEngine:
 
     def run(self, run: PlanRun) -> Halt | None:
         """See :meth:`applier.engines.Engine.run`."""
-        # Imported here, because the options are read without running a plan, and it takes long.
+        # Imported here, because the import takes long, and the options are also read without a run.
         from taskflow import engines
 
         from applier.engines import flow
 
         actions = run.plan.actions
         with _collection_deferred() as built:
-            links = order.links(actions, order.passed(actions, ends(actions)))
+            links = order.links(actions, order.completed(actions, ends(actions)))
             engine = engines.load(
                 flow.build(links, run.make_task, run.plan.name or run.plan.uuid),
                 engine="actionplan",
@@ -69,10 +69,10 @@ class TaskFlowEngine:
 
 @contextmanager
 def _collection_deferred() -> Iterator[Callable[[], None]]:
-    """Turn garbage collection off until ``built`` is called, then exclude all existing objects.
+    """Turn garbage collection off; yield a function that turns it on for new objects only.
 
-    The objects of a plan live as long as its run. If the collector scanned them again and again,
-    that would take a third of the run time of no-op actions, and more the larger the plan is.
+    The objects of a plan exist as long as its run. Scanning them again and again would take a third
+    of the run time of a plan of no-op actions, and more for larger plans.
     """
     was_enabled = gc.isenabled()
     gc.disable()

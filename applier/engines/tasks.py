@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls one action plugin in a worker, and turns every result into a report."""
+"""Calls an action plugin in a worker, and turns every result into a report."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from planner.states import ActionState, Outcome, StateReason
 
 LOG = logging.getLogger(__name__)
 
-#: How much of an action's output is kept: the last bytes of it, as UTF-8.
+#: The maximum size of an action's kept output, in bytes of UTF-8; the end is kept.
 KEPT_BYTES = 64 * 1024
-#: How long a message may be before its end is cut off.
+#: Longer messages are cut off after this many characters.
 _MESSAGE_LENGTH = 2000
-#: Why a task that ran ended so.
+#: The state reason of an action that ran, for states that need one.
 _REASONS = {
     ActionState.SKIPPED: StateReason.ALREADY_DONE,
     ActionState.CANCELLED: StateReason.ABORTED,
@@ -35,7 +35,7 @@ _DONE = frozenset({Outcome.CHANGED, Outcome.CREATED, Outcome.OK})
 
 
 class Output:
-    """Keeps the end of what an action prints, in bounded memory. Threads may share it.
+    """Collects the output of an action, and keeps only the end of it. Safe in several threads.
 
     >>> output = Output(kept=8)
     >>> output.write("one, two, "); output.write("three")
@@ -49,11 +49,11 @@ class Output:
         self._lock = threading.Lock()
 
     def write(self, text: str) -> None:
-        """Append text; drop the oldest if there is too much."""
+        """Append text; drop the oldest text if there is too much."""
         chunk = text[-self._kept :].encode(errors="replace")
         with self._lock:
             self._bytes += chunk
-            if len(self._bytes) > 2 * self._kept:  # not at each write: that would copy each time
+            if len(self._bytes) > 2 * self._kept:  # not at each write: it copies
                 del self._bytes[: -self._kept]
 
     def text(self) -> str | None:
@@ -67,11 +67,11 @@ _Ending = tuple[ActionState, Outcome | None, str | None]
 
 
 class ActionTask(task.Task):
-    """Runs one action; :meth:`execute` is called in a worker, and gives a report, always.
+    """Runs one action; a worker calls :meth:`execute`, which always returns a report.
 
-    ``waits_s`` is for how long it does nothing but wait (it is not executed then), ``limit_s``
-    after how long it is told to stop. ``cut_off`` says that of an attempt before this one nobody
-    knows what it did. Made by :func:`_like`.
+    ``waits_s`` is the duration of an action that only waits; it is not executed. ``limit_s`` is the
+    time-out. ``cut_off`` is true if an earlier attempt was interrupted, so that its effect is not
+    known. Tasks are made by :func:`_like`.
     """
 
     action: Action
@@ -86,32 +86,32 @@ class ActionTask(task.Task):
     work: ActionPlugin | None = None
 
     def renew(self) -> None:
-        """Make it ready for another attempt."""
+        """Prepare the task for another attempt."""
         self.cut_off = self.cut_off or self.broke
         self.stop, self.timed_out, self.work = threading.Event(), False, None
 
     def time_out(self) -> None:
-        """Tell it to stop because its time is over; its end is verified afterwards."""
+        """Tell the action to stop because it timed out; its effect is verified after its end."""
         self.timed_out = True
         self.stop.set()
 
     def abort(self) -> None:
-        """Call the plugin's abort, where there is anything to abort."""
+        """Call the plugin's abort, if the plugin has been created."""
         if self.work is not None:
             try:
                 self.work.abort()
             except BaseException:
-                # A plugin may raise anything; its end is told by execute alone.
+                # A plugin may raise anything. Only execute reports the end of the action.
                 LOG.exception("Action %s: abort broke", self.action.uuid)
 
     def execute(self) -> Report:
-        """Do the action; touches no store and raises nothing."""
+        """Run the action and return its report; it uses no store and raises nothing."""
         output = Output()
         try:
             state, outcome, message = self._perform(output)
         except BaseException as error:
-            # A plugin may raise anything, SystemExit too; here it costs its own action only, while
-            # one that got past the worker would leave the action running for ever.
+            # A plugin may raise anything, even SystemExit. Caught here, it fails only this action;
+            # if it ended the worker, the action would stay ONGOING for ever.
             LOG.exception("Action %s (%s) broke", self.action.uuid, self.action.action_type)
             state, outcome = ActionState.FAILED, Outcome.ERROR
             message = "".join(traceback.format_exception_only(error)).strip()
@@ -153,7 +153,7 @@ class ActionTask(task.Task):
         return ActionState.FAILED, Outcome.ERROR, f"{message}; failure is raised"
 
     def _stopped(self, reason: str | None) -> _Ending:
-        """Return the end of an attempt that was told to stop; no reason: before it began."""
+        """Return the result of a stopped attempt; without a reason, it had not begun."""
         if self.timed_out:
             return ActionState.FAILED, Outcome.FAILED, reason or "before it began"
         how = "aborted before it began" if reason is None else f"aborted: {reason}"
@@ -164,7 +164,7 @@ class ActionTask(task.Task):
         return ActionState.SUCCEEDED, Outcome.CHANGED, message
 
     def _look(self, message: str | None) -> _Ending:
-        """Return the end of an attempt that timed out: what its plugin can verify decides."""
+        """Return the result of an attempt that timed out, after its plugin verified the effect."""
         found = verified(self.work.verify) if self.work is not None else Verified.NOT_DONE
         text = f"timed out after {self.limit_s or 0:g} s"
         if found is Verified.DONE:
@@ -175,18 +175,18 @@ class ActionTask(task.Task):
 
 
 def verified(look: Callable[[], Verified]) -> Verified:
-    """Ask a plugin whether its work is done; whatever it raises means IN_DOUBT."""
+    """Ask a plugin whether its work is done; return IN_DOUBT if it raises an error."""
     try:
         found = look()
     except BaseException:
-        # A plugin may raise anything, SystemExit too.
+        # A plugin may raise anything, even SystemExit.
         LOG.exception("An action cannot be verified")
         return Verified.IN_DOUBT
     return found if isinstance(found, Verified) else Verified.IN_DOUBT
 
 
 class JoinTask(task.Task):
-    """Replaces n x m links by n + m; no worker executes it."""
+    """The task of a join, which replaces n x m links by n + m. It is not executed."""
 
     def execute(self) -> None:
         """Do nothing."""
@@ -197,9 +197,9 @@ _JOIN_TASK = JoinTask("join")
 
 
 def _like(other: task.Task, name: str) -> Any:
-    """Make another task of the same class, with a name and a notifier of its own.
+    """Copy a task, with another name and its own notifier.
 
-    The constructor would read the signatures of the class, which takes twenty times as long.
+    The constructor would inspect the signatures of the class, which takes twenty times as long.
     """
     made = object.__new__(type(other))
     own = notifier.RestrictedNotifier(task.Task.TASK_EVENTS)
@@ -208,11 +208,11 @@ def _like(other: task.Task, name: str) -> Any:
 
 
 def waits_s(action: Action, plugin: type[ActionPlugin]) -> float | None:
-    """Return for how many seconds an action only waits; None if it does work."""
+    """Return the duration of an action that only waits, in seconds; None if it does work."""
     try:
         seconds = plugin.waits_s(action.input_parameters)
     except BaseException:
-        # A plugin may raise anything; executed, it will say what the matter is.
+        # A plugin may raise anything. Its execution will report the problem.
         LOG.exception("Action %s (%s): waits_s broke", action.uuid, action.action_type)
         return None
     return seconds if seconds is not None and seconds >= 0 else None
@@ -230,10 +230,10 @@ def workerless(actions: Iterable[Action], plugins: Mapping[str, type[ActionPlugi
 def task_maker(
     actions: Iterable[Action], environment: ActionEnvironment, cut_off: Collection[str] = ()
 ) -> Callable[[str], task.Task]:
-    """Return the function that makes the task for an action's uuid, or for the name of a join.
+    """Return a function that makes a task, given the uuid of an action or the name of a join.
 
-    An action whose type has no plugin (a plan's own join) gets the task of a join. ``cut_off`` are
-    the uuids of actions whose last attempt was interrupted before it reported its end.
+    An action without a plugin, which is a join of the plan, gets a JoinTask. ``cut_off`` are the
+    uuids of actions whose last attempt was interrupted before it reported its end.
     """
     plugins = environment.plugins
     known = {a.uuid: a for a in actions if a.action_type in plugins}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timers of the engine: a heap of due times, without a thread."""
+"""The timers of an engine: a heap of due times, without a thread."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 
 class Timer(NamedTuple):
-    """What a timer is for (``delay``, ``wait``, ``limit``, ``grace``), and for which action."""
+    """The purpose of a timer (``delay``, ``wait``, ``limit``, ``grace``), and its action."""
 
     kind: str
     uuid: str
 
 
 class Timers:
-    """The timers of one owner. A timer that is set again replaces itself.
+    """The timers of one engine. Setting a timer again replaces its due time.
 
     >>> timers = Timers(lambda: 10.0)
     >>> timers.set(Timer("delay", "a"), 0); timers.set(Timer("grace", "b"), 5)
@@ -28,7 +28,7 @@ class Timers:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._heap: list[tuple[float, int, Timer]] = []
-        #: The number of the valid heap entry of each timer; entries of removed timers are stale.
+        #: The number of the valid heap entry of each timer; entries with other numbers are stale.
         self._set: dict[Timer, int] = {}
         self._count = 0
 

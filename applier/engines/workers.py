@@ -10,15 +10,15 @@ from typing import Any
 
 
 class Workers:
-    """Up to ``maximum`` threads, started when they are needed. Only one thread may use it.
+    """Up to ``maximum`` threads, started when needed. Only one thread may call its methods.
 
-    The threads are daemons, unlike those of ``concurrent.futures``: a plugin that hangs must not
-    keep the process alive. ``done`` is called in the worker with what the work returned. The work
-    must not raise.
+    The threads are daemons, unlike those of ``concurrent.futures``, because a plugin that hangs
+    must not keep the process alive. ``done`` is called in the worker with the result of the work,
+    which must not raise.
     """
 
     def __init__(self, maximum: int, done: Callable[[Any], None]) -> None:
-        #: How many may work at once. Lowering it ends no thread.
+        #: The number of threads that may run at once. Lowering it does not end threads.
         self.maximum = maximum
         self._done = done
         self._work: queue.SimpleQueue[Callable[[], Any] | None] = queue.SimpleQueue()
@@ -26,9 +26,9 @@ class Workers:
         self._given_up = 0
 
     def grow(self, number: int, extra: int = 0) -> None:
-        """Start threads until there are ``number``, or the maximum.
+        """Start threads until there are ``number``, but not more than the maximum.
 
-        ``extra`` of them come on top of the maximum. Raises RuntimeError if one cannot start.
+        ``extra`` threads may exceed the maximum. Raises RuntimeError if a thread cannot start.
         """
         while len(self._threads) < min(number - extra, self.maximum) + extra + self._given_up:
             name = f"action-worker-{len(self._threads) + 1}"
@@ -37,7 +37,7 @@ class Workers:
             self._threads.append(thread)
 
     def replace(self) -> None:
-        """Count one thread as given up, so that another may be started in its place."""
+        """Count one thread less, because it hangs, so that another one may be started."""
         self._given_up += 1
 
     def submit(self, work: Callable[[], Any]) -> None:
@@ -48,7 +48,7 @@ class Workers:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Tell the threads to end when the queue is empty; do not wait for them."""
+        """Tell the threads to end once the queue is empty; do not wait for them."""
         for _ in self._threads:
             self._work.put(None)
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what happens to a plan into its store, and tells the listeners after each commit."""
+"""Writes the states of a running plan to its store, and notifies listeners after each commit."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one writer of states: checks every change, commits a turn, then tells the listeners."""
+"""The only writer of states: checks each transition, commits, then notifies listeners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import TracebackType
 from applier.contracts import REVERT, ActionOf, Listener, Report
 from applier.errors import PlanConflict, StoreError
 from applier.recording.store_retry import StoreRetry
-from applier.scheduling.turn import Turn
+from applier.scheduling.decisions import Decisions
 from applier.store import RunStore
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState, Who, check
@@ -21,9 +21,10 @@ from planner.states import ActionState, PlanState, Who, check
 class Recorder:
     """Writes the states of a claimed plan and of its actions.
 
-    ``plan`` is as it was loaded after the claim. A store that cannot be reached is tried again for
-    ``patience_s`` seconds. As a context manager, the recorder gives the plan a final state when the
-    block raises, except when the store failed or the claim was lost: nothing can be written then.
+    ``plan`` is the plan as loaded after it was claimed. If the store cannot be reached, writes are
+    retried for ``patience_s`` seconds. As a context manager, the recorder moves the plan to a final
+    state if the block raises an error, unless the store failed or the claim was lost, because then
+    nothing can be written.
     """
 
     def __init__(
@@ -40,10 +41,10 @@ class Recorder:
         self._store_retry = StoreRetry(patience_s)
         self._clock, self._listeners = clock, tuple(listeners)
         self._plan_state = plan.state
-        #: The committed state of each action, by uuid.
+        #: The committed state of each action by uuid.
         self.states = {a.uuid: a.state for a in plan.actions}
         self._undoes = {a.uuid: found for a in plan.actions if (found := _undone_by(a))}
-        #: Reports of ends that are not committed yet.
+        #: Reports of ended actions that are not committed yet.
         self.incoming: list[Report] = []
 
     def __enter__(self) -> Recorder:
@@ -59,22 +60,23 @@ class Recorder:
         if error is not None and not isinstance(error, StoreError | PlanConflict):
             self._break_off(f"the applier broke: {type(error).__name__}: {error}")
 
-    def commit(self, turn: Turn, wait: Callable[[float], None] = time.sleep) -> None:
-        """Commit the incoming reports and what a turn ends and starts, all or nothing.
+    def commit(self, decisions: Decisions, wait: Callable[[float], None] = time.sleep) -> None:
+        """Commit the incoming reports together with decisions, all or nothing.
 
-        Return when it is durable. Raise PlanConflict when the claim is lost, StoreError when the
-        store fails, InvalidTransition when a change is not allowed; nothing is written then, and
-        the reports stay incoming. ``wait`` is called with seconds to wait while the store cannot be
-        reached; reports that come in meanwhile belong to the next turn.
+        Returns when the changes are durable. Raises PlanConflict if the claim is lost, StoreError
+        if the store fails, InvalidTransition if a transition is not allowed. Then nothing is
+        written, and the reports stay incoming. While the store cannot be reached, ``wait`` is
+        called with the seconds until the next try; reports that come in meanwhile are left for the
+        next commit.
         """
         ends, self.incoming = self.incoming, []
         try:
-            if turn.cancelling is not None:
-                self.move(PlanState.CANCELLING, turn.cancelling, wait)
-            delays = dict(turn.delays)
+            if decisions.cancelling is not None:
+                self.move(PlanState.CANCELLING, decisions.cancelling, wait)
+            delays = dict(decisions.delays)
             again = (_again(r, delays[r.uuid]) if r.uuid in delays else r for r in ends)
-            ended = [self._with_undone(report) for report in (*again, *turn.ended)]
-            reports = [*ended, *map(_start, turn.starts)]
+            ended = [self._with_undone(report) for report in (*again, *decisions.ended)]
+            reports = [*ended, *map(_start, decisions.starts)]
             self._write(reports, wait)
         except BaseException:
             self.incoming[:0] = ends
@@ -89,7 +91,7 @@ class Recorder:
         self._tell_plan(message)
 
     def reserve(self, resources: Sequence[str]) -> None:
-        """Reserve the resources that the plan works on, behind earlier reservations."""
+        """Reserve the resources that the plan works on; earlier reservations take precedence."""
 
         def attempt() -> None:
             self._store.reserve(self._plan, self._claim, resources, now=self._clock())
@@ -109,7 +111,7 @@ class Recorder:
             self._store.commit(self._plan, self._claim, reports, now=now)
 
         def is_written() -> bool:
-            self._store.beat(self._plan, self._claim, now=now)  # refuses if the claim is lost
+            self._store.beat(self._plan, self._claim, now=now)  # raises if the claim is lost
             found = {a.uuid: a.state for a in self._store.refresh_plan(self._loaded).actions}
             return all(found[report.uuid] is report.state for report in reports)
 
@@ -142,7 +144,7 @@ class Recorder:
             listener.on_plan(self._plan_state, message)
 
     def _break_off(self, reason: str) -> None:
-        """Record a final state for every open action and for the plan."""
+        """Record final states of the plan and of all actions that have not ended."""
         known = {report.uuid for report in self.incoming}
         rest = [
             Report(uuid=uuid, old=state, state=_LEFT_BEHIND[state], message=reason)
@@ -151,7 +153,7 @@ class Recorder:
         ]
         reports = [*self.incoming, *rest]
         cancelling = self._plan_state is PlanState.CANCELLING
-        # Written before any listener is told: a listener may be what raised.
+        # Written before listeners are notified, because a listener may have raised the error.
         self._write(reports)
         self.incoming.clear()
         self._move(PlanState.CANCELLED if cancelling else PlanState.FAILED, reason)
@@ -166,7 +168,7 @@ _LEFT_BEHIND = {
 
 
 def _again(report: Report, delay_s: float) -> Report:
-    """Turn the report of a failed attempt into one that announces another attempt."""
+    """Turn the report of a failed attempt into one that moves the action back to PENDING."""
     message = f"{report.message or 'it failed'}; tried again in {delay_s:g} s"
     return replace(report, state=ActionState.PENDING, message=message)
 
@@ -176,6 +178,6 @@ def _start(uuid: str) -> Report:
 
 
 def _undone_by(action: Action) -> ActionOf | None:
-    """Return the action of another plan that an action of a rollback undoes, or None."""
+    """Return the action of another plan that this action undoes, or None."""
     undoes = action.input_parameters.get("undoes") if action.action_type == REVERT else None
     return ActionOf(**undoes) if undoes else None

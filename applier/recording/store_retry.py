@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Retries writes while the record cannot be reached."""
+"""Retries writes while the store cannot be reached."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from planner.errors import InvalidTransition
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds before the first retry, and at most between two retries.
+#: The seconds before the first retry, and the maximum between two retries.
 FIRST_DELAY_S = 0.05
 LONGEST_DELAY_S = 5.0
 
 
 class StoreRetry:
-    """Tries a write again while the store cannot be reached, for up to ``patience_s`` seconds."""
+    """Retries a write while the store cannot be reached, for up to ``patience_s`` seconds."""
 
     def __init__(self, patience_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._patience_s, self._clock = patience_s, clock
@@ -30,11 +30,12 @@ class StoreRetry:
         is_written: Callable[[], bool],
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Call ``attempt`` until it returns; raise its last StoreError when the patience ends.
+        """Call ``attempt`` until it returns; raise its last StoreError after ``patience_s``.
 
-        A failed try may have been written all the same, if only its answer was lost. So when a
-        later try is refused, ``is_written`` decides; it may raise what the store raises. ``wait``
-        is called between two tries with the seconds to wait.
+        A failed attempt may have been written even so, if only the answer of the database was lost.
+        So if a later attempt is refused, ``is_written`` is called: if it returns True, the write
+        has succeeded. It may raise the errors of the store. ``wait`` is called between two attempts
+        with the seconds to wait.
         """
         began = self._clock()
         try:
@@ -50,7 +51,7 @@ class StoreRetry:
         is_written: Callable[[], bool],
         wait: Callable[[float], None],
     ) -> None:
-        # Warn once: a disk that is full stays full for many tries.
+        # Warn only once: a full disk stays full for many attempts.
         level = logging.WARNING
         for delay_s in delays_s(FIRST_DELAY_S, LONGEST_DELAY_S):
             left = self._patience_s - (self._clock() - began)

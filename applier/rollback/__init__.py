@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the plan that undoes what another plan did: pure."""
+"""Makes the plan that undoes the actions of another plan: pure."""

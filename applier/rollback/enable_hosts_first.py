@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order the actions of a rollback so that a host is enabled before moves go back onto it. Pure.
+"""Reorders a rollback so that a host is enabled before instances move back to it. Pure.
 
-The plan disabled a host, then moved its instances away. Undone last first, the instances would
-move back while the host is still disabled, and a disabled host accepts none.
+A maintenance plan disables a host, then moves its instances away. If the actions were undone in
+reverse order, the instances would move back while the host is still disabled, which a cloud
+refuses.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ _NONE: frozenset[str] = frozenset()
 
 
 def enable_hosts_first(actions: Sequence[Action], touches: _Touches) -> tuple[Action, ...]:
-    """Put each action that enables a host before the moves onto that host.
+    """Place each action that enables a host before the migrations to that host.
 
-    ``actions`` are in topological order; ``touches`` are by uuid. The enabling action waits for
-    everything that those moves waited for, and the moves need the enabling action. Raises
+    ``actions`` are in topological order; ``touches`` are by uuid. The enabling action gets the
+    predecessors of those migrations, and the migrations then need the enabling action. Raises
     :class:`planner.graph_algorithms.CycleError` if two hosts would have to be enabled before each
     other.
     """
@@ -45,7 +46,7 @@ def enable_hosts_first(actions: Sequence[Action], touches: _Touches) -> tuple[Ac
 
 
 def _enabled_too_late(actions: Sequence[Action], touches: _Touches) -> dict[str, frozenset[str]]:
-    """Return, by the uuid of a move, the actions after it that enable the host it moves onto."""
+    """Map each migration to the later actions that enable its destination."""
     enablers: dict[str, set[str]] = {}
     moves = defaultdict(list)
     for action in actions:
@@ -75,10 +76,11 @@ def _collect(
     actions: Iterable[Action],
     links: Mapping[str, Sequence[str]],
 ) -> dict[str, frozenset[str]]:
-    """Return for each action its own set united with those of all that its links lead to.
+    """Return, for each action, the union of its own set and the sets of all its linked actions.
 
-    ``actions`` stand in an order in which links lead back. Actions with equal sets share one
-    object, so that a thousand actions behind a thousand hosts do not take a million entries.
+    ``actions`` are ordered so that every link leads to an earlier one. Actions with equal sets
+    share one object; otherwise a thousand actions behind a thousand hosts would take a million
+    entries.
     """
     found: dict[str, frozenset[str]] = {}
     for action in actions:
@@ -93,7 +95,7 @@ def _collect(
 def _before_moves(
     enabler: Action, moves: Iterable[Action], behind: Mapping[str, frozenset[str]]
 ) -> Action:
-    """Return the enabling action, waiting for what the moves waited for instead of for them."""
+    """Return the enabling action with the predecessors of the migrations instead of them."""
 
     def kept(uuids: Iterable[str]) -> list[str]:
         return [uuid for uuid in uuids if enabler.uuid not in behind[uuid]]
@@ -105,7 +107,7 @@ def _before_moves(
 
 
 def _after_enablers(move: Action, enablers: frozenset[str]) -> Action:
-    """Return the move, needing the actions that enable its host."""
+    """Return the migration with needs on the actions that enable its destination."""
     parents = tuple(uuid for uuid in move.parents if uuid not in enablers)
     return replace(move, parents=parents, needs=(*move.needs, *sorted(enablers)))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the plan that undoes what another plan did. Pure."""
+"""Makes the plan that undoes the actions of another plan. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from planner.graph_algorithms import CycleError, topological_order
 from planner.model import JOIN, Action, ActionPlan, Touch
 from planner.states import ActionState, Outcome, PlanState
 
-#: The planner that rollback plans name.
+#: The name in the field ``planner`` of rollback plans.
 PLANNER = "rollback"
-#: Types that only wait and leave nothing to undo.
+#: Action types that only wait: there is nothing to undo.
 _WAITS = frozenset({"pause", "sleep"})
 _DONE = frozenset({Outcome.CHANGED, Outcome.CREATED})
 _STANDS = frozenset({ActionState.SUCCEEDED, ActionState.REVERT_FAILED})
@@ -32,14 +32,14 @@ def rollback(
     now: datetime,
     new_id: Callable[[], str],
 ) -> ActionPlan:
-    """Return a RECOMMENDED plan that reverts what succeeded, last first, under the same limits.
+    """Return a RECOMMENDED plan that undoes the successful actions of a plan in reverse order.
 
-    Actions that an earlier rollback undid are left out; those that it could not undo are tried
-    again. ``revertible`` says by action type whether it can be undone; ``touches`` returns what a
-    revert touches. An action is undone after all actions that came after it, and only if those
-    that needed it were undone; but a host is enabled before moves go back onto it. The warnings
-    list what was done and cannot be undone. Raises InvalidInput if nothing can be undone, or the
-    plan may still continue.
+    The limits are those of the plan. Actions that an earlier rollback undid are left out; those
+    that it failed to undo are included. ``revertible`` returns whether an action type can be
+    undone. ``touches`` returns the resources that a revert touches. An action is undone after all
+    its successors, and only if those that needed it were undone. But a host is enabled before
+    instances move back to it. Warnings list the successful actions that cannot be undone. Raises
+    InvalidInput if no action can be undone, or if the plan may still continue.
     """
     place = f"plan {plan.uuid[:8]}"
     if plan.state in _RUNNING:
@@ -85,7 +85,7 @@ def _warnings(actions: Iterable[Action], done: Iterable[Action], undone: set[str
 
 
 class _Share(NamedTuple):
-    """A reversed set of links: the number of members, and what comes before each of them."""
+    """A reversed set of links: its number of members, and the predecessors that all of them get."""
 
     members: int
     before: tuple[str, ...]
@@ -94,14 +94,15 @@ class _Share(NamedTuple):
 class _Reversal:
     """The reversed order graph of a plan.
 
-    Actions that are left out, and sets of links that many actions share, become joins, so that
-    time and size are linear. A join without an action to undo before and after it is left out.
+    Actions that are not undone, and sets of links that many actions share, become joins, so that
+    time and size are linear. A join is left out unless there are actions to undo both before and
+    after it.
     """
 
     def __init__(self, plan: ActionPlan, undone: set[str], new_id: Callable[[], str]) -> None:
         self._plan, self._undone, self._new_id = plan.uuid, undone, new_id
         actions = plan.actions
-        # Sets are identified by id() from here on, so that a shared set is read once.
+        # Below, sets are identified by id(), so that a shared set is read only once.
         self._order = {a.uuid: [a.parents, tuple(t.action for t in a.triggers)] for a in actions}
         self._needs = {a.uuid: [a.needs, *a.needs_any] for a in actions}
         self._ordered = self._in_topological_order(actions)
@@ -135,7 +136,7 @@ class _Reversal:
         return [actions[i] for i in topological_order(links)]
 
     def _between(self) -> set[str]:
-        """Return the uuids of what is undone, and of what is between two such actions."""
+        """Return the uuids of the actions to undo, and of all on paths between two of them."""
         has_before: set[str] = set()
         known: dict[int, bool] = {}
         for action in self._ordered:
@@ -156,9 +157,9 @@ class _Reversal:
         return self._undone | (has_before & has_after)
 
     def _turned(self, links: Mapping[str, list[tuple[str, ...]]]) -> dict[str, list[_Share]]:
-        """Return for each action the sets of actions that came after it.
+        """Return, for each action, the sets of its successors, which become its predecessors.
 
-        An action that needed one of several counts as needing each of them.
+        A link to one of several actions becomes a link to each of them.
         """
         groups: dict[int, tuple[str, ...]] = {}
         after: dict[int, list[str]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the actions of a plan are expected to take, and what that is based on."""
+"""Estimates the durations of the actions of a plan, and says what each estimate is based on."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from applier.scheduling.type_policy import TypePolicy
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN
 
-#: Expected seconds of an action of which nothing is known.
+#: The expected duration of an action of which nothing is known, in seconds.
 OTHERWISE_S = 1.0
-#: What an expected duration is based on.
+#: The sources of expected durations.
 ESTIMATE, RECORD, NOTHING = "estimate", "record", "nothing"
 
 
 def estimates(policies: Mapping[str, TypePolicy]) -> dict[str, float]:
-    """Return the configured ``estimate_s`` by action type, where there is one."""
+    """Return the configured ``estimate_s`` of each action type that has one."""
     return {
         name: policy.estimate_s
         for name, policy in policies.items()
@@ -29,7 +29,7 @@ def estimates(policies: Mapping[str, TypePolicy]) -> dict[str, float]:
 
 
 class Took(NamedTuple):
-    """How long earlier runs of an action type took: the median, and the 90th percentile."""
+    """The median and the 90th percentile of the durations of earlier runs of an action type."""
 
     median_s: float
     nine_in_ten_s: float
@@ -37,9 +37,9 @@ class Took(NamedTuple):
 
 @dataclass(frozen=True)
 class Durations:
-    """Expected seconds by uuid, and how many open actions are based on what.
+    """The expected duration of each action by uuid, and the number of open actions by source.
 
-    ``cautious`` are the 90th percentiles, where the record has earlier runs.
+    ``cautious`` holds the 90th percentiles instead, for action types with earlier runs.
     """
 
     seconds: Mapping[str, float]
@@ -48,9 +48,10 @@ class Durations:
 
 
 class PastDurations:
-    """Looks up how long earlier runs took, once for each action type.
+    """Looks up the durations of earlier runs, once for each action type.
 
-    ``look_up`` is :meth:`applier.store.Store.durations`; ``otherwise`` has seconds by action type.
+    ``look_up`` is :meth:`applier.store.Store.durations`. ``otherwise`` has the seconds to use for
+    action types without earlier runs.
     """
 
     def __init__(
@@ -62,11 +63,11 @@ class PastDurations:
         self._took: dict[str, Took | None] = {}
 
     def of(self, plan: ActionPlan, *, recorded: bool = True) -> Durations:
-        """Return how long each action is expected to take.
+        """Return the expected duration of each action.
 
-        That is its own estimate, else the median of the record for its type, else the seconds of
-        its type in ``otherwise``, else a second. The record is read only if an estimate is missing,
-        and not at all unless ``recorded``.
+        That is the estimate of the action itself, else the median of earlier runs of its type, else
+        the seconds of its type in ``otherwise``, else one second. Earlier runs are looked up only
+        if ``recorded``, and only if an action has no estimate.
         """
         left = [a for a in plan.actions if a.state in OPEN and a.action_type != JOIN]
         if recorded:
@@ -97,7 +98,7 @@ class PastDurations:
 
 
 def took(runs: Sequence[float]) -> Took | None:
-    """Return median and 90th percentile of durations in seconds; None if there are none.
+    """Return the median and the 90th percentile of durations in seconds; None for none.
 
     Quantiles, not averages: one run that hung for an hour must not move them.
 
@@ -112,5 +113,5 @@ def took(runs: Sequence[float]) -> Took | None:
         return Took(runs[0], runs[0])
     ordered = sorted(runs)
     middle = quantiles(ordered, n=2, method="inclusive")[0]
-    # The shortest within which at least nine in ten ended.
+    # The shortest duration within which at least nine of ten runs ended.
     return Took(float(middle), float(ordered[-(-9 * len(ordered) // 10) - 1]))

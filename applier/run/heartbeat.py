@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that the claimant of a plan is alive, also while its engine is busy."""
+"""Records that the claimant of a plan is alive, even while its engine is busy."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def heartbeat(
     clock: Callable[[], datetime],
     interval_s: float,
 ) -> Periodic:
-    """Return the heartbeat of one claim, a context manager.
+    """Return a context manager that writes the heartbeats of one claim.
 
-    When the claim is lost, the heartbeat puts the PlanConflict into ``events`` and ends: nothing
-    more may be written then. A store that does not answer is tried again at the next beat.
+    If the claim is lost, the PlanConflict is put into ``events``, and no more heartbeats are
+    written. If the store does not answer, the next heartbeat tries again.
     """
 
     def beat() -> bool:
@@ -37,7 +37,7 @@ def heartbeat(
             events.put(lost)
             return False
         except StoreError as reason:
-            # The commits of the engine decide whether the plan can go on.
+            # The commits of the engine decide whether the run can continue.
             LOG.warning("Plan %s: no heartbeat could be written: %s", plan, reason)
         return True
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes the state of each node of a deployment from the states of its actions. Pure.
 
-Source of the words: the specification of task based deployment, which calls a node ``ready`` when
-all its tasks ended well and ``error`` otherwise. A node some of whose tasks were never started,
-although nothing of its own failed, is neither: it is ``stopped``.
+Source of the terms: Fuel's specification of task based deployment. It calls a node ``ready`` if all
+its tasks have succeeded, and ``error`` otherwise. Here a node without failures is ``stopped`` if
+some of its tasks were never started.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from enum import StrEnum
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState, PlanState
 
-#: Name of the planner whose plans are deployments.
+#: The name of the planner whose plans are deployments.
 PLANNER = "deployment"
-#: The prefix of tasks that belong to no node: ``sync/TASK``.
+#: The prefix in the names of tasks that belong to no node: ``sync/TASK``.
 _SYNC = "sync"
 
 
 class Word(StrEnum):
-    """The state of a task in the words of deployments, in the order of reports."""
+    """The state of a task in the terms of deployments, in the order of reports."""
 
     SUCCESS = "Success"
     SKIPPED = "Skipped"
@@ -38,7 +38,7 @@ class Word(StrEnum):
 
 
 class Status(StrEnum):
-    """The state of a node or of a deployment, most urgent first."""
+    """The state of a node or of a deployment, the most urgent first."""
 
     ERROR = "error"
     STOPPED = "stopped"
@@ -58,13 +58,13 @@ _WORDS = {
     ActionState.CANCELLED: Word.CANCELLED,
     ActionState.REVERTED: Word.REVERTED,
 }
-#: A plan in one of these runs, or will without being asked again.
+#: A plan in one of these states runs, or will run without further commands.
 _GOES_ON = frozenset({PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NodeResult:
-    """The state of one node, and how many of its tasks are in which state."""
+    """The state of one node, and the number of its tasks in each state."""
 
     uid: str
     status: Status
@@ -73,16 +73,17 @@ class NodeResult:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeploymentReport:
-    """The state of a deployment; ``nodes`` in the order of their uids, numbers as numbers."""
+    """The state of a deployment; ``nodes`` are ordered by uid, with numbers in numerical order."""
 
     status: Status
     nodes: tuple[NodeResult, ...]
 
 
 def report(plan: ActionPlan) -> DeploymentReport:
-    """Return the state of a deployment and of each of its nodes. Linear in actions and links.
+    """Return the state of a deployment and of each of its nodes.
 
-    Joins and anchors belong to no node.
+    Joins and anchors belong to no node. The time is linear in actions and links. The time is linear
+    in actions and links.
     """
     states = {action.uuid: action.state for action in plan.actions}
     goes_on = plan.state in _GOES_ON
@@ -122,10 +123,10 @@ def node_of(action: Action) -> str | None:
 
 
 def word(action: Action, states: Mapping[str, ActionState]) -> Word:
-    """Return the state of a task in the words of deployments; ``states`` go by uuid.
+    """Return the state of a task in the terms of deployments; ``states`` are by uuid.
 
-    A task that has not started is Waiting while anything before it has not ended, and Pending when
-    only a limit holds it back.
+    A task that has not started is Waiting while a predecessor has not ended, and Pending if it
+    waits only for a token or a worker.
     """
     if action.state is not ActionState.PENDING:
         return _WORDS[action.state]
@@ -136,7 +137,7 @@ def word(action: Action, states: Mapping[str, ActionState]) -> Word:
 
 
 def _is_open(group: Iterable[ActionState]) -> bool:
-    """Return whether no action of a group has ended well and one may still do so."""
+    """Return whether no action of a group has succeeded, and one still may."""
     known = set(group)
     return not known & WELL and bool(known & OPEN)
 
@@ -153,7 +154,7 @@ def _status(counts: Counter[Word], goes_on: bool) -> Status:
 
 
 def _whole(plan: ActionPlan, nodes: Iterable[NodeResult], goes_on: bool) -> Status:
-    """Return the state of a deployment: stopped, as soon as one task was never started."""
+    """Return the state of a deployment; if any task was never started, it is stopped."""
     states = {action.state for action in plan.actions}
     if goes_on:
         return Status.IN_PROGRESS

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from applier.scheduling.turn import Halt, Stopped
+from applier.scheduling.decisions import Halt, Stopped
 from planner.states import OPEN, WELL, ActionState, PlanState
 
-#: The words of the summary, in its order.
+#: The words of the summary for each state, in the order of the summary.
 _WORDS = {
     ActionState.SUCCEEDED: "succeeded",
     ActionState.SKIPPED: "skipped",
@@ -23,9 +23,9 @@ _WORDS = {
     ActionState.PENDING: "left to do",
 }
 
-#: Final states that a request or a policy brought about, not the actions.
+#: Final states that are caused by a halt, not by the states of the actions.
 _BY_HALT = frozenset({PlanState.PENDING, PlanState.PAUSED, PlanState.CANCELLED})
-#: The state of a plan that has actions left, by what kept them from starting.
+#: The state of a plan with open actions, by the reason why no more were started.
 _UNFINISHED = {Stopped.PAUSED: PlanState.PAUSED, Stopped.HANDED_BACK: PlanState.PENDING}
 
 
@@ -35,11 +35,11 @@ def fold(
     *,
     joins: Iterable[ActionState] = (),
 ) -> tuple[PlanState, str]:
-    """Return the state that a plan ends in, and a message that counts its actions by state.
+    """Return the final state of a plan, and a message that counts its actions by state.
 
-    ``joins`` are the states of joins: the message does not count them. ``stopped`` is why nothing
-    new started, if so; the message has the sentence of a Halt. A pause that came when nothing was
-    left to do is ignored.
+    ``joins`` are the states of joins, which the message does not count. ``stopped`` is the reason
+    why no more actions were started, if any; the sentence of a Halt becomes a part of the message.
+    A pause is ignored if no action is left.
 
     >>> S = ActionState
     >>> fold([S.SUCCEEDED] * 12 + [S.FAILED] + [S.FAILED_DEPENDENCIES] * 2)[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls a function again and again in a thread of its own."""
+"""Calls a function periodically, in its own thread."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 
 class Periodic:
-    """Calls ``function`` every ``interval_s`` seconds, from entering to leaving a block.
+    """A context manager that calls ``function`` every ``interval_s`` seconds inside its block.
 
-    The first call comes after the first interval. The function returns whether to go on; what it
-    raises ends the thread. Leaving the block waits for a call that is being made.
+    The first call is made after the first interval. The calls end if the function returns False or
+    raises an error. Leaving the block waits for a call that is in progress.
     """
 
     def __init__(self, name: str, interval_s: float, function: Callable[[], bool]) -> None:

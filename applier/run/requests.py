@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes what operators request of a running plan from the store to its engine."""
+"""Passes the requests of operators for a running plan from the store to its engine."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from applier.store import Reservation, RunStore
 
 LOG = logging.getLogger(__name__)
 
-#: The requests that a running plan can follow.
+#: The verbs of the requests that a running plan can follow.
 VERBS = frozenset({"cancel", "pause", "skip", "abort", "limit"})
 
 
 class RequestReader:
-    """Puts new requests of one plan into ``events``, in their order.
+    """Puts the new requests of one plan into ``events``, in their order.
 
-    ``after`` is the number of the last request that is known already. While other plans hold
-    resources of the plan, changes of these reservations are put into ``events``, too;
-    ``held_by_others`` are the last known ones.
+    ``after`` is the number of the last request that the engine already knows. ``held_by_others``
+    are the known reservations of other plans; until all of them are released, changes of them are
+    also put into ``events``.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class RequestReader:
         try:
             self._read()
         except StoreError as reason:
-            # The commits of the engine decide whether the plan can go on.
+            # The commits of the engine decide whether the run can continue.
             LOG.warning("Plan %s: its requests could not be read: %s", self._plan, reason)
         # Wakes the engine's thread, so that signals are handled.
         self._events.put(None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resumes plans that were paused or ended badly, and plans whose applier is gone."""
+"""Resumes plans that were paused or failed, and plans whose applier has died."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ _BACK = frozenset(
         ActionState.REVERTED,
     }
 )
-#: A plan is paused for an operator after so many interrupted attempts in a row of one action.
+#: After this many interrupted attempts of an action in a row, its plan is PAUSED.
 DEATHS = 3
-#: The state of a plan that an unanswered request leads to.
+#: The state of a plan after a request that its claimant did not follow before it died.
 _ASKED = {"cancel": PlanState.CANCELLED, "pause": PlanState.PAUSED}
-#: Why a plan in one of these states cannot be resumed, unless a rollback undid actions of it.
+#: The reason why a plan in one of these states cannot be resumed, unless a rollback undid actions
+#: of it.
 REFUSED = {
     PlanState.RECOMMENDED: "it has not been started yet: start it",
     PlanState.PENDING: "it waits for an applier already",
@@ -40,7 +41,7 @@ REFUSED = {
 
 
 def is_gone(claimant: Claimant | Service) -> bool:
-    """Return True if it ran on this host and its process has ended."""
+    """Return whether a claimant or service ran on this host and its process has ended."""
     if claimant.host != socket.gethostname():
         return False
     try:
@@ -48,14 +49,14 @@ def is_gone(claimant: Claimant | Service) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        return False  # it is running, as another user
+        return False  # the process exists, and belongs to another user
     return False
 
 
 def age_s(claimant: Claimant, now: datetime) -> float:
     """Return the age of a claimant's last heartbeat, in seconds.
 
-    A heartbeat in the future was written by a clock that jumped: its age is 0.
+    A heartbeat in the future comes from a clock that was changed: its age is 0.
     """
     if claimant.heartbeat_at is None:
         return float("inf")
@@ -63,16 +64,16 @@ def age_s(claimant: Claimant, now: datetime) -> float:
 
 
 def alive(claimant: Claimant, now: datetime, *, patience_s: float = 30.0) -> bool:
-    """Return whether a claimant still runs its plan: a recent heartbeat, and a running process."""
+    """Return whether a claimant is alive: its heartbeat is recent, and its process not gone."""
     return not is_gone(claimant) and age_s(claimant, now) <= patience_s
 
 
 def to_reset(plan: ActionPlan) -> list[str]:
-    """Return the actions that become PENDING when a plan is resumed, in the plan's order.
+    """Return the actions that become PENDING when a plan is resumed, in plan order.
 
-    These are the actions that did not do their work. An action that was not triggered follows when
-    an action before it runs again. What an operator skipped stays skipped. In a plan whose applier
-    is gone nothing is reset: nobody has decided to retry what failed.
+    These are the actions that did not do their work. An action that was not triggered is included
+    if one of its predecessors runs again. An action that an operator skipped is not. If the applier
+    of a plan has died, no action is reset, because nobody decided to retry failed actions.
     """
     if plan.state in (PlanState.ONGOING, PlanState.CANCELLING):
         return []
@@ -89,9 +90,9 @@ def to_reset(plan: ActionPlan) -> list[str]:
 
 
 def refused(plan: ActionPlan) -> bool:
-    """Return True for a plan that cannot be resumed.
+    """Return whether a plan is in a state in which it cannot be resumed.
 
-    A plan that SUCCEEDED can be resumed once a rollback has undone actions of it.
+    A plan that SUCCEEDED can be resumed after a rollback has undone actions of it.
     """
     undone = plan.state is PlanState.SUCCEEDED and to_reset(plan)
     return plan.state in REFUSED and not undone
@@ -106,10 +107,10 @@ def resume(
     why: str | None = None,
     patience_s: float = 30.0,
 ) -> list[str]:
-    """Make a plan PENDING again, and return the actions that were reset with it.
+    """Make a plan PENDING again; return the actions that became PENDING with it.
 
-    Raises PlanConflict while its claimant is alive, for a plan that cannot be resumed, and when
-    somebody else changed the plan meanwhile.
+    Raises PlanConflict if its claimant is alive, if its state does not allow it, or if somebody
+    else changed the plan meanwhile.
     """
     claimant = store.claimant(uuid)
     plan = store.load_plan(uuid)
@@ -130,13 +131,13 @@ def resume(
 
 
 def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who: str) -> PlanState:
-    """Settle a plan whose ``claimant`` is known to be gone, and return its new state.
+    """End the claim of a ``claimant`` that has died, and return the new state of its plan.
 
-    A cancel that was under way is finished: running actions become UNKNOWN. A requested cancel or
-    pause that the claimant did not get to read is carried out. Else the plan becomes PENDING. If an
-    action was interrupted :data:`DEATHS` times in a row, running it may kill the applier, so the
-    plan is PAUSED for an operator to look at. Raises PlanConflict when somebody else changed the
-    plan meanwhile, or the claimant wrote a heartbeat.
+    If the plan was being cancelled, it becomes CANCELLED, and its running actions UNKNOWN. A cancel
+    or pause that was requested and that the claimant did not follow is carried out. Otherwise the
+    plan becomes PENDING. But if an action was interrupted :data:`DEATHS` times in a row, it may be
+    what kills the applier: then the plan is PAUSED for an operator. Raises PlanConflict if somebody
+    else changed the plan meanwhile, or if the claimant wrote a heartbeat.
     """
     plan = store.load_plan(uuid)
     message = f"{gone(claimant)}; %s by {who}"
@@ -160,7 +161,7 @@ def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who
 
 
 def _unheard(store: Store, plan: ActionPlan, claimant: Claimant) -> Request | None:
-    """Return the first cancel, else the first pause, requested during the interrupted run."""
+    """Return the first cancel, else the first pause, that was requested during the interrupted run."""
     times = [a.started_at for a in plan.actions if a.state is ActionState.ONGOING]
     since = min((t for t in (*times, claimant.heartbeat_at) if t is not None), default=None)
     asked = [
@@ -172,7 +173,7 @@ def _unheard(store: Store, plan: ActionPlan, claimant: Claimant) -> Request | No
 
 
 def gone(claimant: Claimant) -> str:
-    """Return the words for a claimant that is gone."""
+    """Return the beginning of the message about a claimant that has died."""
     return f"process {claimant.pid} on {claimant.host}, which ran it, is gone"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one plan: claims it, lets an engine run what is left of it, and records how it ended."""
+"""Runs one plan: claims it, lets an engine run its open actions, and records its final state."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from applier.run.periodic import Periodic
 from applier.run.requests import RequestReader, can_follow
 from applier.run.setup import RunSetup
 from applier.run.verify import verify_all
+from applier.scheduling.decisions import Decisions, Halt
 from applier.scheduling.forecast import best_ranks
 from applier.scheduling.resumption import TO_VERIFY, was_cut_off
-from applier.scheduling.turn import Halt, Turn
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
 from planner.graph import validate
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
 
-#: Kinds of tokens that name resources: two plans must not work on one at once.
+#: The kinds of tokens that name resources. Two plans must not work on one resource at once.
 RESOURCES = ("instance", "node", "volume")
 
 
@@ -44,28 +44,28 @@ class Runner:
         self._events: Events = queue.SimpleQueue()
 
     def pause(self, who: str = "the applier", why: str | None = None) -> None:
-        """Start nothing new, let running actions end, and leave the plan PAUSED."""
+        """Start no more actions, let running actions end, and leave the plan PAUSED."""
         self._events.put(Request(verb=RequestVerb.PAUSE, who=who, why=why))
 
     def cancel(self, who: str = "the applier", why: str | None = None) -> None:
-        """Start nothing new, tell running actions to stop, and leave the plan CANCELLED."""
+        """Start no more actions, tell running actions to stop, and leave the plan CANCELLED."""
         self._events.put(Request(verb=RequestVerb.CANCEL, who=who, why=why))
 
     def hand_back(self, who: str = "the applier", why: str | None = None) -> None:
-        """Start nothing new, let running actions end, and leave the plan PENDING.
+        """Start no more actions, let running actions end, and leave the plan PENDING.
 
-        Another applier can take it then. An operator's pause or cancel goes before.
+        Another applier can then continue it. A pause or cancel of an operator takes precedence.
         """
         self._events.put(Request(verb=RequestVerb.HAND_BACK, who=who, why=why))
 
     def run(self, uuid: str) -> PlanState:
-        """Run a PENDING plan, and return its final state, PAUSED, or PENDING (handed back).
+        """Run a PENDING plan; return its final state, PAUSED, or PENDING if it was handed back.
 
-        Actions that ended in an earlier run are left as they are; interrupted ones are verified
-        before anything starts. Raises UnknownActionTypes or InvalidPlan before anything is
-        changed, PlanConflict when the plan is not PENDING or is taken away while it runs,
-        StoreError when the record fails: the plan stays ONGOING then. Any other exception is a bug,
-        and is raised after the plan was made FAILED.
+        Actions that ended in an earlier run stay as they are. Interrupted actions are verified
+        before any action starts. Raises UnknownActionTypes or InvalidPlan before anything is
+        changed. Raises PlanConflict if the plan is not PENDING, or if its claim is lost during the
+        run. Raises StoreError if the store fails; the plan then stays ONGOING. Any other exception
+        is a bug, and is raised after the plan was made FAILED.
         """
         try:
             return self._run(uuid)
@@ -76,8 +76,8 @@ class Runner:
         plan = self._store.load_plan(uuid)
         environment = self._setup.environment.of_plan(plan)
         validate(plan.actions)
-        # Requests are made of running plans only, so these are of earlier runs. A skip that did not
-        # take effect then is still wanted, and a limit holds until it is changed.
+        # Requests are made only while a plan runs, so these are from earlier runs. A skip that has
+        # not taken effect is still wanted, and a limit holds until it is changed.
         earlier = self._store.requests(uuid)
         claim = self._store.claim_plan(uuid, self._setup.claimant, now=self._setup.clock())
         plan = self._store.refresh_plan(plan)
@@ -131,12 +131,12 @@ class Runner:
         return self._setup.engine.run(run)
 
     def _is_paused(self, uuid: str, earlier: Sequence[Request]) -> bool:
-        """Return whether an operator asked for a pause that the engine did not hear of any more."""
+        """Return whether an operator requested a pause too late for the engine to follow it."""
         after = max((request.number for request in earlier), default=0)
         return any(r.verb == RequestVerb.PAUSE for r in self._store.requests(uuid, after))
 
     def _ranks(self, plan: ActionPlan, without: Collection[str]) -> Mapping[str, int]:
-        """Return the ranks of the forecast, so that the run follows the prediction."""
+        """Return the ranks of a forecast, so that the run follows the prediction."""
         durations = PastDurations(self._recorded, estimates(self._setup.environment.policies)).of(
             plan
         )
@@ -149,7 +149,7 @@ class Runner:
         )
 
     def _recorded(self, action_types: Sequence[str]) -> Mapping[str, list[float]]:
-        """Return durations of earlier runs; none while the record cannot be reached."""
+        """Return the durations of earlier runs; none if the store cannot be reached."""
         try:
             return self._store.durations(action_types)
         except StoreError:
@@ -158,22 +158,22 @@ class Runner:
     def _verified(
         self, plan: ActionPlan, environment: ActionEnvironment, recorder: Recorder
     ) -> ActionPlan:
-        """Verify interrupted actions, record what was found, and return the plan as it is then."""
+        """Verify interrupted actions, record their states, and return the updated plan."""
         if not any(action.state in TO_VERIFY for action in plan.actions):
             return plan
         reports = verify_all(plan.actions, environment, self._setup.verify_patience_s)
         if not reports:
             return plan
-        recorder.commit(Turn(ended=reports))
+        recorder.commit(Decisions(ended=reports))
         return self._store.refresh_plan(plan)
 
     def _cut_off(self, plan: ActionPlan) -> set[str]:
-        """Return the actions to run again whose last attempt was interrupted."""
+        """Return the PENDING actions whose last attempt was interrupted."""
         again = [a.uuid for a in plan.actions if a.state is ActionState.PENDING and a.attempts]
         return {uuid for uuid in again if was_cut_off(self._store.attempts(plan.uuid, uuid))}
 
     def _reserved(self, plan: ActionPlan, recorder: Recorder) -> tuple[Reservation, ...]:
-        """Reserve the resources of open actions; return those that other plans reserved before."""
+        """Reserve the resources of open actions; return earlier reservations of other plans."""
         wanted = {
             token: None
             for action in plan.actions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that a runner needs, as one value."""
+"""Everything that a runner needs, in one value."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ UTC_NOW = partial(datetime.now, UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class RunSetup:
-    """What a plan is run with, and by whom.
+    """The parts and settings that a runner uses, and the claimant that it runs as.
 
-    ``on_failure`` holds for plans that have no policy of their own. While the store cannot be
-    reached nothing starts, and it is tried again for up to ``store_patience_s`` seconds. Plugins
-    may take up to ``verify_patience_s`` seconds to say whether interrupted work is done.
+    ``on_failure`` applies to plans that have no policy themselves. While the store cannot be
+    reached, no action starts, and writes are retried for up to ``store_patience_s`` seconds.
+    Plugins may take up to ``verify_patience_s`` seconds to verify an interrupted action.
     """
 
     store: RunStore

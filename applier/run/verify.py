@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks plugins whether interrupted work is done."""
+"""Asks plugins whether the work of interrupted actions is done."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from planner.model import Action
 
 LOG = logging.getLogger(__name__)
 
-#: How many actions are verified at once.
+#: The number of actions that are verified at once.
 AT_ONCE = 16
 
 
 def verify_all(
     actions: Iterable[Action], environment: ActionEnvironment, patience_s: float = 30.0
 ) -> list[Report]:
-    """Return how the ONGOING and UNKNOWN actions go on; change and write nothing.
+    """Return a report for each ONGOING or UNKNOWN action whose state changes; write nothing.
 
-    Plugins are asked in parallel. When none of them answers for ``patience_s`` seconds, the
+    Plugins are called in parallel. If none of them answers for ``patience_s`` seconds, the
     remaining actions are in doubt.
     """
     plugins = environment.plugins
@@ -62,4 +62,4 @@ def _ask(
 
 
 def _ignore(_text: str) -> None:
-    """Drop what a plugin prints while it verifies."""
+    """Ignore the output of a plugin that verifies."""

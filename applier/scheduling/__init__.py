@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides what may start next, and what ends without running: pure, no clock, threads or I/O."""
+"""Decides which actions start and which end without running; without clock, threads or I/O."""

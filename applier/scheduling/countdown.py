@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what each action still waits for. Pure; linear in links and sizes of the groups.
+"""Counts, for each action, how many others it still waits for.
 
-A topological order that is driven from outside, as in graphlib, with groups of alternatives.
+Like ``graphlib.TopologicalSorter``, but with groups of which one member is enough. Pure; linear in
+links and in the sizes of the groups.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 class _Group:
-    """One set of alternatives: open until one of it succeeded, or all of it has ended."""
+    """A group of alternatives. It is open until one member has succeeded or all have ended."""
 
     __slots__ = ("left", "open", "waiting")
 
@@ -23,12 +24,12 @@ class _Group:
 class Countdown:
     """Tracks how many links and groups each name still waits for.
 
-    ``after`` maps each name to its successors. ``alternatives`` maps a name to groups; one member
-    of each has to succeed, or all have to end. An empty group is ignored; a group that several
-    names share is counted once.
+    ``after`` maps each name to its successors. ``alternatives`` maps a name to its groups: it waits
+    until one member of each group has succeeded, or all have ended. An empty group is ignored. A
+    group that several names share is counted only once.
 
     >>> countdown = Countdown({"a": ["c"], "b": ["c"], "c": [], "d": []}, {"d": [("a", "b")]})
-    >>> countdown.due(), countdown.passed("a"), countdown.passed("b")
+    >>> countdown.ready(), countdown.done("a"), countdown.done("b")
     (['a', 'b'], ['d'], ['c'])
     """
 
@@ -57,14 +58,14 @@ class Countdown:
         """Return whether a name is in the graph."""
         return name in self._left
 
-    def due(self) -> list[str]:
-        """Return the names that wait for nothing."""
+    def ready(self) -> list[str]:
+        """Return the names that wait for nothing from the beginning."""
         return [name for name, left in self._left.items() if not left]
 
-    def passed(self, name: str, well: bool = True) -> list[str]:
-        """Record that a name ended; return the names that now wait for nothing.
+    def done(self, name: str, well: bool = True) -> list[str]:
+        """Record that a name has ended; return the names that became ready by that.
 
-        A name that is not in the graph counts for its groups.
+        A name that is not in the graph still counts in the groups that contain it.
         """
         due = self._less(self._after.get(name, ()))
         for group in self._groups.get(name, ()):

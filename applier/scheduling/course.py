@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulates the course of a plan: the scheduler, driven by a simulated clock.
+"""Simulates a run of a plan: drives the scheduler with a simulated clock.
 
 Every action is assumed to take its expected time, to succeed and to change something.
 """
@@ -23,7 +23,7 @@ from planner.states import OPEN, ActionState, Outcome
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Timeline:
-    """When what starts and ends, in seconds from the beginning, by uuid, in order of starts."""
+    """Start and end of each action by uuid, in seconds from the beginning, in order of starts."""
 
     start_s: Mapping[str, float]
     end_s: Mapping[str, float]
@@ -31,9 +31,10 @@ class Timeline:
 
 
 class Course:
-    """What is left of a plan, ready to be simulated any number of times. Linear to make.
+    """The open actions of a plan, prepared for any number of simulations.
 
-    ``workerless`` are the actions that do not count against ``max_workers``.
+    ``workerless`` are the actions that do not count against ``max_workers``. Making a course takes
+    linear time. Making a course takes linear time.
     """
 
     def __init__(
@@ -48,14 +49,14 @@ class Course:
         self.ended = ends(actions)
         self.left = [a for a in actions if a.state in OPEN and a.action_type != JOIN]
         self.durations, self.limits, self.max_workers = durations, limits, max_workers
-        self.after = order.links(actions, order.passed(actions, self.ended))
+        self.after = order.links(actions, order.completed(actions, self.ended))
 
     def run(self, ranks: Mapping[str, int]) -> Timeline:
-        """Simulate with these ranks, lowest first."""
+        """Simulate a run in which, of several possible actions, the lowest rank starts first."""
         return self._simulated(self.actions, self.after, ranks)
 
     def run_backwards(self, ranks: Mapping[str, int]) -> Timeline:
-        """Simulate from the ends to the beginnings; times count from the end."""
+        """Simulate with all links reversed; the times are seconds before the end."""
         before: dict[str, list[str]] = {name: [] for name in self.after}
         for name, later in self.after.items():
             for follower in later:
@@ -83,7 +84,7 @@ class Course:
         return _drive(scheduler, self.durations)
 
     def remaining(self) -> dict[str, float]:
-        """Return the length of the longest path from the start of each name to the end."""
+        """Return, for each action and join, the length of the longest path to the end."""
         longest: dict[str, float] = {}
         for name in reversed(acyclic_part(self.after)):
             behind = max((longest[n] for n in self.after[name]), default=0.0)
@@ -91,12 +92,12 @@ class Course:
         return longest
 
     def ranked(self, priorities: Mapping[str, float]) -> dict[str, int]:
-        """Turn priorities, highest first, into unique ranks; equal ones go by place in the plan."""
+        """Turn priorities into unique ranks, 0 for the highest; equal ones keep plan order."""
         first = sorted(self.actions, key=lambda a: -priorities.get(a.uuid, 0.0))
         return {action.uuid: rank for rank, action in enumerate(first)}
 
     def lower_bound(self, remaining: Mapping[str, float]) -> float:
-        """Return a lower bound of the makespan: the longest path, or the work under one limit."""
+        """Return a lower bound of the makespan: the longest path, or all work under one limit."""
         gates = Gates(self.limits, self.max_workers)
         work: defaultdict[str, float] = defaultdict(float)
         for action in self.left:
@@ -112,9 +113,9 @@ def _drive(scheduler: Scheduler, durations: Mapping[str, float]) -> Timeline:
     clock: list[tuple[float, int, str]] = []
     start: dict[str, float] = {}
     end: dict[str, float] = {}
-    now, turn = 0.0, scheduler.begin()
+    now, decisions = 0.0, scheduler.begin()
     while True:
-        for uuid in turn.starts:
+        for uuid in decisions.starts:
             start[uuid], end[uuid] = now, now + durations[uuid]
             heapq.heappush(clock, (end[uuid], len(start), uuid))
         if not clock:
@@ -123,7 +124,7 @@ def _drive(scheduler: Scheduler, durations: Mapping[str, float]) -> Timeline:
         reports = []
         while clock and clock[0][0] == now:
             reports.append(_done(heapq.heappop(clock)[2]))
-        turn = scheduler.turn(reports)
+        decisions = scheduler.decide(reports)
 
 
 def _done(uuid: str) -> Report:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The critical path of a schedule, and the slack of each action."""
+"""Computes the critical path of a schedule, and the slack of each action."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from planner.model import JOIN, Action
 
 
 def _released(course: Course, timeline: Timeline) -> dict[str, list[str]]:
-    """Return for each action the actions whose end let it start.
+    """Return, for each action, the actions that ended just when it started and made that possible.
 
-    Links first; where none of them ended just then, whoever gave back a token that has a limit, and
-    where nobody did, whoever gave back a worker.
+    These are its predecessors. If none of them ended at that time, they are the actions that
+    released a limited token; if there are none either, the actions that freed a worker.
     """
     ended_at: defaultdict[float, list[Action]] = defaultdict(list)
     for action in course.left:
@@ -37,7 +37,7 @@ def _released(course: Course, timeline: Timeline) -> dict[str, list[str]]:
 
 
 def _before(course: Course) -> Mapping[str, frozenset[str]]:
-    """Return the direct predecessors of each action; a join of the plan stands for its own."""
+    """Return the direct predecessors of each action; a join is replaced by its predecessors."""
     joins = {a.uuid: a for a in course.actions if a.action_type == JOIN}
     shared: dict[int, frozenset[str]] = {}
 
@@ -61,7 +61,7 @@ def _before(course: Course) -> Mapping[str, frozenset[str]]:
 
 
 def critical_path(course: Course, timeline: Timeline) -> tuple[str, ...]:
-    """Return a chain of actions without a gap that ends with the plan and decides its makespan."""
+    """Return a chain of actions without gaps, the last of which ends last of all actions."""
     if not timeline.end_s:
         return ()
     released = _released(course, timeline)
@@ -77,9 +77,10 @@ def critical_path(course: Course, timeline: Timeline) -> tuple[str, ...]:
 
 
 def slacks(course: Course, timeline: Timeline) -> dict[str, float]:
-    """Return by how many seconds each action may be late without moving the makespan.
+    """Return the slack of each action: how late it may end without increasing the makespan.
 
-    Whoever starts when it ends, by a link, a token or a worker, moves with it.
+    In seconds. If an action ends later, those that start at its end, because of a link, a token or
+    a worker, start later too.
     """
     after: defaultdict[str, list[str]] = defaultdict(list)
     for uuid, earlier in _released(course, timeline).items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forecast: the scheduler, driven by a simulated clock.
+"""Predicts a run of a plan: drives the scheduler with a simulated clock.
 
-The engine drives the same scheduler, so that prediction and run can differ only in durations and
-failures. Every action is assumed to succeed and to change something.
+A run uses the same scheduler, so a prediction can differ from a run only in durations and outcomes.
+Every action is assumed to end with the outcome ``changed``.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from applier.scheduling.course import Course, Timeline
 from applier.scheduling.critical import critical_path, slacks
 from planner.model import Action
 
-#: How many forward-backward rounds are tried for a shorter makespan.
+#: The default number of forward-backward rounds that look for a shorter makespan.
 ROUNDS = 3
-#: Above this many actions no rounds are tried: they would take too long.
+#: For plans with more actions than this, no rounds are made: they would take too long.
 MANY = 5000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Forecast:
-    """A timeline, what decides its length, and the ranks that give it.
+    """A timeline with its critical path, and the ranks with which a run follows it.
 
-    ``lower_bound_s`` is what no order can beat. ``critical`` is a chain of actions, each of which
-    starts when the one before it ends, from the beginning to the makespan; ``slack_s`` is by how
-    much an action may be late without moving the end, in this schedule.
+    No order of the actions can take less than ``lower_bound_s``. ``critical`` is a chain of actions
+    from the beginning to the end of the plan, each of which starts when the previous one ends.
+    ``slack_s`` is how late each action may end without delaying the end of the plan.
     """
 
     timeline: Timeline
@@ -45,12 +45,12 @@ def forecast(
     rounds: int = ROUNDS,
     workerless: Collection[str] = (),
 ) -> Forecast:
-    """Predict when each action starts and ends, with the best ranks that were found.
+    """Predict the start and the end of each action, with the best ranks that were found.
 
-    Longest remaining path first; then, ``rounds`` times, scheduled backwards from the ends and
-    forwards again in that order; the best of all is kept, so it is never longer than the first.
-    ``durations`` are seconds by uuid. Each round costs two simulations; above ``MANY`` actions
-    there are none.
+    The first simulation gives priority to the longest remaining path. Each of the ``rounds``
+    simulates the plan backwards, and then forwards with the resulting order. The shortest timeline
+    of all is returned. ``durations`` are seconds by uuid. A round takes two simulations; plans with
+    more than ``MANY`` actions have none.
     """
     course = Course(actions, durations, limits, max_workers, workerless)
     remaining = course.remaining()
@@ -75,7 +75,7 @@ def makespan_s(
 ) -> float:
     """Return the seconds from the first start to the last end, as :func:`forecast` predicts them.
 
-    Cheaper than a forecast, because slacks and the critical path are not computed.
+    This is faster than a forecast, because slacks and the critical path are not computed.
     """
     course = Course(actions, durations, limits, max_workers, workerless)
     remaining = course.remaining()
@@ -92,7 +92,7 @@ def best_ranks(
     rounds: int = ROUNDS,
     workerless: Collection[str] = (),
 ) -> Mapping[str, int]:
-    """Return only the ranks of :func:`forecast`, for running the plan.
+    """Return the ranks of :func:`forecast`, without its timeline, to run a plan with them.
 
     Without rounds, nothing is simulated.
     """

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gates: which actions hold their tokens and a worker. Pure, no clock, no threads, one owner.
+"""Gates: assigns tokens and workers to actions. No clock, no threads; used by one thread only.
 
-Each action that waits stands in exactly one heap: ``ready`` (nothing is known to block it) or the
-one of the first token that it was found to lack. Each unit of a token that comes free moves one
-action, the best that waits for it, into ``ready``; whoever is examined and does not use the unit
-passes it on to the next. So an event costs O(tokens log n), plus the same for each action that it
-wakes in vain; what needs no token that has a limit is examined once. An action that was examined
-``PATIENCE`` times in vain becomes the collector: it keeps its tokens as they come free, so that
-actions of a worse rank which need only one of them cannot starve it. There is one collector at a
-time, hence no two that wait for each other.
+Each waiting action is in exactly one heap: in the ready heap, if nothing is known to block it, or
+in the heap of the first token that it lacked when it was examined. When a unit of a token is
+released, the action with the lowest rank that waits for this token moves to the ready heap. If it
+cannot use the unit when it is examined, because it lacks another token, the next action in the heap
+of the token becomes ready. So an event costs O(tokens log n), and as much again for each action
+that is examined without success. An action without limited tokens is examined only once.
 
-Limits may change while actions wait and run: what holds more than it may now keeps it until it is
-released. What is lost (:meth:`Gates.lose`) gives back its worker and keeps its tokens for ever.
+An action that was examined ``PATIENCE`` times without success becomes the collector: it keeps each
+of its tokens as soon as a unit is released. Otherwise actions with larger ranks that need only one
+of these tokens could starve it. There is only one collector at a time, so two collectors cannot
+deadlock.
+
+Limits may change while actions wait and run. Running actions keep their tokens, even if more are
+held than the new limit allows. An action that is given up (:meth:`Gates.give_up`) frees its worker
+and holds its tokens for ever.
 """
 
 from __future__ import annotations
@@ -21,12 +25,12 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-#: How often an action is examined in vain before it collects its tokens.
+#: After this many examinations without success, an action becomes the collector.
 PATIENCE = 16
 
 
-class _Waiting:
-    """One action, from its submission until its release."""
+class _Submission:
+    """A submitted action, until it is released."""
 
     __slots__ = (
         "all_tokens",
@@ -41,25 +45,25 @@ class _Waiting:
 
     def __init__(self, key: str, all_tokens: Iterable[str], worker: bool) -> None:
         self.key, self.all_tokens, self.worker = key, all_tokens, worker
-        #: Those that have a limit, each once.
+        #: Its tokens that have a limit, each once.
         self.tokens: tuple[str, ...] = ()
         self.rank: float = 0
         self.number = 0
         self.examined = 0
-        #: The token that it was found to lack when it was examined last.
+        #: The first token that it lacked at its last examination.
         self.blocked_by: str | None = None
 
 
-#: Rank, a number that decides between equal ranks, the action.
-_Place = tuple[float, int, _Waiting]
+#: An entry of a heap: rank, submission number (it decides between equal ranks), action.
+_Place = tuple[float, int, _Submission]
 
 
 class Gates:
-    """Hands out tokens (all or nothing) and workers, lowest rank first.
+    """Assigns tokens and workers to actions, lowest rank first; each gets all its tokens at once.
 
-    ``limits`` maps a token, or ``KIND:*`` for each token of a kind by itself, to how many may hold
-    it at once; an exact limit wins over the pattern, a token without a limit is free. Raises
-    ValueError when a limit or ``max_workers`` is below 1.
+    ``limits`` maps a token to the number of actions that may hold it at once. ``KIND:*`` is the
+    limit of each token of that kind that has no limit of its own. Any number of actions may hold a
+    token without a limit. Raises ValueError if a limit or ``max_workers`` is below 1.
     """
 
     def __init__(
@@ -69,16 +73,16 @@ class Gates:
             _check_limit(name, number)
         self._limits, self._patience = dict(limits), patience
         self._max_workers = max_workers
-        #: Workers that have nothing to do; below 0 when there are more than there may be now.
+        #: The number of idle workers; negative if more are busy than a lowered maximum allows.
         self.idle = max_workers
-        #: How many actions were looked at so far: what the work of the gates is measured by.
+        #: The number of examinations so far, by which tests measure the work of the gates.
         self.examined = 0
         self._free: dict[str, int] = {}
-        self._known: dict[str, _Waiting] = {}
-        self._holders: dict[str, _Waiting] = {}
-        self._lost: dict[str, _Waiting] = {}
+        self._known: dict[str, _Submission] = {}
+        self._holders: dict[str, _Submission] = {}
+        self._given_up: dict[str, _Submission] = {}
         self._ready: list[_Place] = []
-        #: Ready as well, but in need of no worker.
+        #: The ready heap of the actions that need no worker.
         self._ready_without: list[_Place] = []
         self._blocked: defaultdict[str, list[_Place]] = defaultdict(list)
         self._collector: _Place | None = None
@@ -86,7 +90,7 @@ class Gates:
         self._count = 0
 
     def limit(self, token: str) -> int | None:
-        """How many may hold a token at once; None: any number.
+        """Return how many actions may hold a token at once; None for any number.
 
         >>> gates = Gates({"node:*": 1, "node:big": 4}, max_workers=2)
         >>> gates.limit("node:a"), gates.limit("node:big"), gates.limit("type:migrate")
@@ -98,18 +102,18 @@ class Gates:
     def submit(
         self, key: str, tokens: Iterable[str] = (), rank: float = 0, *, worker: bool = True
     ) -> None:
-        """Queue an action for its tokens and, unless it needs none, for a worker.
+        """Submit an action, which waits for its tokens and, with ``worker``, for a worker.
 
         Equal ranks start in the order in which they were submitted. O(tokens + log n).
         """
-        waiting = self._known[key] = _Waiting(key, tokens, worker)
+        waiting = self._known[key] = _Submission(key, tokens, worker)
         waiting.tokens = self._limited(tokens)
         self._count += 1
         waiting.rank, waiting.number = rank, self._count
         self._make_ready((rank, self._count, waiting))
 
     def take(self) -> str | None:
-        """Return the next action that may start now, which then holds its tokens; or None."""
+        """Return the next action that may start, and assign its tokens to it; else return None."""
         without = self._ready_without
         while True:
             heap = self._ready if self.idle > 0 else without
@@ -122,7 +126,7 @@ class Gates:
             if self._known.get(waiting.key) is not waiting:
                 continue  # withdrawn
             if self._collector is not None and self._collector[2] is waiting:
-                self._collector = None  # it is in ready because it has collected all
+                self._collector = None  # it is ready because it has collected all its tokens
             elif not self._admit(place):
                 continue
             self._holders[waiting.key] = self._known.pop(waiting.key)
@@ -130,34 +134,34 @@ class Gates:
             return waiting.key
 
     def release(self, key: str) -> None:
-        """Release tokens and worker of an action that :meth:`take` returned. O(tokens log n)."""
+        """Release tokens and worker of an action that was taken. O(tokens log n)."""
         waiting = self._holders.pop(key)
         self.idle += waiting.worker
         self._give_back(waiting.tokens)
 
-    def lose(self, key: str) -> None:
-        """Release the worker of an action that :meth:`take` returned, but not its tokens."""
-        waiting = self._lost[key] = self._holders.pop(key)
+    def give_up(self, key: str) -> None:
+        """Release the worker of an action that was taken, but not its tokens."""
+        waiting = self._given_up[key] = self._holders.pop(key)
         self.idle += waiting.worker
 
-    def lost_to(self, key: str) -> tuple[str, str] | None:
-        """Return a token that an action will never get, and the lost action that holds it."""
-        for token in self._known[key].tokens if self._lost else ():
-            keepers = [other.key for other in self._lost.values() if token in other.tokens]
+    def unobtainable(self, key: str) -> tuple[str, str] | None:
+        """Return a token that given-up actions hold for ever, and one of these; else None."""
+        for token in self._known[key].tokens if self._given_up else ():
+            keepers = [other.key for other in self._given_up.values() if token in other.tokens]
             if len(keepers) >= (self.limit(token) or math.inf):
                 return token, keepers[0]
         return None
 
     def set_workers(self, number: int) -> None:
-        """Change how many workers there are; none is taken away from what runs."""
+        """Change the maximum number of workers; running actions keep theirs."""
         _check_limit("max_workers", number)
         self.idle += number - self._max_workers
         self._max_workers = number
 
     def set_limit(self, name: str, number: int) -> None:
-        """Change the limit of a token or of ``KIND:*``, or give it one; nothing is taken away.
+        """Set the limit of a token or of ``KIND:*``; running actions keep their tokens.
 
-        Everything that waits is looked at anew: O(n log n).
+        All waiting actions are examined again: O(n log n).
         """
         _check_limit(name, number)
         self._limits[name] = number
@@ -165,7 +169,7 @@ class Gates:
         self._collector, self._missing = None, set()
         for heap in (self._ready, self._ready_without, self._blocked):
             heap.clear()
-        for holder in (*self._holders.values(), *self._lost.values()):
+        for holder in (*self._holders.values(), *self._given_up.values()):
             holder.tokens = self._limited(holder.all_tokens)
             for token in holder.tokens:
                 self._free[token] -= 1
@@ -174,18 +178,19 @@ class Gates:
             self._make_ready((waiting.rank, waiting.number, waiting))
 
     def withdraw(self, key: str) -> None:
-        """Remove an action that waits; its heap entry is dropped when it is popped."""
+        """Remove a waiting action; its heap entry is dropped when it is popped."""
         waiting = self._known.pop(key)
         if self._collector is not None and self._collector[2] is waiting:
             held = [t for t in waiting.tokens if t not in self._missing]
             self._collector, self._missing = None, set()
             self._give_back(held)
         elif waiting.blocked_by is not None:
-            # It may have been woken by a unit of this token, which now goes to the next.
+            # A released unit of this token may have made it ready: that unit goes to the next
+            # action.
             self._wake((waiting.blocked_by,))
 
     def why(self, key: str) -> str | None:
-        """Return the first token that an action lacks; None if it lacks only a worker."""
+        """Return the first token that a waiting action lacks; None if it lacks only a worker."""
         waiting = self._known[key]
         if self._collector is not None and self._collector[2] is waiting:
             return next((t for t in waiting.tokens if t in self._missing), None)
@@ -205,14 +210,14 @@ class Gates:
             self._free[token] = limit
         return limit is not None
 
-    def _lacks(self, waiting: _Waiting) -> str | None:
+    def _lacks(self, waiting: _Submission) -> str | None:
         for token in waiting.tokens:
             if self._free[token] <= 0:
                 return token
         return None
 
     def _admit(self, place: _Place) -> bool:
-        """Take all its tokens, or queue it for the first that it lacks."""
+        """Assign all its tokens to an action, or move it to the heap of the first missing one."""
         self.examined += 1
         waiting = place[2]
         lacking = self._lacks(waiting)
@@ -226,7 +231,7 @@ class Gates:
             self._collector, self._missing = place, set(waiting.tokens)
         else:
             heapq.heappush(self._blocked[lacking], place)
-        self._wake(waiting.tokens)  # the unit that woke it goes to the next
+        self._wake(waiting.tokens)  # the released unit goes to the next action
         return False
 
     def _give_back(self, tokens: Iterable[str]) -> None:
@@ -235,7 +240,7 @@ class Gates:
         self._wake(tokens)
 
     def _wake(self, tokens: Iterable[str]) -> None:
-        """Pass on a unit of each of these tokens, if one is free: the collector is first."""
+        """Offer a free unit of each token to the collector, else to an action that waits for it."""
         for token in tokens:
             if token in self._missing and self._free[token] > 0:
                 self._collect(token)
@@ -249,7 +254,7 @@ class Gates:
         self._free[token] -= 1
         self._missing.remove(token)
         if not self._missing and self._collector is not None:
-            # It waited longest and holds what others wait for: it gets the next worker.
+            # It has waited long, and holds tokens that others wait for: it gets the next worker.
             _, number, waiting = self._collector
             self._collector = (-math.inf, number, waiting)
             self._make_ready(self._collector)

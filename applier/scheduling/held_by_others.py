@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions that wait for a resource which another plan has reserved. Pure."""
+"""Keeps the actions that wait for a resource which another plan has reserved. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from planner.model import Action
 
 
 class HeldByOthers:
-    """The resources that other plans hold, and the actions that wait for them.
+    """The resources that other plans have reserved, and the actions that wait for them.
 
-    These actions are kept away from the gates, so that none collects tokens while it waits for
-    another plan.
+    These actions are not submitted to the gates, so that none of them collects tokens while it
+    waits for another plan.
     """
 
     def __init__(self, reservations: Iterable[Reservation] = ()) -> None:
@@ -24,17 +24,17 @@ class HeldByOthers:
         return len(self._parked)
 
     def __contains__(self, uuid: object) -> bool:
-        """Does this action wait here?"""
+        """Return whether this action waits here."""
         return uuid in self._parked
 
     def blocking(self, action: Action) -> Reservation | None:
-        """Return the first reservation of another plan that keeps an action from starting."""
+        """Return the first reservation of another plan that blocks an action, or None."""
         if not self._held:
             return None
         return next((self._held[t] for t in action.tokens if t in self._held), None)
 
     def park(self, action: Action) -> bool:
-        """Keep an action here if another plan blocks it; return whether it does."""
+        """Add an action if another plan blocks it; return whether it was added."""
         if self.blocking(action) is None:
             return False
         self._parked[action.uuid] = action
@@ -45,7 +45,7 @@ class HeldByOthers:
         return self._parked.pop(uuid, None) is not None
 
     def replace(self, reservations: Iterable[Reservation]) -> list[Action]:
-        """Replace all reservations; remove and return the actions that may go on."""
+        """Replace all reservations; remove and return the actions that are no longer blocked."""
         self._held = {r.resource: r for r in reservations}
         free = [a for a in self._parked.values() if self.blocking(a) is None]
         for action in free:

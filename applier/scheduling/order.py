@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order graph of the actions left of a plan, with joins in place of n x m links. Pure."""
+"""The order graph of the open actions of a plan, with joins in place of n x m links. Pure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Container, Sequence
 from planner.model import Action
 
 
-def passed(actions: Sequence[Action], ended: Container[str]) -> frozenset[str]:
-    """Return the ended actions that order nothing any more: all before them have been passed, too.
+def completed(actions: Sequence[Action], ended: Container[str]) -> frozenset[str]:
+    """Return the ended actions all of whose predecessors are completed as well.
 
-    An action that ended before its turn (an operator skipped it, or an action before it is to run
-    again) is not passed. It stays in the graph, because its successors must still wait for its
-    predecessors. ``actions`` stand in schedule order.
+    An ended action with an open predecessor is not completed: an operator skipped it early, or a
+    predecessor is to run again. It stays in the graph, because its successors must still wait for
+    its predecessors. ``actions`` are in schedule order.
 
     >>> a, b, c = (Action(uuid=u, action_type="nop", parents=p) for u, p in (("a", ()),
     ...            ("b", ("a",)), ("c", ("b",))))
-    >>> sorted(passed([a, b, c], {"a", "b"})), sorted(passed([a, b, c], {"b"}))
+    >>> sorted(completed([a, b, c], {"a", "b"})), sorted(completed([a, b, c], {"b"}))
     (['a', 'b'], [])
     """
     found: set[str] = set()
@@ -31,10 +31,10 @@ def passed(actions: Sequence[Action], ended: Container[str]) -> frozenset[str]:
 def links(
     actions: Sequence[Action], gone: frozenset[str] = frozenset(), *, joins: bool = True
 ) -> dict[str, list[str]]:
-    """Map each action that is not gone to the names of its successors.
+    """Map each action that is not in ``gone`` to the names of its successors.
 
-    A set of parents or needs that several actions share goes through a join where that saves links.
-    Its name, ``join 0``, ``join 1``, ..., is no uuid. So the number of links is linear in the
+    If several actions share a set of parents or needs, the links go through a join where that saves
+    links. Joins are named ``join 0``, ``join 1``, .... So the number of links is linear in the
     number of actions and the sizes of the different sets.
 
     >>> first = [Action(uuid=u, action_type="nop") for u in "abc"]
@@ -63,7 +63,7 @@ def links(
 def _through_joins(
     action: Action, after: dict[str, list[str]], sets: _Sets, shared: _Shared
 ) -> Sequence[str]:
-    """Link the joins of an action's sets to it; return the actions that no join covers."""
+    """Link the joins of an action's sets to it; return the other predecessors."""
     rest: dict[str, None] = {}
     covered: list[frozenset[str]] = []
     for uuids in (sets.one(action.parents), sets.one(action.needs)):
@@ -85,7 +85,7 @@ _Shared = dict[int, tuple[str, frozenset[str]]]
 
 
 class _Sets:
-    """Maps equal tuples to one object; reads each object once."""
+    """Maps equal tuples to one object; each tuple object is read only once."""
 
     def __init__(self) -> None:
         self._by_value: dict[tuple[str, ...], tuple[str, ...]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of an action whose applier is gone, or whose end nobody knows. Pure."""
+"""Decides the state of actions that were interrupted, after their plugins verified them. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from applier.store import Attempt
 from planner.model import Action
 from planner.states import ActionState, Outcome
 
-#: An action in one of these is verified before its plan goes on.
+#: An action in one of these states is verified before its plan continues.
 TO_VERIFY = frozenset({ActionState.ONGOING, ActionState.UNKNOWN})
 
 
 def decide(action: Action, found: Verified, *, rerun_safe: bool) -> Report | None:
-    """Decide how an ONGOING or UNKNOWN action goes on, given what its plugin found.
+    """Return the report for an ONGOING or UNKNOWN action, given the finding of its plugin.
 
-    None: it stays as it is, UNKNOWN.
+    Return None for an action that stays UNKNOWN.
 
     >>> a = Action(uuid="a", action_type="nop", state=ActionState.ONGOING)
     >>> [str(decide(a, found, rerun_safe=False).state) for found in Verified]
@@ -37,7 +37,7 @@ def decide(action: Action, found: Verified, *, rerun_safe: bool) -> Report | Non
 
 
 def in_doubt(action: Action) -> str:
-    """Return a sentence on what an operator can do about an action that cannot be verified."""
+    """Return the message for an action that cannot be verified: how to set its state."""
     return (
         "nobody can say whether its work is done: look, then say so with: actionplan action set "
         f"PLAN {action.label} --state succeeded|failed --reason TEXT"
@@ -45,10 +45,10 @@ def in_doubt(action: Action) -> str:
 
 
 def was_cut_off(attempts: list[Attempt]) -> bool:
-    """Return whether it is unknown how much the last attempt did.
+    """Return whether the last attempt was interrupted, so that its effect is not known.
 
-    Such an attempt has no outcome, because its applier died, or the outcome ``error``: its
-    connection was lost, or its time was over.
+    Such an attempt has no outcome, because its applier died, or the outcome ``error``, because its
+    connection was lost or it timed out.
     """
     return bool(attempts) and attempts[-1].outcome in (None, Outcome.ERROR)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many nodes of a group may fail before nothing new starts. Pure."""
+"""Counts failed nodes, and compares them with the tolerances of a plan. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from planner.model import Action
 from planner.states import ActionState
 
-#: States of an action that make its node a failed one.
+#: An action that ends in one of these states makes its node a failed one.
 COUNTED = frozenset({ActionState.FAILED, ActionState.UNKNOWN})
 _NODE = "node:"
-#: How many failed nodes are named.
+#: The maximum number of failed nodes that a message names.
 _SHOWN = 10
 
 
@@ -21,8 +21,8 @@ class Tolerances:
     """Counts the failed nodes of each group of a plan.
 
     ``groups`` are the plan's ``tolerances``: of the ``nodes`` of the group ``name``, up to
-    ``failed_nodes`` may fail. A node has failed when an action that holds its token
-    (``node:NAME``) is FAILED or UNKNOWN; whatever else fails on it later counts no more.
+    ``failed_nodes`` may fail. A node has failed when an action that holds its token (``node:NAME``)
+    is FAILED or UNKNOWN. It is counted once, however many actions fail on it.
 
     >>> two = Tolerances([{"name": "compute", "nodes": ["1", "2", "3"], "failed_nodes": 1}])
     >>> one, other = (Action(uuid=n, action_type="nop", tokens=(f"node:{n}",)) for n in "12")
@@ -41,7 +41,7 @@ class Tolerances:
         self._failed: list[dict[str, None]] = [{} for _ in self._groups]
 
     def note(self, action: Action, state: ActionState) -> str | None:
-        """Count the end of an action; return a sentence if too many nodes of a group failed."""
+        """Count the end of an action; return a message if too many nodes of a group have failed."""
         if not self._of_node or state not in COUNTED:
             return None
         told = None

@@ -14,8 +14,8 @@ from planner.model import Action
 class TypePolicy:
     """The options of ``[watcher_actions.TYPE]`` that every type has.
 
-    An action of the plan that says something itself (``retries`` above 0, ``timeout_s``,
-    ``estimate_s``) has its own value.
+    Values of an action in the plan (``retries`` above 0, ``timeout_s``, ``estimate_s``) take
+    precedence over these.
     """
 
     retries: int = 0
@@ -29,7 +29,7 @@ NO_POLICY = TypePolicy()
 
 
 def timeout_s(action: Action, policies: Mapping[str, TypePolicy]) -> float | None:
-    """Return after how many seconds an action is told to stop; None for never."""
+    """Return the time-out of an action in seconds; None if it has none."""
     if action.timeout_s is not None:
         return action.timeout_s
     return policies.get(action.action_type, NO_POLICY).timeout_s
@@ -49,7 +49,7 @@ class Retries:
         self._used: Counter[str] = Counter()
 
     def next_delay_s(self, action: Action) -> float | None:
-        """Use up a retry; return the seconds until it starts, or None if none is left."""
+        """Count a retry; return the seconds until it starts, or None if no retry is left."""
         policy = self._policies.get(action.action_type, NO_POLICY)
         if self._used[action.uuid] >= (action.retries or policy.retries):
             return None

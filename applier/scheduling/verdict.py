@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts: given how everything before an action ended, does it run? Pure."""
+"""Decides whether an action runs, from the ends of its predecessors. Pure."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from applier.contracts import Report
 from planner.model import Action
 from planner.states import OPEN, WELL, ActionState, Outcome, StateReason
 
-#: Message of an action that was SKIPPED because nothing that sets it off did so.
+#: The message of an action that is SKIPPED because none of its triggers fired.
 NOT_TRIGGERED = "not triggered"
 
 
 class OnFailure(StrEnum):
-    """What the failure of an action does to the rest of its plan."""
+    """The effect of a failed action on the rest of its plan."""
 
-    #: What needs it does not run; the rest goes on.
+    #: Actions that need it do not run; all others do.
     SKIP_DESCENDANTS = "skip_descendants"
-    #: Nothing new starts; what runs ends; the plan is PAUSED.
+    #: No more actions start; the plan is PAUSED when the running ones have ended.
     PAUSE = "pause"
-    #: Needs are ignored: parents give the order, nothing else.
+    #: All actions run: needs, triggers of failed actions and blockers are ignored.
     CONTINUE = "continue"
 
 
@@ -39,9 +39,9 @@ def ends(actions: Iterable[Action]) -> dict[str, End]:
 
 
 class Verdicts:
-    """Decides whether an action runs, given how others ended.
+    """Decides whether actions run, from the ends of others.
 
-    ``actions`` are those of the plan by uuid; ``ended`` those that ended in an earlier run.
+    ``actions`` are those of the plan, by uuid. ``ended`` are those that ended in an earlier run.
     """
 
     def __init__(
@@ -52,33 +52,33 @@ class Verdicts:
     ) -> None:
         self._actions, self._ends, self._on_failure = actions, dict(ended), on_failure
         self._bad = {u for u, end in ended.items() if end.state not in WELL}
-        #: What did not run because of another -> the action where it began.
+        #: Maps each action that did not run because of a failure to the action that failed first.
         self._causes: dict[str, str] = {}
 
     def __contains__(self, uuid: object) -> bool:
-        """Has this action ended?"""
+        """Return whether this action has ended."""
         return uuid in self._ends
 
     def well(self, uuid: str) -> bool:
-        """Did an action that ended end well?"""
+        """Return whether an action that has ended did so without a failure."""
         return uuid not in self._bad
 
     @property
     def all_well(self) -> bool:
-        """Did all that ended end well?"""
+        """Whether all actions that have ended did so without a failure."""
         return not self._bad
 
     def note(self, report: Report) -> None:
-        """Remember how an action ended."""
+        """Record the end of an action."""
         self._ends[report.uuid] = End(report.state, report.outcome)
         if report.state not in WELL:
             self._bad.add(report.uuid)
 
-    def on(self, action: Action) -> Report | None:
-        """Return how an action ends without running; None if it may run.
+    def without_running(self, action: Action) -> Report | None:
+        """Return the report of an action that ends without running; None if it may run.
 
-        All in ``before()`` has ended, and each group of ``needs_any`` has one that ended well or
-        has ended whole. With ``continue`` failures decide nothing.
+        The action must be ready: all in ``before()`` have ended, and of each group in ``needs_any``
+        one has succeeded or all have ended. With CONTINUE, failures are ignored.
         """
         if self._bad and self._on_failure is not OnFailure.CONTINUE:
             for uuid in action.needs:
@@ -119,7 +119,7 @@ def ending(
     *,
     reason: StateReason | None = None,
 ) -> Report:
-    """Report an action that ends without having started."""
+    """Return the report of an action that ends without having started."""
     return Report(
         uuid=action.uuid,
         old=ActionState.PENDING,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The applier as a service: takes plans from the store and runs them until it is told to end."""
+"""The applier as a service: takes PENDING plans from the store and runs them."""

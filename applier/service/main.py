@@ -14,7 +14,7 @@ from uuid import uuid4
 try:
     import cotyledon
 except ImportError:
-    # A person who starts the program by hand needs a sentence, not a traceback.
+    # Users get a sentence instead of a traceback.
     raise SystemExit("actionplan-applier: install actionplan[service], which it needs") from None
 from oslo_config import cfg
 from oslo_log import log
@@ -39,7 +39,7 @@ Ctrl-C ends the service at once.
 
 
 class ApplierService(cotyledon.Service):
-    """One process that runs plans; cotyledon restarts it when it dies."""
+    """A process that runs plans; cotyledon restarts it if it dies."""
 
     name = NAME
 
@@ -50,7 +50,7 @@ class ApplierService(cotyledon.Service):
         signals.relay(signals.not_interrupted)
 
     def run(self) -> None:
-        """Run plans until told to end."""
+        """Run plans until the service is told to end."""
         try:
             assembly = Assembly(self._conf)
             if opened(assembly, self._ending) is not None:
@@ -60,17 +60,17 @@ class ApplierService(cotyledon.Service):
             self._over.set()
 
     def terminate(self) -> None:
-        """Let running actions end and hand the plans back; cotyledon kills it after ``grace_s``."""
+        """Let running actions end and hand plans back; cotyledon kills it after ``grace_s``."""
         self._ending.set()
         self._over.wait()
 
     def reload(self) -> None:
-        """Log that the configuration is read when the service starts, and not again."""
+        """Log that the configuration is read only when the service starts."""
         LOG.warning("The configuration is read at the start only: restart to have it read again")
 
 
 def opened(assembly: Assembly, ending: threading.Event) -> Store | None:
-    """Open the record, trying again until it works; None if ``ending`` is set before."""
+    """Open the store, with retries until it works; return None if ``ending`` is set before that."""
     for delay_s in delays_s(1.0, LONGEST_DELAY_S):
         if ending.is_set():
             return None
@@ -80,11 +80,11 @@ def opened(assembly: Assembly, ending: threading.Event) -> Store | None:
             if delay_s == 1.0:
                 LOG.warning("The record cannot be opened, and is tried again: %s", reason)
         ending.wait(delay_s)
-    raise AssertionError  # the delays have no end
+    raise AssertionError  # the sequence of delays is infinite
 
 
 def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
-    """Make the loop that a configuration describes; raises ConfigurationError, PlannerError."""
+    """Return the worker loop for a configuration; raises ConfigurationError, PlannerError."""
     assembly.engine()
     claimant, started = assembly.claimant, datetime.now(UTC)
     service = Service(

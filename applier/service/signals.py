@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the first Ctrl-C drain the service: its library, cotyledon, would end it at once."""
+"""Makes the first Ctrl-C drain the service, which the library cotyledon would end at once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _READ = 4096
 
 
 class Interrupted:
-    """Maps each signal of the main process to the signal that it acts on.
+    """Maps each signal that the main process receives to the signal that cotyledon handles.
 
-    The first SIGINT counts as SIGTERM. Another one, or one after a SIGTERM, calls ``end``.
+    The first SIGINT becomes SIGTERM. A second one, or one after a SIGTERM, calls ``end``.
 
     >>> answer = Interrupted(end=lambda: print("ended"))
     >>> [answer(number).name for number in (signal.SIGHUP, signal.SIGINT)]
@@ -31,7 +31,7 @@ class Interrupted:
         self._end, self._draining = end, False
 
     def __call__(self, number: int) -> int | None:
-        """Return the signal to act on, or None."""
+        """Return the signal to handle instead of this one, or None."""
         if number == signal.SIGINT and self._draining:
             LOG.warning("Second SIGINT: the service ends at once and interrupts running actions")
             self._end()
@@ -46,19 +46,19 @@ class Interrupted:
 
 
 def not_interrupted(number: int) -> int | None:
-    """Ignore SIGINT in a worker: Ctrl-C reaches all processes, and the main one decides."""
+    """Drop SIGINT in a worker: Ctrl-C reaches all processes, and only the main one handles it."""
     return None if number == signal.SIGINT else number
 
 
 def end_at_once() -> None:
-    """Kill this process and its children, as a crash would; the exit code is 1."""
+    """Kill this process and its children at once; the exit code is 1."""
     for process in multiprocessing.active_children():
         process.kill()
     os._exit(1)
 
 
 def relay(answer: Callable[[int], int | None]) -> None:
-    """Pass every signal through ``answer`` before cotyledon's own wake-up descriptor gets it.
+    """Pass every signal through ``answer`` before it reaches the wake-up descriptor of cotyledon.
 
     Call it in the main thread, after cotyledon has installed its descriptor. A thread reads the
     signals, so that they are handled while the main thread waits for workers.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which claimants have been silent for so long that they are taken for dead."""
+"""Detects claimants that have not written a heartbeat for so long that they count as dead."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from applier.run import resume
 
 
 class SilenceWatch:
-    """Measures how long each claim has been without a new heartbeat, by one clock of this process.
+    """Measures, by a clock of this process, for how long each claim has had no new heartbeat.
 
-    A claimant may run on a host whose clock is wrong, so heartbeats are never compared with a
-    clock: a claim is silent for as long as its heartbeat stayed the same while it was watched. A
-    claim that a round does not ask about is forgotten.
+    The clock of a claimant's host may be wrong, so the time in a heartbeat is never compared with a
+    clock. Instead, this measures how long a heartbeat has not changed. Claims are checked in
+    rounds; one that is not checked in a round is dropped.
 
     >>> now = [0.0]
     >>> watch = SilenceWatch(30.0, clock=lambda: now[0])
@@ -33,15 +33,15 @@ class SilenceWatch:
         self._this_round: dict[tuple[str, Claimant], float] = {}
 
     def begin_round(self) -> None:
-        """Begin to ask about every claim once more."""
+        """Begin a round, in which each claim is checked once."""
         self._last_round, self._this_round = self._this_round, {}
 
     def reset(self) -> None:
-        """Measure every silence anew: no heartbeat can be written while the record is away."""
+        """Restart all measurements: no heartbeat can be written while the store is unreachable."""
         self._last_round, self._this_round = {}, {}
 
     def is_dead(self, plan: str, claimant: Claimant) -> bool:
-        """Return whether a claimant has been silent for the patience, or its process is gone."""
+        """Return whether a claimant was silent for ``patience_s``, or its process is gone."""
         if resume.is_gone(claimant):
             return True
         now = self._clock()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop of the service: takes plans from the record and runs them until it is told to end."""
+"""The main loop of the service: takes plans from the store and runs them until told to end."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from planner.states import PlanState
 
 LOG = logging.getLogger(__name__)
 
-#: How many heartbeats a claimant may miss before it is taken for dead.
+#: A claimant that misses this many heartbeats counts as dead.
 MISSED_HEARTBEATS = 6
-#: The most seconds between two tries while the record is away; each delay is twice the one before.
+#: The maximum of the seconds between two attempts to reach the store; the delays double up to it.
 LONGEST_DELAY_S = 30.0
 
 
 class WorkerLoop:
-    """Runs PENDING plans, oldest first, up to ``workers`` at once, and takes over orphaned plans.
+    """Runs PENDING plans, oldest first, up to ``workers`` at once; takes over abandoned plans.
 
-    ``service`` is how the record lists this process; ``make_runner`` makes the runner of one plan.
-    :meth:`run` ends once ``ending`` is set, which any thread may do.
+    ``service`` is the entry of this process in the list of services. ``make_runner`` makes the
+    runner of one plan. :meth:`run` ends after ``ending`` was set, which any thread may do.
     """
 
     def __init__(
@@ -55,18 +55,18 @@ class WorkerLoop:
         self._workers, self._poll_s, self._clock = workers, poll_s, clock
         self._interval_s = heartbeat_interval_s
         self._running: dict[str, Runner] = {}
-        #: Plans that cannot run here: each is logged once.
+        #: Plans that cannot run here, so that each is logged only once.
         self._refused: set[str] = set()
         self._silence = SilenceWatch(MISSED_HEARTBEATS * heartbeat_interval_s)
         self._next_report = 0.0
-        #: The delays of an outage while the record is away, else None.
+        #: The delays between attempts while the store cannot be reached, else None.
         self._outage: Iterator[float] | None = None
         self._ending = ending
         #: Set when a worker has become free.
         self._wake = threading.Event()
 
     def run(self) -> None:
-        """Run plans until told to end; then let running actions end, and hand their plans back."""
+        """Run plans until told to end; then let running actions end, and hand the plans back."""
         pool = ThreadPoolExecutor(max_workers=self._workers)
         try:
             next_look = time.monotonic()
@@ -74,7 +74,7 @@ class WorkerLoop:
                 if self._wake.is_set() or time.monotonic() >= next_look:
                     self._wake.clear()
                     next_look = time.monotonic() + self._turn(pool)
-                # Waits no longer than this, so that a request to end is noticed.
+                # The wait is short, so that a request to end is noticed.
                 self._wake.wait(min(self._poll_s, max(0.0, next_look - time.monotonic())))
         finally:
             for runner in list(self._running.values()):
@@ -89,7 +89,7 @@ class WorkerLoop:
             LOG.warning("The service could not be deregistered: %s", reason)
 
     def _turn(self, pool: ThreadPoolExecutor) -> float:
-        """Do what is due now, and return the seconds until the next turn."""
+        """Write heartbeats, take over and start plans; return the seconds until the next call."""
         try:
             if time.monotonic() >= self._next_report:
                 self._report()
@@ -104,7 +104,7 @@ class WorkerLoop:
         return min(self._poll_s, self._interval_s)
 
     def _away(self, reason: StoreError) -> float:
-        """Log an outage once, and return the seconds until the next try."""
+        """Log an outage once; return the seconds until the next attempt."""
         if self._outage is None:
             LOG.warning("The record cannot be reached, and is tried again: %s", reason)
             self._outage = delays_s(self._poll_s, LONGEST_DELAY_S)
@@ -116,7 +116,7 @@ class WorkerLoop:
         self._store.report_service(self._service)
 
     def _take(self, pool: ThreadPoolExecutor) -> None:
-        """Start waiting plans until every worker is busy."""
+        """Start PENDING plans until all workers are busy."""
         if len(self._running) >= self._workers:
             return
         waiting = self._store.pending_plans()
@@ -145,7 +145,7 @@ class WorkerLoop:
         self._wake.set()
 
     def _take_over(self) -> None:
-        """Take over the plans whose applier is dead."""
+        """Take over the plans of dead appliers."""
         self._silence.begin_round()
         for state in (PlanState.ONGOING, PlanState.CANCELLING):
             for summary in self._store.list_plans(state=state):
@@ -156,7 +156,7 @@ class WorkerLoop:
                     self._settle(summary.uuid, claimant)
 
     def _settle(self, uuid: str, claimant: Claimant) -> None:
-        """Let a plan whose applier is dead go on, or end it."""
+        """Make a plan whose applier is dead PENDING again, or end it."""
         gone, who = resume.gone(claimant), f"the applier on {self._service.host}"
         try:
             state = resume.take_over(self._store, uuid, claimant, now=self._clock(), who=who)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans in a database: kept, found, and changed by operators."""
+"""Saves, finds and lists plans in a database, and changes them for operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from planner.states import ActionState, PlanState, Who, check
 
 
 class Plans:
-    """The half of the store that is about plans that nobody runs, or not for longer."""
+    """The part of the store for plans that are not being run."""
 
     _database: Database
 

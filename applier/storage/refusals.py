@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What databases, and the ways to them, refuse: told apart, and said in one sentence.
+"""Classifies the errors of databases and connections, and describes each in one sentence.
 
-Passwords never stand in a sentence.
+No sentence contains a password.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from applier.errors import StoreError
 from applier.storage.urls import shown
 
-#: What drivers say when there is nobody at the other end, or not yet.
+#: Texts in the errors of drivers that mean: the server does not answer, or not yet.
 UNREACHABLE = (
     r"onnection refused|timeout expired|timed out|No route|unreachable|reset by peer|"
     r"closed the connection|starting up|shutting down|resolve host|Name or service"
 )
-#: Numbers of MySQL's errors that mean the same, or that the server killed the connection.
+#: Error numbers of MySQL that mean the same, or that the server closed the connection.
 MYSQL_LOST = frozenset({1047, 1927, 2002, 2003, 2006, 2013})
-#: SQLSTATEs, and numbers of MySQL, of a transaction that gave way to another and can be repeated.
+#: SQLSTATEs and MySQL error numbers of deadlocks: the transaction was rolled back and can be
+#: repeated.
 DEADLOCKS = frozenset({"40P01", "40001", 1020, 1205, 1213})
-#: What a database says, and what helps. The first that fits counts.
+#: Maps texts in error messages to hints for the user; the first that matches is used.
 HINTS = (
     (r"disk is full|No space left|disk full", "free some space there"),
     (
@@ -50,23 +51,23 @@ HINTS = (
 
 
 class Refused(Exception):
-    """A transaction could not be made; the cause is what the driver raised."""
+    """A transaction failed; ``__cause__`` is the error of the driver."""
 
 
 class ConnectionLost(Refused):
-    """There is no connection to the server, or it broke: a later try may have one."""
+    """There is no connection to the server, or it was lost: a later attempt may succeed."""
 
 
 class Deadlock(Refused):
-    """The transaction gave way to another, and can be repeated."""
+    """The transaction was rolled back because of a deadlock, and can be repeated."""
 
 
 class Duplicate(Refused):
-    """A row breaks a constraint: one with its key is there already."""
+    """A row violates a unique constraint: its key exists already."""
 
 
 def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None) -> Refused:
-    """Say what kind of refusal an error of the driver is; ``connection`` is the driver's."""
+    """Return the exception for an error of the driver; ``connection`` is that of the driver."""
     cause = getattr(error, "orig", None) or error
     codes = {getattr(cause, name, None) for name in ("sqlstate", "pgcode")} | {*cause.args[:1]}
     if codes & DEADLOCKS:
@@ -82,7 +83,7 @@ def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None
 
 
 def lost(error: BaseException) -> bool:
-    """Say whether there is no connection, so that a later try may have one."""
+    """Return whether an error means that the connection is lost: a later attempt may succeed."""
     if isinstance(error, ConnectionLost) or getattr(error, "connection_invalidated", False):
         return True
     cause = _cause(error)
@@ -94,10 +95,10 @@ def lost(error: BaseException) -> bool:
 
 @contextmanager
 def translate_errors(url: sa.URL) -> Iterator[None]:
-    """Turn whatever the database refuses inside into a StoreError with one sentence.
+    """Translate errors of the database, raised in the block, into a StoreError with one sentence.
 
-    A Ctrl-C stays one, whatever comes in its wake: its connection is given up, and drivers and
-    SQLAlchemy's own assertions each complain of that in their way.
+    A KeyboardInterrupt is raised unchanged, even if it caused further errors: it breaks off the use
+    of a connection, to which drivers and SQLAlchemy react with errors of several kinds.
     """
     try:
         yield
@@ -110,14 +111,14 @@ def translate_errors(url: sa.URL) -> Iterator[None]:
 
 
 def _interrupt(error: BaseException | None) -> BaseException | None:
-    """Return the Ctrl-C in whose wake an error came, if there was one."""
+    """Return the KeyboardInterrupt that led to an error, or None."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error
 
 
 def sentence(error: BaseException, url: sa.URL) -> str:
-    """Say what went wrong with the database of a URL, and what would help."""
+    """Describe an error of the database of a URL, with a hint for the user."""
     text = _words(error)
     if url.password:
         text = text.replace(str(url.password), "***")
@@ -128,7 +129,7 @@ def sentence(error: BaseException, url: sa.URL) -> str:
 
 
 def hinted(text: str) -> str:
-    """Add what would help, if that is known.
+    """Append the hint for an error message, if there is one.
 
     >>> hinted("cannot create the file: No space left on device")
     'cannot create the file: No space left on device; free some space there'
@@ -138,7 +139,7 @@ def hinted(text: str) -> str:
 
 
 def _words(error: BaseException) -> str:
-    """Return the first line of what the driver said, without the statement it said it of."""
+    """Return the first line of the driver's message, without the SQL statement."""
     cause = _cause(error)
     # MySQL's errors are (number, text).
     lines = str(cause.args[-1] if cause.args else cause).strip().splitlines()

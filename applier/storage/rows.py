@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans as rows of the tables and back: pure.
+"""Converts plans to rows of the tables, and rows to plans: pure.
 
-A set of uuids that many actions share is written out once and read once, and is one tuple object
-again afterwards: a chunk of a thousand actions with a thousand parents costs one list, not a
-thousand.
+A set of uuids that many actions share is encoded once and decoded once, into one tuple object: a
+chunk of a thousand actions with the same thousand parents costs one list, not a thousand.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from applier.store import Attempt, PlanSummary
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
-#: The values of a statement's parameters, by their names.
+#: Bind parameters of a statement, by name.
 Changes = dict[str, Any]
 
 #: Columns that hold JSON.
@@ -34,7 +33,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def plan_row(plan: ActionPlan) -> dict[str, Any]:
-    """Return the row of a plan that is new to the record: claimed by nobody, without requests."""
+    """Return the row of a new plan: without a claim, without requests."""
     head = {
         key: getattr(plan, key)
         for key in ("uuid", "name", "planner", "created_at", "updated_at", "status_message")
@@ -46,9 +45,9 @@ def plan_row(plan: ActionPlan) -> dict[str, Any]:
 
 
 def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
-    """Return the rows of a plan's actions, in its order, ``position`` from 0.
+    """Return the rows of a plan's actions in plan order, with ``position`` from 0.
 
-    Each has the columns of both tables: what was planned, and how far it is.
+    Each row has the columns of both tables: those of the planned action, and those of its state.
     """
     texts: dict[tuple[str, ...], str] = {}
 
@@ -76,7 +75,7 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
 
 
 def plan_of(head: Row, planned: Iterable[Row], states: Iterable[Row]) -> ActionPlan:
-    """Return the plan of a row, the rows of its actions in order, and of their states in any."""
+    """Make a plan from its row, the ordered rows of its actions, and the rows of their states."""
     found = {row["uuid"]: row for row in states}
     known = {key: head[key] for key in ActionPlan.__dataclass_fields__ if key in head}
     known |= {key: tuple(json.loads(head[key])) for key in PLAN_LISTS}
@@ -159,7 +158,7 @@ def report_values(report: Report) -> Changes:
 
 
 def attempt_of(row: Row) -> Attempt:
-    """Return the attempt of a row."""
+    """Make an attempt from its row."""
     known = {key: row[key] for key in Attempt.__dataclass_fields__}
     known |= {"state": ActionState(row["state"])}
     known |= {"outcome": Outcome(row["outcome"]) if row["outcome"] else None}
@@ -167,7 +166,7 @@ def attempt_of(row: Row) -> Attempt:
 
 
 def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
-    """Return a line of the list of plans."""
+    """Make the summary of a plan from its row and the counts of its actions."""
     return PlanSummary(
         uuid=head["uuid"],
         name=head["name"],
@@ -180,7 +179,7 @@ def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
 
 
 def counts_of(rows: Iterable[Row]) -> dict[str, dict[ActionState, int]]:
-    """Turn rows of (plan, state, number of actions) into numbers by state, by plan."""
+    """Convert rows of (plan, state, number of actions) to a mapping: plan, state, number."""
     counts: dict[str, dict[ActionState, int]] = {}
     for row in rows:
         counts.setdefault(row["plan"], {})[ActionState(row["state"])] = row["number"]
@@ -202,13 +201,13 @@ def request_row(plan: str, number: int, request: Request, now: datetime) -> dict
 
 
 def request_of(row: Row) -> Request:
-    """Return the request of a row."""
+    """Make a request from its row."""
     known = {key: value for key, value in row.items() if key != "plan"}
     return Request(**known | {"limits": json.loads(row["limits"] or "{}")})
 
 
 def claimant_of(head: Row) -> Claimant | None:
-    """Return who runs the plan of a row now, or None."""
+    """Make the claimant of a plan from its row; return None if nobody runs it."""
     if head["claim"] is None:
         return None
     return Claimant(

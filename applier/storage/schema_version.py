@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The version of the tables: look, refuse what is not ours, create and upgrade.
+"""The version of the tables: reads and checks it, creates and upgrades tables.
 
-A SQLite file is created and upgraded when it is opened. A server is upgraded when somebody asks
-(``actionplan db upgrade``). alembic is loaded only to change something: opening compares the
-version in the database with :data:`REVISIONS`.
+A SQLite file is created and upgraded when it is opened. The tables of a server are upgraded only by
+``actionplan db upgrade``. alembic is imported only to change tables: to open a database, its
+version is compared with :data:`REVISIONS`.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from applier.storage.refusals import hinted, translate_errors
 from applier.storage.tables import VERSION_TABLE
 from applier.storage.urls import parse, shown
 
-#: Every version of the tables that there was, oldest first; a test compares it with alembic's.
+#: All versions of the tables, oldest first; a test compares them with those of alembic.
 REVISIONS = ("0001", "0002", "0003", "0004", "0005")
-#: Tables that, together, only Watcher has.
+#: A set of tables that only Watcher's database contains.
 WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
-#: Written into a SQLite file, for those who ask what the file is (``file plans.db``).
+#: The application id of a SQLite file, by which ``file plans.db`` can identify it.
 APPLICATION_ID = 0x41506C6E
 
 
 def upgrade(connection: str, revision: str = "head") -> None:
-    """Create the tables of a database, or bring them up to this release; raises StoreError."""
+    """Create the tables of a database, or upgrade them to this release; raises StoreError."""
     _migrate(connection, revision, up=True)
 
 
 def downgrade(connection: str, revision: str = "base") -> None:
-    """Take the tables back to an older version; ``base`` removes them and all that they hold."""
+    """Downgrade the tables to an older version; ``base`` drops them with all their data."""
     _migrate(connection, revision, up=False)
 
 
@@ -55,7 +55,7 @@ def _migrate(connection: str, revision: str, *, up: bool) -> None:
 
 
 def version(database: sa.Connection, url: sa.URL) -> str | None:
-    """Give the version of the tables, None without any; raises StoreError if they are not ours."""
+    """Return the version of the tables, None without tables; raises StoreError for foreign ones."""
     names = require_ours(database, url)
     if VERSION_TABLE not in names:
         return None
@@ -70,9 +70,9 @@ def version(database: sa.Connection, url: sa.URL) -> str | None:
 
 
 def require_ours(database: sa.Connection, url: sa.URL) -> set[str]:
-    """Give the names of all tables; raises StoreError if they are Watcher's.
+    """Return the names of all tables; raises StoreError if they are Watcher's.
 
-    A SQLite file is never shared: one with tables of anybody else is refused as well.
+    A SQLite file with tables of any other program is refused as well, because files are not shared.
     """
     names = set(sa.inspect(database).get_table_names())
     whose = "Watcher" if any(tables <= names for tables in WATCHER) else None
@@ -88,7 +88,7 @@ def require_ours(database: sa.Connection, url: sa.URL) -> set[str]:
 
 
 def require(database: sa.Connection, url: sa.URL) -> None:
-    """Return if the tables of a server have the version of this release, else raise StoreError."""
+    """Raise StoreError unless the tables of a server have the version of this release."""
     found = version(database, url)
     if found != REVISIONS[-1]:
         what = f"of version {found}, of an older release" if found else "not there yet"
@@ -96,7 +96,7 @@ def require(database: sa.Connection, url: sa.URL) -> None:
 
 
 def prepare_file(url: sa.URL, engine: sa.Engine) -> None:
-    """Create or upgrade a SQLite file, if need be; several processes may do it at once."""
+    """Create or upgrade a SQLite file if necessary; several processes may do so at once."""
     with alone(url):
         create_file(url, engine)
         with engine.begin() as database:
@@ -106,7 +106,7 @@ def prepare_file(url: sa.URL, engine: sa.Engine) -> None:
 
 
 def create_file(url: sa.URL, engine: sa.Engine) -> None:
-    """Make an empty file that only its owner may read, and give it a write-ahead log.
+    """Create an empty SQLite file in WAL mode, which only its owner may read.
 
     Call it inside :func:`alone`.
     """
@@ -114,14 +114,15 @@ def create_file(url: sa.URL, engine: sa.Engine) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
-        # Not opened: to close it again would drop the locks that this process has on it.
+        # Not opened with open(): closing it would release the locks that this process has on the
+        # file.
         pass
     except OSError as error:
         text = hinted(f"cannot create the file: {error.strerror}")
         raise StoreError(f"{shown(url)}: {text}") from error
     with engine.connect() as database:
-        # The mode stays with the file. To change it, SQLite needs the file for itself and does
-        # not wait for it, whatever the time-out says: hence `alone`.
+        # The journal mode is stored in the file. To change it, SQLite needs exclusive access, for
+        # which it does not wait, whatever its time-out: hence the lock of `alone`.
         driver = database.connection.cursor()
         driver.execute("PRAGMA journal_mode = WAL")
         driver.close()
@@ -129,10 +130,10 @@ def create_file(url: sa.URL, engine: sa.Engine) -> None:
 
 @contextmanager
 def alone(url: sa.URL) -> Iterator[None]:
-    """Hold off others who open a SQLite file of the same folder; a missing folder is created.
+    """Lock out other processes that open a SQLite file in the same folder; create a missing folder.
 
-    The lock is on the folder itself, ends with the process, and leaves nothing behind. Nothing to
-    do for servers.
+    The lock is on the folder itself, so it ends with the process and leaves no file behind. For
+    servers, nothing is done.
     """
     if url.get_backend_name() != "sqlite":
         yield
@@ -152,8 +153,8 @@ def alone(url: sa.URL) -> Iterator[None]:
 
 
 def run_alembic(engine: sa.Engine, revision: str, *, up: bool) -> None:
-    """Change the tables in one transaction, as far as the database has such for tables."""
-    # It takes as long to load as the rest of a short command to run.
+    """Change the tables in one transaction, if the database supports that for tables."""
+    # The import takes as long as the rest of a short command.
     from alembic import command
     from alembic.config import Config
 
@@ -162,8 +163,8 @@ def run_alembic(engine: sa.Engine, revision: str, *, up: bool) -> None:
     config.set_main_option("script_location", folder.replace("%", "%%"))
     with engine.begin() as database:
         if engine.dialect.name == "sqlite":
-            # A write first: a transaction that has read before it writes is refused, and not
-            # kept waiting, when a process of an older release writes in between.
+            # Write first: if a transaction reads before it writes, and a process of an older
+            # release writes in between, SQLite refuses the transaction instead of waiting.
             database.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
         config.attributes["connection"] = database
         (command.upgrade if up else command.downgrade)(config, revision)

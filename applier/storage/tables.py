@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the record: plans, actions, their states and attempts, requests, and more.
+"""The tables of the store: plans, actions, their states and attempts, requests, and more.
 
-Names begin with ``actionplan_``, so that they never meet those of Watcher. Columns are named as
-the fields of :mod:`planner.model` that they hold. Lists and mappings stand as JSON in text
-columns, because text comes back as it was written: the JSON types of servers sort keys, round
-large integers or refuse what others accept. ``migrations`` makes the
-same tables, step by step, and says their engine and character set in MySQL.
+All names begin with ``actionplan_``, so that they cannot collide with those of Watcher. Columns
+have the names of the fields of :mod:`planner.model` that they hold. Lists and mappings are stored
+as JSON in text columns, because text is returned as it was written: the JSON types of servers sort
+keys, round large integers, or refuse values that others accept. ``migrations`` creates the same
+tables, version by version, and defines their engine and character set in MySQL.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-#: Where alembic notes the version of these tables.
+#: The table in which alembic stores the version of these tables.
 VERSION_TABLE = "actionplan_alembic_version"
 
 
 class Moment(sa.TypeDecorator[datetime]):
-    """An aware datetime, kept in UTC to the microsecond, whatever the zone of the server."""
+    """Column type: an aware datetime, stored in UTC with microseconds."""
 
     impl = sa.DateTime
     cache_ok = True
 
     def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[datetime]:
-        """MySQL cuts a plain DATETIME to whole seconds."""
+        """Return the type with microseconds for MySQL, whose DATETIME has whole seconds."""
         if dialect.name != "mysql":
             return sa.DateTime()
-        # Loaded where it is needed: it takes as long as all of SQLite's.
+        # Imported only for MySQL: the import takes as long as all of SQLite's dialect.
         from sqlalchemy.dialects import mysql
 
         return mysql.DATETIME(fsp=6)
@@ -38,7 +38,7 @@ class Moment(sa.TypeDecorator[datetime]):
         value: datetime | None,
         dialect: sa.Dialect,  # noqa: ARG002
     ) -> datetime | None:
-        """Turn it into UTC and drop the zone, which not every database keeps."""
+        """Convert the datetime to UTC and drop the zone, which not every database can store."""
         return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(
@@ -46,18 +46,18 @@ class Moment(sa.TypeDecorator[datetime]):
         value: datetime | None,
         dialect: sa.Dialect,  # noqa: ARG002
     ) -> datetime | None:
-        """Give it its zone back."""
+        """Add the zone UTC."""
         return None if value is None else value.replace(tzinfo=UTC)
 
 
 class LongText(sa.TypeDecorator[str]):
-    """Text without a bound in practice: a plain TEXT of MySQL ends at 64 KiB."""
+    """Column type: text of practically any length; a plain TEXT of MySQL ends at 64 KiB."""
 
     impl = sa.Text
     cache_ok = True
 
     def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[str]:
-        """MySQL has a type of its own for it."""
+        """Return the type for long text in MySQL."""
         if dialect.name != "mysql":
             return sa.Text()
         from sqlalchemy.dialects import mysql
@@ -73,7 +73,7 @@ metadata = sa.MetaData()
 plans = sa.Table(
     "actionplan_plan",
     metadata,
-    # The order in which plans were saved: no clock decides which is the last.
+    # A counter that gives the order in which plans were saved, independent of clocks.
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("uuid", Uuid, nullable=False),
     sa.Column("name", sa.String(255)),
@@ -90,18 +90,20 @@ plans = sa.Table(
     sa.Column("tolerances", LongText, nullable=False),
     sa.Column("on_failure", Word),
     sa.Column("warnings", LongText, nullable=False),
-    # Set while somebody runs the plan; every write of the run must carry it.
+    # The claim: set while somebody runs the plan. Every write of the run must carry it.
     sa.Column("claim", sa.String(36)),
     sa.Column("claimant_host", sa.String(255)),
     sa.Column("claimant_pid", sa.Integer),
     sa.Column("claimant_user", sa.String(255)),
     sa.Column("requests", sa.Integer, nullable=False),
     sa.Column("heartbeat_at", Moment),
-    # What was started before was cut off: how long it took, nobody knows.
+    # Actions that were started before this claim were interrupted: their durations are not known.
     sa.Column("claimed_at", Moment),
-    # What the last writer called its change: who lost the answer sees whether it was written.
+    # An id of the last change: a writer that lost the answer of the database finds out by it
+    # whether its change was written.
     sa.Column("last_write", Uuid),
-    # Numbers of ``turn``: when it became PENDING, and when it reserved what it works on.
+    # Numbers from the table ``turn``: when the plan became PENDING, and when it reserved its
+    # resources.
     sa.Column("queued", sa.Integer),
     sa.Column("reserved", sa.Integer),
     sa.UniqueConstraint("uuid", name="uq_actionplan_plan_uuid"),
@@ -133,14 +135,15 @@ actions = sa.Table(
     sa.PrimaryKeyConstraint("plan", "uuid", name="pk_actionplan_action"),
 )
 
-#: One narrow row for each action: what its runs change. No column that changes is in an index, and
-#: in PostgreSQL a page has room for the next version of its rows, so that it changes in place.
+#: One narrow row for each action, with the columns that its runs change. None of these columns is
+#: in an index. In PostgreSQL, a page has room for the next version of its rows, so that rows are
+#: updated in place.
 action_states = sa.Table(
     "actionplan_action_state",
     metadata,
     sa.Column("plan", Uuid, sa.ForeignKey(plans.c.uuid, name="fk_actionplan_action_state_plan")),
     sa.Column("uuid", Uuid),
-    # Here, because states are counted without joins, and durations are told by type.
+    # A copy, because counts of states leave joins out, and durations are stored by type.
     sa.Column("action_type", sa.String(255), nullable=False),
     sa.Column("state", Word, nullable=False),
     sa.Column("outcome", Word),
@@ -167,12 +170,13 @@ requests = sa.Table(
     sa.PrimaryKeyConstraint("plan", "number", name="pk_actionplan_request"),
 )
 
-#: One row per attempt that ended, written when it ends; the one that runs is the action's row. No
-#: foreign key: it would cost a look-up for each, and rows come from a SELECT on the action.
+#: One row for each attempt that has ended, written when it ends. A running attempt is only in the
+#: row of its action. There is no foreign key, because it would cost a look-up for each row, and the
+#: rows are made by a SELECT from the table of actions.
 attempts = sa.Table(
     "actionplan_attempt",
     metadata,
-    # The order in which they ended: no clock decides which are the latest.
+    # A counter that gives the order in which attempts ended, independent of clocks.
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("plan", Uuid, nullable=False),
     sa.Column("action", Uuid, nullable=False),
@@ -181,7 +185,7 @@ attempts = sa.Table(
     sa.Column("ended_at", Moment, nullable=False),
     sa.Column("state", Word, nullable=False),
     sa.Column("outcome", Word),
-    # The action type whose duration this attempt tells; NULL if it tells none.
+    # The action type, if the duration of this attempt counts in its statistics, else NULL.
     sa.Column("measures", sa.String(255)),
     sa.Column("message", LongText),
     sa.Column("output", LongText),
@@ -189,7 +193,7 @@ attempts = sa.Table(
     sa.Index("ix_actionplan_attempt_measures", "measures", "id"),
 )
 
-#: A resource that a plan reserved; which plan was first, its ``reserved`` says.
+#: The resources that plans have reserved. The plan with the smallest ``reserved`` was first.
 reservations = sa.Table(
     "actionplan_reservation",
     metadata,
@@ -199,8 +203,9 @@ reservations = sa.Table(
     sa.Index("ix_actionplan_reservation_resource", "resource"),
 )
 
-#: One row: the last number that was given to a plan that queues up. Whoever takes the next holds
-#: the row until it commits, so that numbers are in the order of commits; a sequence's are not.
+#: One row: the last number that was given to a plan. The transaction that takes the next number
+#: locks the row until it commits, so that the numbers are in the order of commits, unlike those of
+#: a sequence.
 turn = sa.Table(
     "actionplan_turn",
     metadata,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A SQLite file where nothing can be written, on a full disk or in a closed folder: read as it is.
+"""Reads a SQLite file in a folder that cannot be written to: a full disk, or missing permissions.
 
-To read a file that has a write-ahead log, SQLite writes beside it what readers and writers share.
-Where it cannot, it reads only what it is told that nobody changes. That is true of a file without
-a log: whoever wrote last has closed it, and who writes next begins one.
+To read a file in WAL mode, SQLite creates files beside it, which readers and writers share. If it
+cannot, it can only read a file that is declared immutable. That is correct for a file without a
+write-ahead log: the last writer has closed it, and the next one would begin a log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_WRITING = r"disk I/O error|disk is full|unable to open|readonly"
 
 
 class Unwritable:
-    """Reads the file of a URL; ``refused`` is what opening it for writing ended with."""
+    """Reads the file of a URL; ``refused`` is the error of opening it for writing."""
 
     def __init__(self, url: sa.URL, refused: BaseException) -> None:
         self._url, self._path = url, Path(url.database or "").absolute()
@@ -34,7 +34,7 @@ class Unwritable:
         self._engine = make_engine(url.set(database=self._path.as_uri(), query=options))
 
     def require_version(self) -> None:
-        """Raise the refusal if the tables are not of this release: they cannot be upgraded."""
+        """Raise that error if the tables have another version, because they cannot be upgraded."""
         self._require_no_log()
         with self._engine.begin() as database:
             if schema_version.version(database, self._url) != schema_version.REVISIONS[-1]:
@@ -43,14 +43,14 @@ class Unwritable:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """Begin a transaction; raises StoreError if the file has a log."""
+        """Begin a transaction; raises StoreError if the file has a write-ahead log."""
         self._require_no_log()
         transactions = Transactions(self._engine)
         try:
             with transactions.begin("BEGIN") as transaction:
                 yield transaction
         finally:
-            # A connection that is kept would never look at the file again.
+            # A connection from a pool would not notice later changes of the file.
             transactions.close()
             self._engine.dispose()
 
@@ -64,6 +64,6 @@ class Unwritable:
 
 
 def fits(url: sa.URL, refused: BaseException) -> bool:
-    """Say whether a file is there, and was refused only because opening it writes beside it."""
+    """Return whether the file exists, and failed to open only because nothing can be written."""
     told = re.search(_NO_WRITING, sentence(refused, url))
     return told is not None and Path(url.database or "").is_file()

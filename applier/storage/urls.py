@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URLs of databases: read, completed with what they leave open, and shown without passwords."""
+"""Parses database URLs, fills in defaults, and shows them without passwords."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy.exc import ArgumentError
 from applier.errors import StoreError
 
 ACCEPTED = "sqlite:////PATH, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE"
-#: Per kind of database: the driver where the URL names none, the extra that installs it, options.
+#: For each kind of database: the default driver, the extra that installs it, and options.
 DRIVERS = {
     "postgresql": ("psycopg", "postgresql", {"connect_timeout": "10"}),
     "mysql": ("pymysql", "mysql", {"charset": "utf8mb4"}),
@@ -18,7 +18,7 @@ DRIVERS = {
 
 
 def parse(connection: str) -> sa.URL:
-    """Read a URL and fill in what it leaves open; raises StoreError.
+    """Parse a URL and fill in defaults; raises StoreError.
 
     ``postgresql://`` means psycopg 3, ``mysql://`` and ``mariadb://`` mean PyMySQL with utf8mb4.
     """
@@ -34,14 +34,14 @@ def parse(connection: str) -> sa.URL:
     if backend not in DRIVERS:
         raise StoreError(f"[actionplan] connection: {backend!r} is not one of {ACCEPTED}")
     default, _, options = DRIVERS[backend]
-    # SQLAlchemy and the tables know MariaDB by the name of MySQL.
+    # SQLAlchemy and the tables treat MariaDB as MySQL.
     name = "mysql" if backend == "mariadb" else backend
     query = url.query if driver not in ("", default) else {**options, **url.query}
     return url.set(drivername=f"{name}+{driver or default}", query=query)
 
 
 def shown(url: sa.URL) -> str:
-    """Write a URL for people.
+    """Return a URL as text, with passwords masked.
 
     >>> shown(parse("postgresql://plan:secret@db.example/plans?password=secret"))
     'postgresql://plan:***@db.example/plans'

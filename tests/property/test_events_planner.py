@@ -84,7 +84,7 @@ def run(
     starts: list[str] = []
     died = stop_after is None
     while True:
-        gone = order.passed(made.actions, ends)
+        gone = order.completed(made.actions, ends)
         scheduler = Scheduler(
             made.actions, order.links(made.actions, gone), limits={}, max_workers=3, ended=ends
         )
@@ -104,7 +104,7 @@ def run(
             found = outcome(name[uuid])
             state = ActionState.FAILED if found in FAILURES else ActionState.SUCCEEDED
             ends[uuid] = End(state, found)
-            turn = scheduler.turn(
+            turn = scheduler.decide(
                 [Report(uuid=uuid, old=ActionState.ONGOING, state=state, outcome=found)]
             )
         died = True

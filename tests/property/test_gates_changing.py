@@ -41,7 +41,7 @@ class Changing(Story):
 
     def lose(self) -> None:
         key = self.running.pop()
-        self.gates.lose(key)
+        self.gates.give_up(key)
         self.lost.append(key)
         self.reference.idle += 1
 
@@ -50,7 +50,7 @@ class Changing(Story):
         for _ in self.events(number):
             yield
             if not self.running and self.reference.waiting and self.lost:
-                for key in [k for k in self.reference.waiting if self.gates.lost_to(k)]:
+                for key in [k for k in self.reference.waiting if self.gates.unobtainable(k)]:
                     self.gates.withdraw(key)
                     self.reference.withdraw(key)
                 yield
@@ -97,12 +97,12 @@ def test_a_lost_action_keeps_its_tokens_and_gives_back_its_worker():
     assert gates.take() == "a"
     gates.submit("b", ("node:1",))
     gates.submit("c")
-    assert gates.lost_to("b") is None
-    gates.lose("a")
+    assert gates.unobtainable("b") is None
+    gates.give_up("a")
     assert (gates.take(), gates.take()) == ("c", None)
-    assert gates.lost_to("b") == ("node:1", "a")
+    assert gates.unobtainable("b") == ("node:1", "a")
     gates.set_limit("node:1", 2)
-    assert gates.lost_to("b") is None
+    assert gates.unobtainable("b") is None
 
 
 def test_a_collector_starts_anew_when_a_limit_changes():

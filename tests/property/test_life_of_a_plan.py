@@ -23,10 +23,10 @@ from applier.recording.recorder import Recorder
 from applier.run import outcome
 from applier.run.resume import to_reset
 from applier.scheduling import order
+from applier.scheduling.decisions import Decisions
 from applier.scheduling.gates import Gates
 from applier.scheduling.resumption import TO_VERIFY, decide
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.turn import Turn
 from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure, ends
 from applier.storage.memory import MemoryStore
@@ -114,7 +114,7 @@ class Applier:
             for a in plan.actions
             if a.state in TO_VERIFY
         ]
-        self.recorder.commit(Turn(ended=[report for report in found if report]))
+        self.recorder.commit(Decisions(ended=[report for report in found if report]))
         plan = store.load_plan(uuid)
         self.gates = Gates(plan.limits, WORKERS)
         self.workers = WORKERS
@@ -124,7 +124,7 @@ class Applier:
         ended = ends(plan.actions)
         self.scheduler = Scheduler(
             plan.actions,
-            order.links(plan.actions, order.passed(plan.actions, ended)),
+            order.links(plan.actions, order.completed(plan.actions, ended)),
             limits=plan.limits,
             max_workers=WORKERS,
             on_failure=OnFailure(plan.on_failure),
@@ -142,7 +142,7 @@ class Applier:
         incoming = [found for found in self.running.values() if found is not None]
         over, self.delayed = (self.delayed, []) if elapsed else ([], self.delayed)
         if self.begun:
-            turn = self.scheduler.turn(incoming, requests, elapsed=over)
+            turn = self.scheduler.decide(incoming, requests, elapsed=over)
         else:
             turn, self.begun = self.scheduler.begin(requests), True
         if dies:
@@ -164,7 +164,7 @@ class Applier:
                 else:
                     self.gates.set_limit(name, number)
 
-    def _carry_out(self, turn: Turn, incoming: list[Report]) -> None:
+    def _carry_out(self, turn: Decisions, incoming: list[Report]) -> None:
         for ended in incoming:
             del self.running[ended.uuid]
             self.stopped.discard(ended.uuid)
@@ -286,7 +286,7 @@ class LifeOfAPlan(RuleBasedStateMachine):
             self.store.beat(self.uuid, ghost.claim, now=NOW)
         if pending:
             with pytest.raises(PlanConflict):
-                ghost.recorder.commit(Turn(starts=pending[:1]))
+                ghost.recorder.commit(Decisions(starts=pending[:1]))
         self.ghost = None
 
     @precondition(lambda self: self.applier is None and self.seen.state in STANDS)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from applier.contracts import Report, Request
 from applier.scheduling import order
 from applier.scheduling.gates import Gates
-from applier.scheduling.scheduler import Scheduler, Stopped, Turn
+from applier.scheduling.scheduler import Decisions, Scheduler, Stopped
 from applier.scheduling.verdict import End, OnFailure, ends
 from applier.testing.random_plans import expected_ends, random_fate, random_plan
 from planner.model import JOIN, ActionPlan
@@ -32,7 +32,7 @@ class Drive:
         self.actions = {a.uuid: a for a in plan.actions}
         self.ends: dict[str, End] = dict(options.get("ended", {}))
         self.ran: list[str] = []
-        links = order.links(plan.actions, order.passed(plan.actions, self.ends), joins=joins)
+        links = order.links(plan.actions, order.completed(plan.actions, self.ends), joins=joins)
         self.workers = options.pop("max_workers", 4)
         self.scheduler = Scheduler(
             plan.actions, links, limits=plan.limits, max_workers=self.workers, **options
@@ -50,7 +50,7 @@ class Drive:
             reports = [self.report(uuid) for uuid in some]
             for report in reports:
                 self.note(report)
-            self.take(self.scheduler.turn(reports, requests.get(number, ())))
+            self.take(self.scheduler.decide(reports, requests.get(number, ())))
         assert not self.scheduler.running
         return self.ends
 
@@ -62,7 +62,7 @@ class Drive:
         assert report.uuid not in self.ends, "an action ends once"
         self.ends[report.uuid] = End(report.state, report.outcome)
 
-    def take(self, turn: Turn) -> None:
+    def take(self, turn: Decisions) -> None:
         for report in turn.ended:
             assert report.old is ActionState.PENDING
             assert report.uuid not in self.scheduler.running, "what runs ends by its own report"
@@ -180,7 +180,7 @@ def test_with_one_worker_actions_start_by_rank(seed):
         (started,) = turn.starts
         waiting = {u for u in uuids if _waits_for_a_worker(drive.scheduler, u)}
         assert all(ranks[started] < ranks[u] for u in waiting)
-        turn = drive.scheduler.turn([drive.report(started)])
+        turn = drive.scheduler.decide([drive.report(started)])
 
 
 def _waits_for_a_worker(scheduler: Scheduler, uuid: str) -> bool:
@@ -204,7 +204,7 @@ def test_why_names_what_has_not_ended(seed):
         first = next(iter(drive.scheduler.running))
         report = drive.report(first)
         drive.note(report)
-        drive.take(drive.scheduler.turn([report]))
+        drive.take(drive.scheduler.decide([report]))
 
 
 def test_ends_gives_what_has_ended_and_nothing_else():

@@ -110,7 +110,7 @@ def ran(plan: ActionPlan, outcomes: dict[str, str]) -> list[str]:
     turn = scheduler.begin()
     while turn.starts:
         starts += [label[uuid] for uuid in turn.starts]
-        turn = scheduler.turn([_ended(u, outcomes.get(label[u], "changed")) for u in turn.starts])
+        turn = scheduler.decide([_ended(u, outcomes.get(label[u], "changed")) for u in turn.starts])
     return starts
 
 

@@ -189,7 +189,7 @@ def test_statistics_count_turns_and_examined_actions():
     engine, _ = engine_for(PAIR)
     assert engine.statistics == {}
     engine.run()
-    assert engine.statistics == {"turns": 3, "examined": 2}
+    assert engine.statistics == {"decisions": 3, "examined": 2}
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -229,7 +229,7 @@ def test_the_work_of_a_run_is_linear_in_the_number_of_actions():
         engine.run()
         links = sum(1 for _ in engine._flow.iter_links())
         counted[number] = (links, engine.statistics["examined"])
-        assert engine.statistics["turns"] <= number + 1
+        assert engine.statistics["decisions"] <= number + 1
     assert counted == {200: (2 * 180, 200), 400: (2 * 380, 400)}
 
 

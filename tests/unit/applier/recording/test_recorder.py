@@ -10,7 +10,7 @@ import pytest
 from applier.contracts import Report
 from applier.errors import PlanConflict, StoreError
 from applier.recording.recorder import Recorder
-from applier.scheduling.scheduler import Turn
+from applier.scheduling.scheduler import Decisions
 from applier.storage.memory import MemoryStore
 from applier.testing.trials import CLAIMANT
 from planner.errors import InvalidTransition
@@ -74,10 +74,10 @@ def states(store):
 
 
 def test_a_turn_is_one_commit_of_ends_and_starts_in_that_order(store, recorder, log):
-    recorder.commit(Turn(starts=["a", "b"]))
+    recorder.commit(Decisions(starts=["a", "b"]))
     recorder.incoming.append(ended("a"))
     skipped = ended("c", State.PENDING, State.SKIPPED)
-    recorder.commit(Turn(ended=[skipped]))
+    recorder.commit(Decisions(ended=[skipped]))
     assert log.lines == ["a ONGOING", "b ONGOING", "a SUCCEEDED", "c SKIPPED"]
     assert states(store)[1] == {"a": "SUCCEEDED", "b": "ONGOING", "c": "SKIPPED"}
     assert recorder.states["a"] is State.SUCCEEDED
@@ -85,17 +85,19 @@ def test_a_turn_is_one_commit_of_ends_and_starts_in_that_order(store, recorder, 
 
 
 def test_a_turn_in_which_nothing_changes_is_no_commit(recorder, log):
-    recorder.commit(Turn())
+    recorder.commit(Decisions())
     assert log.lines == []
 
 
 def test_a_join_ends_in_one_commit(store, recorder):
-    recorder.commit(Turn(ended=[ended("a", State.PENDING)]))
+    recorder.commit(Decisions(ended=[ended("a", State.PENDING)]))
     assert states(store)[1]["a"] == "SUCCEEDED"
 
 
 def test_a_cancel_is_written_before_what_follows_from_it(store, recorder, log):
-    recorder.commit(Turn(cancelling="by ann", ended=[ended("a", State.PENDING, State.CANCELLED)]))
+    recorder.commit(
+        Decisions(cancelling="by ann", ended=[ended("a", State.PENDING, State.CANCELLED)])
+    )
     assert log.lines == ["plan CANCELLING: by ann", "a CANCELLED"]
     assert states(store)[0] == "CANCELLING"
 
@@ -103,7 +105,7 @@ def test_a_cancel_is_written_before_what_follows_from_it(store, recorder, log):
 def test_a_change_that_is_not_in_the_table_is_refused_and_nothing_is_written(store, recorder):
     wrong = ended("b", State.PENDING, State.FAILED)
     with pytest.raises(InvalidTransition, match="action b is PENDING"):
-        recorder.commit(Turn(starts=["a"], ended=[wrong]))
+        recorder.commit(Decisions(starts=["a"], ended=[wrong]))
     assert set(states(store)[1].values()) == {"PENDING"}
 
 
@@ -113,7 +115,7 @@ def test_entering_tells_that_the_plan_runs(recorder, log):
 
 
 def test_an_exception_leaves_no_action_and_no_plan_open(store, recorder, log):
-    recorder.commit(Turn(starts=["a", "b"]))
+    recorder.commit(Decisions(starts=["a", "b"]))
     recorder.incoming.append(ended("a"))
     break_inside(recorder, ZeroDivisionError("oh"))
     assert states(store) == ("FAILED", {"a": "SUCCEEDED", "b": "UNKNOWN", "c": "CANCELLED"})
@@ -123,14 +125,14 @@ def test_an_exception_leaves_no_action_and_no_plan_open(store, recorder, log):
 
 
 def test_an_exception_while_cancelling_makes_it_cancelled(store, recorder):
-    recorder.commit(Turn(cancelling="by ann"))
+    recorder.commit(Decisions(cancelling="by ann"))
     break_inside(recorder, ZeroDivisionError())
     assert states(store)[0] == "CANCELLED"
 
 
 @pytest.mark.parametrize("error", [StoreError("gone"), PlanConflict("plan", "ONGOING", "lost")])
 def test_nothing_is_written_behind_a_store_that_failed(store, recorder, error):
-    recorder.commit(Turn(starts=["a"]))
+    recorder.commit(Decisions(starts=["a"]))
     break_inside(recorder, error)
     assert states(store) == ("ONGOING", {"a": "ONGOING", "b": "PENDING", "c": "PENDING"})
 
@@ -168,7 +170,7 @@ def no_wait(_seconds):
 
 def test_a_commit_whose_answer_was_lost_counts_if_the_claim_still_holds(store):
     recorder = recorder_with(store)
-    recorder.commit(Turn(starts=["a"]), no_wait)
+    recorder.commit(Decisions(starts=["a"]), no_wait)
     assert recorder.states["a"] is State.ONGOING
     assert len(store.attempts("plan", "a")) == 1
 
@@ -176,7 +178,7 @@ def test_a_commit_whose_answer_was_lost_counts_if_the_claim_still_holds(store):
 def test_a_commit_whose_answer_was_lost_counts_for_nothing_once_another_has_the_plan(store):
     recorder = recorder_with(store, taken=True)
     with pytest.raises(PlanConflict):
-        recorder.commit(Turn(starts=["a"]), no_wait)
+        recorder.commit(Decisions(starts=["a"]), no_wait)
     assert recorder.states["a"] is State.PENDING
 
 
@@ -185,12 +187,12 @@ def test_ends_that_could_not_be_written_come_with_the_next_turn_before_newer_one
     broken = Unreliable(store, written=False)
     broken.fails = False
     recorder = Recorder(broken, store.load_plan("plan"), claim, clock=lambda: NOW)
-    recorder.commit(Turn(starts=["a", "b"]))
+    recorder.commit(Decisions(starts=["a", "b"]))
     broken.fails = True
     recorder.incoming.append(ended("a"))
     with pytest.raises(StoreError):
-        recorder.commit(Turn(starts=["c"]))
+        recorder.commit(Decisions(starts=["c"]))
     recorder.incoming.append(ended("b"))
     assert [report.uuid for report in recorder.incoming] == ["a", "b"]
-    recorder.commit(Turn())
+    recorder.commit(Decisions())
     assert states(store)[1] == {"a": "SUCCEEDED", "b": "SUCCEEDED", "c": "PENDING"}

@@ -10,7 +10,7 @@ import pytest
 from applier.contracts import Report
 from applier.errors import PlanConflict, StoreError
 from applier.recording.recorder import Recorder
-from applier.scheduling.turn import Turn
+from applier.scheduling.decisions import Decisions
 from applier.storage.memory import MemoryStore
 from applier.testing.trials import CLAIMANT
 from planner.errors import InvalidTransition
@@ -121,22 +121,22 @@ def states(store) -> dict[str, str]:
 
 def test_ends_that_could_not_be_committed_are_committed_with_the_next_turn(store, make, heard):
     recorder = make()
-    recorder.commit(Turn(starts=["a", "b"]))
+    recorder.commit(Decisions(starts=["a", "b"]))
     reports = [ended("a"), ended("b")]
     recorder.incoming += reports
     store.failures = ["before"]
     with pytest.raises(StoreError):
-        recorder.commit(Turn(starts=["c"]))
+        recorder.commit(Decisions(starts=["c"]))
     assert recorder.incoming == reports
     assert heard.lines == ["a ONGOING", "b ONGOING"]
     assert recorder.states["a"] is State.ONGOING
-    recorder.commit(Turn())
+    recorder.commit(Decisions())
     assert states(store) == {"a": "SUCCEEDED", "b": "SUCCEEDED", "c": "PENDING"}
     assert recorder.incoming == []
 
 
 def test_they_stand_before_those_that_came_in_meanwhile(store, recorder):
-    recorder.commit(Turn(starts=["a", "b", "c"]))
+    recorder.commit(Decisions(starts=["a", "b", "c"]))
     recorder.incoming += [ended("a"), ended("b")]
 
     def wait(seconds):
@@ -145,26 +145,26 @@ def test_they_stand_before_those_that_came_in_meanwhile(store, recorder):
 
     store.failures = ["before"]
     with pytest.raises(PlanConflict):
-        recorder.commit(Turn(), wait)
+        recorder.commit(Decisions(), wait)
     assert [report.uuid for report in recorder.incoming] == ["a", "b", "c"]
 
 
 def test_what_came_in_while_the_store_was_away_belongs_to_the_next_turn(store, recorder):
-    recorder.commit(Turn(starts=["a", "b"]))
+    recorder.commit(Decisions(starts=["a", "b"]))
     recorder.incoming.append(ended("a"))
     store.failures = ["before"]
-    recorder.commit(Turn(), lambda _: recorder.incoming.append(ended("b")))
+    recorder.commit(Decisions(), lambda _: recorder.incoming.append(ended("b")))
     assert states(store)["a"] == "SUCCEEDED"
     assert states(store)["b"] == "ONGOING"
     assert [report.uuid for report in recorder.incoming] == ["b"]
 
 
 def test_ends_stay_incoming_when_a_change_is_not_allowed(recorder):
-    recorder.commit(Turn(starts=["a"]))
+    recorder.commit(Decisions(starts=["a"]))
     recorder.incoming.append(ended("a"))
     wrong = Report(uuid="b", old=State.PENDING, state=State.FAILED)
     with pytest.raises(InvalidTransition):
-        recorder.commit(Turn(ended=[wrong]))
+        recorder.commit(Decisions(ended=[wrong]))
     assert [report.uuid for report in recorder.incoming] == ["a"]
 
 
@@ -173,7 +173,7 @@ def test_ends_stay_incoming_when_a_change_is_not_allowed(recorder):
 
 def test_a_commit_whose_answer_was_lost_is_not_written_twice(store, recorder, heard):
     store.failures = ["after"]
-    recorder.commit(Turn(starts=["a"]), at_once)
+    recorder.commit(Decisions(starts=["a"]), at_once)
     assert states(store)["a"] == "ONGOING"
     assert store.load_plan("plan").actions[0].attempts == 1
     assert heard.lines == ["a ONGOING"]
@@ -183,7 +183,7 @@ def test_it_is_a_conflict_if_the_claim_was_lost_meanwhile(store, recorder, heard
     """What is on record is what was to be written, and yet the plan is somebody else's now."""
     store.failures = ["taken"]
     with pytest.raises(PlanConflict):
-        recorder.commit(Turn(starts=["a"]), at_once)
+        recorder.commit(Decisions(starts=["a"]), at_once)
     assert states(store)["a"] == "ONGOING"
     assert heard.lines == []
 
@@ -195,7 +195,7 @@ def test_it_is_a_conflict_if_something_else_was_written(store, recorder):
 
     store.failures = ["before"]
     with pytest.raises(PlanConflict):
-        recorder.commit(Turn(starts=["a", "b"]), wait)
+        recorder.commit(Decisions(starts=["a", "b"]), wait)
     assert states(store) == {"a": "PENDING", "b": "SKIPPED", "c": "PENDING"}
 
 
@@ -211,7 +211,7 @@ def test_the_state_of_a_plan_is_written_once(store, recorder, heard, how):
 def test_a_cancel_waits_as_the_turn_does(store, recorder):
     waited = []
     store.failures = ["before"]
-    recorder.commit(Turn(cancelling="by ann"), waited.append)
+    recorder.commit(Decisions(cancelling="by ann"), waited.append)
     assert len(waited) == 1
     assert store.load_plan("plan").state is PlanState.CANCELLING
 
@@ -237,7 +237,7 @@ def test_without_patience_the_first_failure_comes_out(store, make):
     recorder = make()
     store.failures = ["before"]
     with pytest.raises(StoreError):
-        recorder.commit(Turn(starts=["a"]), at_once)
+        recorder.commit(Decisions(starts=["a"]), at_once)
     assert store.writes == ["commit"]
 
 
@@ -271,16 +271,16 @@ def test_a_plan_that_was_taken_away_reserves_nothing(store, recorder):
 
 
 def test_an_attempt_that_is_tried_again_says_so(store, recorder):
-    recorder.commit(Turn(starts=["a", "b"]))
+    recorder.commit(Decisions(starts=["a", "b"]))
     recorder.incoming += [ended("a", "no route", State.FAILED), ended("b", None, State.FAILED)]
-    recorder.commit(Turn(delays=[("a", 5.0), ("b", 0.25)]))
+    recorder.commit(Decisions(delays=[("a", 5.0), ("b", 0.25)]))
     told = {a.uuid: (str(a.state), a.status_message) for a in store.load_plan("plan").actions}
     assert told["a"] == ("PENDING", "no route; tried again in 5 s")
     assert told["b"] == ("PENDING", "it failed; tried again in 0.25 s")
 
 
 def test_after_an_exception_the_listeners_hear_of_every_end_and_of_the_plan(recorder, heard):
-    recorder.commit(Turn(starts=["a", "b"]))
+    recorder.commit(Decisions(starts=["a", "b"]))
     recorder.incoming.append(ended("a"))
     heard.lines.clear()
     with pytest.raises(ZeroDivisionError), recorder:
@@ -299,13 +299,13 @@ def test_after_an_exception_the_listeners_hear_of_every_end_and_of_the_plan(reco
 def test_what_broke_because_of_a_listener_is_on_record_all_the_same(store, recorder, heard):
     heard.error = RuntimeError("a listener")
     with pytest.raises(RuntimeError, match="a listener"), recorder:
-        recorder.commit(Turn(starts=["a"]))
+        recorder.commit(Decisions(starts=["a"]))
     assert store.load_plan("plan").state is PlanState.FAILED
     assert states(store) == {"a": "UNKNOWN", "b": "CANCELLED", "c": "CANCELLED"}
 
 
 def test_a_block_that_ends_well_writes_nothing(store, recorder):
     with recorder:
-        recorder.commit(Turn(starts=["a"]))
+        recorder.commit(Decisions(starts=["a"]))
     assert store.writes == ["commit"]
     assert store.load_plan("plan").state is PlanState.ONGOING

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from applier.run.outcome import fold
-from applier.scheduling.turn import Halt, Stopped
+from applier.scheduling.decisions import Halt, Stopped
 from planner.states import ActionState as State
 
 

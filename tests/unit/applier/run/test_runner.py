@@ -63,7 +63,7 @@ def test_action_types_that_nobody_offers_are_listed_before_the_plan_is_claimed()
 def test_a_loop_is_refused_before_the_plan_is_claimed():
     loop = (Action(uuid="a", action_type="nop", parents=("a",)),)
     one = trial(chain(actions=loop))
-    with pytest.raises(InvalidPlan, match="loop"):
+    with pytest.raises(InvalidPlan, match="cycle"):
         one.run()
     assert one.plan().state is PlanState.PENDING
 

@@ -54,7 +54,7 @@ def test_a_limit_that_is_set_counts_what_runs_and_what_is_lost():
     for key in "abc":
         gates.submit(key, ["x"])
     assert taken(gates) == ["a", "b", "c"]
-    gates.lose("a")
+    gates.give_up("a")
     gates.set_limit("x", 3)
     gates.submit("d", ["x"])
     assert taken(gates) == []
@@ -69,14 +69,14 @@ def test_what_is_lost_keeps_a_token_from_those_that_wait():
     assert taken(gates) == ["a", "b"]
     gates.submit("wants x", ["x"])
     gates.submit("wants y", ["free", "y"])
-    assert gates.lost_to("wants x") is None
-    gates.lose("a")
-    assert gates.lost_to("wants x") is None, "b will give one back"
-    assert gates.lost_to("wants y") == ("y", "a")
-    gates.lose("b")
-    assert gates.lost_to("wants x") == ("x", "a")
+    assert gates.unobtainable("wants x") is None
+    gates.give_up("a")
+    assert gates.unobtainable("wants x") is None, "b will give one back"
+    assert gates.unobtainable("wants y") == ("y", "a")
+    gates.give_up("b")
+    assert gates.unobtainable("wants x") == ("x", "a")
     gates.set_limit("x", 3)
-    assert gates.lost_to("wants x") is None
+    assert gates.unobtainable("wants x") is None
 
 
 @pytest.mark.parametrize("number", [0, -1])

@@ -76,7 +76,7 @@ def test_what_failed_while_a_cancel_was_under_way_is_not_tried_again():
 def test_no_other_state_pauses():
     story = two_running(on_failure=OnFailure.PAUSE)
     report = Report(uuid="a", old=ActionState.ONGOING, state=ActionState.CANCELLED)
-    story.scheduler.turn([report])
+    story.scheduler.decide([report])
     assert story.scheduler.halt is None
 
 

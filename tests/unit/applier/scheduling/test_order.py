@@ -6,7 +6,7 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 
-from applier.scheduling.order import links, passed
+from applier.scheduling.order import completed, links
 from applier.testing.random_plans import random_plan
 from planner.model import Action, Trigger
 from planner.states import Outcome
@@ -32,7 +32,7 @@ def test_joins_change_no_order(seed):
 def test_what_has_passed_can_be_left_out(seed):
     plan = random_plan(seed)
     ended = {a.uuid for a in plan.actions[: len(plan.actions) // 2]}
-    gone = passed(plan.actions, ended)
+    gone = completed(plan.actions, ended)
     assert gone == ended, "the beginning of a plan has nothing left before it"
     rest = {a.uuid for a in plan.actions} - gone
     whole = reachable(links(plan.actions))

@@ -23,7 +23,7 @@ class Faults(Story):
     def turn(self, *events: Request | str, elapsed=(), held_by_others=None) -> list[str]:
         requests = [event for event in events if isinstance(event, Request)]
         reports = [_report(event) for event in events if isinstance(event, str)]
-        turn = self.scheduler.turn(
+        turn = self.scheduler.decide(
             reports, requests, elapsed=elapsed, held_by_others=held_by_others
         )
         return [f"delay {uuid} {seconds:g}" for uuid, seconds in turn.delays] + self.told(turn)
@@ -290,7 +290,7 @@ def test_fewer_workers_bind_new_starts_and_more_let_in_at_once():
 
 def test_a_turn_tells_how_many_workers_there_are_now():
     scheduler = Scheduler([], {}, limits={}, max_workers=1)
-    assert scheduler.turn([], [limit(max_workers=3)]).max_workers is None, "it comes too late"
+    assert scheduler.decide([], [limit(max_workers=3)]).max_workers is None, "it comes too late"
     one = action("a")
     scheduler = Scheduler([one], {"a": []}, limits={}, max_workers=1)
     assert scheduler.begin([limit(max_workers=3)]).max_workers == 3

@@ -7,7 +7,7 @@ import pytest
 
 from applier.contracts import Report, Request
 from applier.scheduling import order
-from applier.scheduling.scheduler import Scheduler, Stopped, Turn, WaitReason
+from applier.scheduling.scheduler import Decisions, Scheduler, Stopped, WaitReason
 from applier.scheduling.verdict import End, OnFailure
 from planner.model import JOIN, Action, Blocker, Trigger
 from planner.states import ActionState, Outcome
@@ -24,7 +24,7 @@ class Story:
 
     def __init__(self, *actions: Action, max_workers: int = 9, limits=None, **options) -> None:
         ended = options.get("ended", {})
-        links = order.links(actions, order.passed(actions, ended))
+        links = order.links(actions, order.completed(actions, ended))
         self.scheduler = Scheduler(
             actions, links, limits=limits or {}, max_workers=max_workers, **options
         )
@@ -36,10 +36,10 @@ class Story:
         """Let things happen: a Request, or ``UUID`` (it changed something) or ``UUID STATE``."""
         requests = [event for event in events if isinstance(event, Request)]
         reports = [report(event) for event in events if isinstance(event, str)]
-        return self.told(self.scheduler.turn(reports, requests))
+        return self.told(self.scheduler.decide(reports, requests))
 
     @staticmethod
-    def told(turn: Turn) -> list[str]:
+    def told(turn: Decisions) -> list[str]:
         lines = [f"plan: {turn.cancelling}"] if turn.cancelling else []
         lines += [f"{r.uuid} {r.state}" + (f": {r.message}" * bool(r.message)) for r in turn.ended]
         lines += [f"start {uuid}" for uuid in turn.starts]

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values that the scheduler returns: decisions, halts, and the reasons why actions wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from applier.contracts import Report
+from applier.store import Reservation
+
+
+class Stopped(StrEnum):
+    """The reasons why no more actions start."""
+
+    #: The applier ends, and another one will continue the plan.
+    HANDED_BACK = "handed back"
+    PAUSED = "paused"
+    #: More nodes failed than the plan tolerates.
+    EXCEEDED = "exceeded"
+    CANCELLED = "cancelled"
+
+    @property
+    def strength(self) -> int:
+        """A number: a reason replaces an earlier one of less strength."""
+        return _STRENGTH[self]
+
+
+_STRENGTH = {
+    Stopped.HANDED_BACK: 0,
+    Stopped.PAUSED: 1,
+    Stopped.EXCEEDED: 1,
+    Stopped.CANCELLED: 2,
+}
+
+
+class Halt(NamedTuple):
+    """No more actions start: the reason, and a sentence that names its cause."""
+
+    stopped: Stopped
+    why: str
+
+
+@dataclass(kw_only=True, slots=True)
+class Decisions:
+    """The decisions of one call of the scheduler, for the engine to carry out.
+
+    ``cancelling`` is set when a cancel takes effect: a sentence that says who requested it and why.
+    ``delays`` are failed actions that are retried, each with its delay in seconds; they become
+    PENDING again. ``ended`` are reports of actions that end without having started. ``starts`` are
+    the actions to start. ``stops`` are running actions to stop. ``max_workers`` is set when it
+    changes.
+    """
+
+    cancelling: str | None = None
+    delays: list[tuple[str, float]] = field(default_factory=list)
+    ended: list[Report] = field(default_factory=list)
+    starts: list[str] = field(default_factory=list)
+    stops: list[str] = field(default_factory=list)
+    max_workers: int | None = None
+
+
+class WaitKind(StrEnum):
+    """The kinds of reasons why an action waits."""
+
+    #: Until all of ``actions`` have ended.
+    ALL = "all"
+    #: Until one of ``actions`` has succeeded.
+    ANY = "any"
+    #: Until one of ``actions`` releases ``token``.
+    TOKEN = "token"  # noqa: S105 - no secret
+    #: Until one of ``actions`` ends and frees a worker.
+    WORKER = "worker"
+    #: Until the delay before its next attempt is over.
+    DELAY = "delay"
+    #: Until another plan releases the resource ``token``, which it holds by ``reservation``.
+    PLAN = "plan"
+
+
+class WaitReason(NamedTuple):
+    """The reason why an action waits; ``kind`` says what the other fields mean."""
+
+    kind: WaitKind
+    actions: tuple[str, ...]
+    token: str | None = None
+    reservation: Reservation | None = None
