@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins and adapters promise: actions, clouds, stores, engines, listeners.
+"""The interfaces of action plugins, clouds, machines and listeners, and the values they use.
 
-Rules that hold for all: success returns, failure raises; no method decides what runs next.
+For all of them: methods return on success and raise an error on failure. No method decides what
+runs next.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Verified(StrEnum):
-    """What looking at the world says about work that was cut off."""
+    """The result of verifying the work of an interrupted action."""
 
     DONE = "done"
     NOT_DONE = "not done"
@@ -30,61 +31,63 @@ class Verified(StrEnum):
 
 
 class StopSignal(Protocol):
-    """Tells a running action that it should end; ``threading.Event`` is one."""
+    """Tells a running action that it should end; ``threading.Event`` implements it."""
 
     def is_set(self) -> bool:
-        """True once the action should end."""
+        """Return whether the action should end."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the action should end, at most ``timeout`` seconds; True if it should."""
+        """Wait until the action should end, at most ``timeout`` seconds; return the state."""
 
 
 class Cloud(Protocol):
-    """What actions ask of a cloud. Each call returns when the work is done.
+    """The operations of a cloud that actions use. Each call returns when the work is done.
 
-    All raise :class:`applier.errors.ActionFailed` with a sentence when the cloud refuses, and end
-    early, with ActionFailed, once ``stop`` is set. Getters return None for what does not exist.
+    All methods raise :class:`applier.errors.ActionFailed` with a sentence if the cloud refuses the
+    operation. Once ``stop`` is set, they end early with ActionFailed. Getters return None if the
+    object does not exist.
     """
 
     def instance(self, instance_id: str) -> Mapping[str, Any] | None:
-        """``name, host, flavor, status`` (ACTIVE, SHUTOFF, SHELVED)."""
+        """Return ``name, host, flavor, status`` (ACTIVE, SHUTOFF, SHELVED) of an instance."""
 
     def instance_named(self, name: str) -> str | None:
         """Return the id of the one instance of that name; ActionFailed if there are several."""
 
     def volume(self, volume_id: str) -> Mapping[str, Any] | None:
-        """``name, pool, type, instance``."""
+        """Return ``name, pool, type, instance`` of a volume."""
 
     def service(self, host: str) -> Mapping[str, Any] | None:
-        """``status`` (enabled, disabled), ``reason``, of the compute service on a host."""
+        """Return ``status`` (enabled, disabled) and ``reason`` of the compute service on a host."""
 
     def host(self, host: str) -> Mapping[str, Any] | None:
-        """``power`` (on, off, suspended)."""
+        """Return ``power`` (on, off, suspended) of a host."""
 
     def flavor(self, flavor: str) -> Mapping[str, Any] | None:
-        """``vcpus, ram_mb, disk_gb``."""
+        """Return ``vcpus, ram_mb, disk_gb`` of a flavor."""
 
     def migrate(
         self, instance_id: str, destination: str | None, live: bool, stop: StopSignal
     ) -> str:
-        """Move an instance; returns the host it is on now."""
+        """Move an instance; return its new host."""
 
     def resize(self, instance_id: str, flavor: str, stop: StopSignal) -> None:
         """Change the flavor of an instance."""
 
     def set_instance_status(self, instance_id: str, status: str, stop: StopSignal) -> None:
-        """Make an instance ACTIVE, SHUTOFF or SHELVED."""
+        """Start, stop or shelve an instance: ACTIVE, SHUTOFF or SHELVED."""
 
     def create_instance(self, name: str, wanted: Mapping[str, Any], stop: StopSignal) -> str:
-        """Create an instance; returns its id. There must be none of that name.
+        """Create an instance, whose name must be new; return its id.
 
-        ``wanted``: ``flavor, image, key_name, user_data, networks, ...``, as far as they are said.
-        In these texts, ``${NAME}`` stands for what the cloud knows by that name, and
-        ``${NoEcho NAME DIGEST}`` for a value that nobody may read here: it is filled in or refused.
+        ``wanted`` has those of the fields ``flavor, image, key_name, user_data, networks, ...``
+        that are defined. In their values, ``${NAME}`` is a reference to the resource of that name
+        in the cloud. ``${NoEcho NAME DIGEST}`` is a placeholder for a hidden value: the cloud
+        inserts the value or refuses to create the instance.
         """
 
     def delete_instance(self, instance_id: str, stop: StopSignal) -> None:
-        """Remove an instance."""
+        """Delete an instance."""
 
     def set_service_status(
         self, host: str, status: str, reason: str | None, stop: StopSignal
@@ -94,21 +97,22 @@ class Cloud(Protocol):
     def set_host_power(self, host: str, power: str, stop: StopSignal) -> None:
         """Switch a host on or off, or suspend it (ACPI S3).
 
-        Down only without ACTIVE instances: the refusal names them.
+        Switching off and suspending are refused while ACTIVE instances are on the host; the error
+        names them.
         """
 
     def migrate_volume(
         self, volume_id: str, pool: str | None, volume_type: str | None, stop: StopSignal
     ) -> None:
-        """Move a volume to another pool, or give it another type."""
+        """Move a volume to another pool, or change its type."""
 
 
 class Ended(NamedTuple):
-    """How a program ended.
+    """The result of a program.
 
-    ``code`` is its exit code, or minus the signal that ended it, or None if it could not be ended
-    and goes on. ``why`` says why it was cut off: ``stop``, ``timeout`` or None. ``last_line`` is
-    the last line of its output that is not blank.
+    ``code`` is its exit code, or the negative number of the signal that ended it, or None if it
+    could not be ended and still runs. ``why`` is the reason why it was interrupted: ``stop``,
+    ``timeout`` or None. ``last_line`` is the last line of its output that is not blank.
     """
 
     code: int | None
@@ -118,18 +122,18 @@ class Ended(NamedTuple):
 
 
 class Content(NamedTuple):
-    """A file: what is in it, and its permissions, such as ``0o644``."""
+    """The content of a file, and its permissions, such as ``0o644``."""
 
     data: bytes
     mode: int
 
 
 class Machine(Protocol):
-    """A machine on which programs run and files lie: this one, or one that is reached over SSH.
+    """A machine on which programs are run and files are written: this one, or one over SSH.
 
-    It is opened for one attempt of an action, and knows its stop. All raise
-    :class:`applier.errors.ActionFailed` with a sentence when they are refused or stopped, and
-    ConnectionError when the way to the machine is broken.
+    It is opened for one attempt of an action, and observes its stop signal. All methods raise
+    :class:`applier.errors.ActionFailed` with a sentence if they are refused or stopped, and
+    ConnectionError if the connection to the machine is lost.
     """
 
     def run(
@@ -141,48 +145,49 @@ class Machine(Protocol):
         cwd: str | None = None,
         timeout_s: float | None = None,
     ) -> Ended:
-        """Run a program and follow it until it has ended; a stop or the time-out ends its group.
+        """Run a program until it has ended; a stop or the time-out ends its process group.
 
-        Both of its streams go to ``output`` in pieces, its input is empty, ``env`` is added to the
-        environment. Raises OSError or ValueError if it cannot be started, or ends with 126 or 127.
+        Its standard output and error are passed to ``output`` in pieces. Its input is empty.
+        ``env`` is added to the environment. If it cannot be started, OSError or ValueError is
+        raised, or the exit code is 126 or 127.
         """
 
     def read(self, path: str) -> Content | None:
-        """Return a file, or None if there is none."""
+        """Return a file, or None if it does not exist."""
 
     def write(self, path: str, data: bytes, mode: int) -> None:
-        """Put a file in its place as a whole, and make the folders above it where they lack."""
+        """Replace a file as a whole, and create missing folders above it."""
 
     def files(self, folder: str) -> list[str]:
-        """List what is below a folder and is no folder itself, as paths relative to it."""
+        """List everything below a folder except folders, as paths relative to it."""
 
     def remove(self, path: str) -> None:
         """Remove a file."""
 
     def rsync(self, path: str) -> tuple[list[str], str]:
-        """Return options and destination for an rsync, run here, that writes to ``path`` there."""
+        """Return options and destination for a local rsync that writes to ``path`` there."""
 
 
 class Machines(Protocol):
-    """Where tasks do their work."""
+    """Opens the machines on which tasks run."""
 
     def machine(self, address: str | None, stop: StopSignal) -> Machine:
-        """Open the machine at ``[user@]host[:port]``, or this one."""
+        """Return the machine at ``[user@]host[:port]``, or this machine for None."""
 
     def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
-        """Do nothing for a while in place of a task of a node that is simulated."""
+        """Wait for the duration of a task on a simulated node."""
 
     def close(self) -> None:
-        """End all connections; what still uses one breaks."""
+        """Close all connections; operations that still use one fail."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionContext:
-    """What an action is given besides its parameters.
+    """The context of an action: everything that it gets besides its parameters.
 
-    ``output`` keeps what a command prints. ``options`` has the value of each option that the
-    plugin declares, by name, as configured in ``[watcher_actions.TYPE]``. ``name`` is the name of
-    the action in the plan. Without ``machines`` the action makes its own connections.
+    ``output`` is called with text that the action prints. ``options`` has the value of each option
+    that the plugin declares, by name, as configured in ``[watcher_actions.TYPE]``. ``name`` is the
+    name of the action in the plan. Without ``machines``, the action makes its own connections.
     """
 
     cloud: Callable[[], Cloud]
@@ -193,21 +198,22 @@ class ActionContext:
 
 
 class ActionPlugin(ABC):
-    """One way of changing something. A plugin is one class, registered under ``watcher_actions``.
+    """Base class of action types; a plugin is one class, registered under ``watcher_actions``.
 
-    Planners read ``TYPE``, ``SCHEMA``, :meth:`touches`, :meth:`estimate` and :meth:`describe`,
-    which are pure; the applier makes an instance for each action that it runs.
+    Planners use ``TYPE``, ``SCHEMA``, :meth:`touches`, :meth:`estimate` and :meth:`describe`, which
+    are pure. The applier creates an instance for each attempt that it runs.
     """
 
-    #: Name of the action type, as input documents write it.
+    #: The name of the action type, as in input documents.
     TYPE: ClassVar[str]
     #: JSON Schema (draft 2020-12) of ``input_parameters``.
     SCHEMA: ClassVar[Mapping[str, Any]]
-    #: True if running it a second time does no harm, even when the first was cut off.
+    #: True if it may be run again after an interrupted attempt without harm.
     RERUN_SAFE: ClassVar[bool] = False
-    #: False if it takes no place in ``max_workers``: it waits (:meth:`waits_s`), or ends at once.
+    #: False if it does not count against ``max_workers``, because it only waits (:meth:`waits_s`),
+    #: or ends at once.
     TAKES_WORKER: ClassVar[bool] = True
-    #: True if :meth:`revert` undoes it; only such actions stand in a rollback.
+    #: True if :meth:`revert` undoes it; a rollback contains only such actions.
     REVERTIBLE: ClassVar[bool] = False
     #: Options of the section ``[watcher_actions.TYPE]``, besides those that every type has.
     OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
@@ -218,64 +224,64 @@ class ActionPlugin(ABC):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:  # noqa: ARG003
-        """Return which resources it works on, and what it does to them."""
+        """Return the resources that it works on, and its effect on each."""
         return ()
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
-        """Return how many seconds it will take, or None."""
+        """Return the expected duration in seconds, or None."""
         return None
 
     @classmethod
     def options_type(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003
-        """Return the action type whose options it is given: its own, unless it works as another."""
+        """Return the action type whose options it uses: its own, unless it calls another type."""
         return cls.TYPE
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
-        """Return in a few words what it will do to what."""
+        """Return a short description: what it does, and to which resource."""
         return f"{cls.TYPE} {parameters.get('resource_id') or ''}".rstrip()
 
     def precheck(self) -> None:  # noqa: B027
-        """Look before the work: raises AlreadyDone or ActionFailed, changes nothing."""
+        """Check that the work is necessary and possible, else raise AlreadyDone or ActionFailed."""
 
     @abstractmethod
     def execute(self, stop: StopSignal) -> Outcome:
-        """Do the work; returns CHANGED, CREATED or OK, raises ActionFailed.
+        """Do the work; return CHANGED, CREATED or OK, or raise ActionFailed.
 
-        Ends as soon as it can once ``stop`` is set, by raising ActionFailed.
+        Once ``stop`` is set, it has to end as soon as possible, by raising ActionFailed.
         """
 
     @classmethod
     def waits_s(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
-        """Return for how many seconds it only waits, or None if it does work.
+        """Return the number of seconds that it only waits, or None if it does work.
 
-        Such an action is never executed: it holds its tokens and no thread, and succeeds when the
-        time is over.
+        An action that only waits is not executed: it uses no thread, holds its tokens, and succeeds
+        when the time is over.
         """
         return None
 
     def abort(self) -> None:  # noqa: B027
-        """Ask for an early end of what :meth:`execute` does, from another thread.
+        """Make :meth:`execute` end early; called from another thread.
 
-        Called once, after ``stop`` was set, where setting it may not be enough.
+        Called once, after ``stop`` was set. Needed only if :meth:`execute` cannot check ``stop``.
         """
 
     def verify(self) -> Verified:
-        """Look whether work that was cut off is done; changes nothing."""
+        """Check whether the work of an interrupted attempt is done; change nothing."""
         return Verified.IN_DOUBT
 
     def revert(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
-        """Undo what :meth:`execute` did; raises ActionFailed, also when it cannot be undone."""
+        """Undo the work of :meth:`execute`; raise ActionFailed if that fails or is impossible."""
         raise ActionFailed(f"{self.TYPE} cannot be undone")
 
 
-#: The action type of reverts: rollback plans are made of them.
+#: The action type of the actions in rollback plans.
 REVERT = "revert"
 
 
 class ActionOf(NamedTuple):
-    """An action of another plan, by the uuids of both."""
+    """A reference to an action of another plan: the uuids of plan and action."""
 
     plan: str
     action: str
@@ -283,11 +289,12 @@ class ActionOf(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """How one action ended, or that it starts: a line of the record.
+    """A change of the state of one action: its start, its end, or a retry.
 
-    ``old`` is the state that the row must still have. From ONGOING back to PENDING is an attempt
-    that failed and is tried again. ``given_up``: its thread hangs, and its tokens stay held.
-    ``undoes`` is what it was to undo, in a rollback: that becomes REVERTED or REVERT_FAILED.
+    ``old`` is the state that the action must still have in the store. From ONGOING to PENDING means
+    that an attempt failed and will be retried. ``given_up`` means that its thread hangs; its tokens
+    stay held. ``undoes`` is the original action in a rollback, which becomes REVERTED or
+    REVERT_FAILED.
     """
 
     uuid: str
@@ -303,7 +310,7 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claimant:
-    """Who runs a plan. ``heartbeat_at`` is when it was last heard of, as the record knows it."""
+    """The process that runs a plan; ``heartbeat_at`` is the time of its last recorded heartbeat."""
 
     host: str
     pid: int
@@ -312,11 +319,11 @@ class Claimant:
 
 
 class RequestVerb(StrEnum):
-    """What can be asked of a running plan."""
+    """The kinds of requests to a running plan."""
 
     CANCEL = "cancel"
     PAUSE = "pause"
-    #: Pause the plan, and leave it to another applier. Only its own applier asks for that.
+    #: Pause the plan, and leave it to another applier. Only the applier that runs it requests this.
     HAND_BACK = "hand_back"
     #: Skip one action.
     SKIP = "skip"
@@ -328,11 +335,12 @@ class RequestVerb(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """A request to a running plan, most often of an operator.
+    """A request to a running plan, usually by an operator.
 
-    ``verb`` is a :class:`RequestVerb`; any other, which a newer release may have recorded, is
-    ignored. ``action`` is the uuid of the action to skip or to abort. ``limits`` are by token, and
-    the number of workers under ``max_workers``. ``number`` counts the requests of a plan from 1.
+    ``verb`` is a :class:`RequestVerb`; an unknown one, which a newer release may have recorded, is
+    ignored. ``action`` is the uuid of the action to skip or to abort. ``limits`` maps tokens to new
+    limits, and ``max_workers`` to the number of workers. ``number`` counts the requests of a plan
+    from 1.
     """
 
     verb: str
@@ -345,10 +353,10 @@ class Request:
 
 
 class Listener(Protocol):
-    """Hears what was committed, after the commit, in the engine's thread. Must not raise."""
+    """Is notified of each commit, in the engine's thread. Its methods must not raise."""
 
     def on_reports(self, reports: Iterable[Report]) -> None:
-        """Called when actions started or ended."""
+        """Handle the committed starts and ends of actions."""
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
-        """Called when the plan changed its state."""
+        """Handle a committed change of the state of the plan."""

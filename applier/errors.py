@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error of the applier.
+"""The errors of the applier.
 
 ::
 
@@ -8,10 +8,10 @@
     ├── AlreadyDone           a precheck found nothing left to do (raised by plugins)
     ├── PlanNotFound          no plan, or more than one, matches a reference
     ├── ActionNotFound        the same for an action within a plan
-    ├── PlanConflict          the plan is in another state than expected, or claimed by another
-    ├── UnknownActionTypes    a plan with action types that no plugin here offers
-    ├── StoreError            the record cannot be used: unreachable, not ours, of another version
-    └── ConfigurationError    an option that cannot be used
+    ├── PlanConflict          the plan is in another state than expected, or somebody else runs it
+    ├── UnknownActionTypes    a plan has action types that no installed plugin offers
+    ├── StoreError            the store cannot be used: unreachable, foreign tables, another version
+    └── ConfigurationError    an option has an invalid value
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from collections.abc import Iterable
 
 
 class ApplierError(Exception):
-    """The applier refused; the message says what is wrong, where, and what is accepted."""
+    """The base class of all errors of the applier.
+
+    The message says what is wrong, where it is, and what is accepted.
+    """
 
 
 class ActionFailed(ApplierError):
@@ -62,7 +65,7 @@ class ActionNotFound(ApplierError):
 
 
 class PlanConflict(ApplierError):
-    """Somebody else changed or claimed the plan meanwhile; ``state`` is its state now."""
+    """Somebody else changed or claimed the plan meanwhile; ``state`` is its current state."""
 
     def __init__(self, plan: str, state: str, text: str) -> None:
         self.plan, self.state = plan, state
@@ -81,11 +84,11 @@ class UnknownActionTypes(ApplierError):
 
 
 class StoreError(ApplierError):
-    """The record cannot be used; the message says why, and what would help."""
+    """The store cannot be used; the message says why, and what the user can do."""
 
 
 class ConfigurationError(ApplierError):
-    """An option has a value that is refused; the message names it and says what is accepted.
+    """An option has an invalid value; the message names it and says what is accepted.
 
     ``mistakes`` lists all mistakes of the file that the message names, if there are several.
     """

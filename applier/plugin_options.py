@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of action types and engines: declared by plugins, read from their own sections.
+"""Options of action types and engines: plugins declare them, configuration sections set them.
 
-Each action type has the options of :data:`OF_EVERY_TYPE` in ``[watcher_actions.TYPE]``, and those
-that its plugin declares in ``OPTIONS``. An engine has those that it declares, in
-``[watcher_workflow_engines.NAME]``. A plugin is loaded when its own options are read or listed.
+The section ``[watcher_actions.TYPE]`` has the options of :data:`OF_EVERY_TYPE`, and those that the
+plugin declares in ``OPTIONS``. The section ``[watcher_workflow_engines.NAME]`` has those that the
+engine declares. A plugin is imported when its options are read or listed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from planner.options import place_of
 if TYPE_CHECKING:
     from applier.contracts import ActionPlugin
 
-#: Options of each ``[watcher_actions.TYPE]``: what the engine goes by.
+#: The options of every section ``[watcher_actions.TYPE]``, which the engine uses.
 OF_EVERY_TYPE = (
     cfg.IntOpt(
         "retries",
@@ -91,7 +91,7 @@ def _declared(what: str, name: str, plugin: Any) -> Sequence[cfg.Opt]:
 
 
 def read(conf: cfg.ConfigOpts, section: str, options: Sequence[cfg.Opt]) -> dict[str, Any]:
-    """Return the values of one section by option; raises ConfigurationError for one that is wrong.
+    """Return the values of a section by option; raises ConfigurationError for an invalid value.
 
     The error names file, line, section and option.
     """
@@ -101,7 +101,7 @@ def read(conf: cfg.ConfigOpts, section: str, options: Sequence[cfg.Opt]) -> dict
         try:
             found[option.dest] = conf[section][option.dest]
         except (cfg.Error, ValueError) as reason:
-            # What precedes this in the sentence of oslo.config is the name of a class.
+            # The part before this in the message of oslo.config is the name of a class.
             why = str(reason).rpartition("is not valid: ")[2]
             raise ConfigurationError(f"{place_of(conf, section, option.name)}: {why}") from reason
     return found
@@ -120,8 +120,8 @@ def engine_options(conf: cfg.ConfigOpts, name: str, plugin: Any) -> dict[str, An
 class ActionOptions(Mapping[str, Mapping[str, Any]]):
     """The values of the options that action types declare, by action type.
 
-    A section is read when it is first asked for, and raises ConfigurationError or BrokenPlugin
-    then. ``plugins`` are the installed ones; one that cannot be loaded has no options.
+    A section is read when it is first accessed, which may raise ConfigurationError or BrokenPlugin.
+    ``plugins`` are the installed ones; one that cannot be imported has no options.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, plugins: Mapping[str, type[ActionPlugin]]) -> None:
@@ -129,7 +129,7 @@ class ActionOptions(Mapping[str, Mapping[str, Any]]):
         self._known: dict[str, Mapping[str, Any]] = {}
 
     def check(self) -> None:
-        """Read every section that stands in a configuration file."""
+        """Read every section that is in a configuration file."""
         sections: dict[str, Any] = {}
         for path in self._conf.config_file or ():
             cfg.ConfigParser(path, sections).parse()
@@ -138,7 +138,7 @@ class ActionOptions(Mapping[str, Mapping[str, Any]]):
                 self.get(name)
 
     def __getitem__(self, name: str) -> Mapping[str, Any]:
-        """Return the values for one action type; raises KeyError for one that is not usable."""
+        """Return the values for one action type; raises KeyError if it cannot be imported."""
         if name not in self._known:
             try:
                 plugin = self._plugins[name]
@@ -156,9 +156,9 @@ class ActionOptions(Mapping[str, Mapping[str, Any]]):
 
 
 def listed() -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
-    """List the options of all installed action types and engines by section; loads all of them.
+    """List the options of all installed action types and engines by section; import all of them.
 
-    Of a plugin that is broken none are listed: whoever uses it is told why.
+    The options of a plugin that cannot be imported are left out; using it raises the error.
     """
     for name in registry.names(registry.ENGINES):
         try:

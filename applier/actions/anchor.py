@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Do nothing: a point that other actions wait for."""
+"""Do nothing: a synchronisation point that other actions wait for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.states import Outcome
 
 
 class Anchor(ActionPlugin):
-    """Synchronise: what comes after it waits for all before it; takes no worker and no time."""
+    """Synchronise: all actions after it wait for all before it; takes no worker and no time."""
 
     TYPE = "anchor"
     RERUN_SAFE = True

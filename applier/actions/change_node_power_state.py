@@ -23,7 +23,7 @@ class ChangeNodePowerState(ActionPlugin):
     """
 
     TYPE = "change_node_power_state"
-    #: Setting the same state twice changes nothing more.
+    #: True, because setting the same state again changes nothing.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(

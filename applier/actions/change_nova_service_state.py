@@ -13,7 +13,8 @@ from applier.errors import AlreadyDone
 from planner.model import Effect, Touch
 from planner.states import Outcome
 
-#: Requested state -> status of the service, verb, effect on the host.
+#: Maps a requested state to: the status of the service, the verb in descriptions, the effect on the
+#: host.
 _STATES = {
     "enabled": ("enabled", "enable", Effect.ENABLES),
     "up": ("enabled", "enable", Effect.ENABLES),
@@ -29,7 +30,7 @@ class ChangeNovaServiceState(ActionPlugin):
     """
 
     TYPE = "change_nova_service_state"
-    #: Setting the same state twice changes nothing more.
+    #: True, because setting the same state again changes nothing.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(

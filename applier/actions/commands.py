@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one command on a machine, and describe how it ended."""
+"""Run a command on a machine, and describe its result."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from applier.actions.parameters import one_line
 from applier.contracts import Ended, Machine, Verified
 from applier.errors import ActionFailed
 
-#: Characters of a command that are shown.
+#: The maximum length of a command in messages.
 SHOWN = 60
-#: Characters of the last line of output that a status message repeats.
+#: The maximum length of the last line of output in status messages.
 _LAST_LINE = 200
-#: Characters of the longest line of output that is compared with an expression.
+#: The maximum length of a line of output that is compared with expressions.
 _LINE = 10_000
 
 
@@ -60,10 +60,10 @@ def failure(name: str, ended: Ended, timeout_s: float | None = None) -> ActionFa
 
 
 def verified(parameters: Mapping[str, Any], ended: Ended | None) -> Verified:
-    """Return NOT_DONE for a command that this attempt ran to its end, or that is simulated.
+    """Return NOT_DONE for a command that ended in this attempt, or that is simulated.
 
-    The effect of a command that an earlier attempt ran, or that could not be ended, is unknown:
-    IN_DOUBT.
+    Return IN_DOUBT for a command of an earlier attempt, and for one that could not be ended: its
+    effect is not known.
     """
     known = ended is not None and ended.code is not None
     return Verified.NOT_DONE if known or nodes.is_simulated(parameters) else Verified.IN_DOUBT

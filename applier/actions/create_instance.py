@@ -15,10 +15,10 @@ from planner.states import Outcome
 
 
 class CreateInstance(ActionPlugin):
-    """Create an instance with a name that no other has, from a group's definition."""
+    """Create an instance with a new, unique name, from the definition of a group."""
 
     TYPE = "create_instance"
-    #: The precheck finds an instance of that name.
+    #: True, because the precheck finds an instance of that name.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(

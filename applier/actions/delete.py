@@ -15,7 +15,7 @@ class Delete(ActionPlugin):
     """Remove an instance for good."""
 
     TYPE = "delete"
-    #: The precheck finds that the instance is gone; a UUID is never used twice.
+    #: True, because the precheck finds that the instance is gone, and no UUID is used twice.
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delete a member of a group, of which the definition is kept."""
+"""Delete a member of a group whose definition is known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DeleteInstance(ActionPlugin):
     """Remove an instance, by UUID or unique name; it can be created again from its definition."""
 
     TYPE = "delete_instance"
-    #: The precheck finds that the instance is gone.
+    #: True, because the precheck finds that the instance is gone.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the action types that work on one instance of a cloud share."""
+"""Functions for the action types that work on one instance of a cloud."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from applier.contracts import ActionPlugin, Verified
 from applier.errors import AlreadyDone
 from planner.model import Touch
 
-#: Schema of the parameters of a type that needs only the instance.
+#: The schema of the parameters of an action type that needs only the instance.
 PARAMETERS: schemas.Schema = schemas.parameters(
     {"resource_id": schemas.INSTANCE_ID},
     optional={"resource_name": schemas.RESOURCE_NAME},
@@ -23,12 +23,12 @@ PARAMETERS: schemas.Schema = schemas.parameters(
 
 
 def touches(parameters: Mapping[str, Any]) -> Sequence[Touch]:
-    """Return the instance that is worked on."""
+    """Return the touch of the instance."""
     return touch("instance", text(parameters, "resource_id"))
 
 
 def described(verb: str, parameters: Mapping[str, Any]) -> str:
-    """Return a line with the name of the instance.
+    """Return a description: the verb and the name of the instance.
 
     >>> described("stop", {"resource_id": "6a1f", "resource_name": "web-1"})
     'stop web-1'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write files on a machine, if they differ from what is wanted."""
+"""Write files on a machine, if they differ from the wanted content."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def mode_of(parameters: Mapping[str, Any]) -> int | None:
 
 
 def is_same(found: Content | None, data: bytes, mode: int | None) -> bool:
-    """Return True if a file has that content and mode; with None any mode is right."""
+    """Return whether a file has this content and mode; with None, any mode fits."""
     return found is not None and found.data == data and mode in (None, found.mode)
 
 
 def put(machine: Machine, path: str, data: bytes, mode: int | None) -> Outcome:
-    """Write ``data`` to a file unless it is there; return CHANGED or OK.
+    """Write ``data`` to a file unless the file is equal already; return CHANGED or OK.
 
     Without ``mode`` the file keeps its own.
     """

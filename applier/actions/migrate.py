@@ -18,7 +18,8 @@ class Migrate(ActionPlugin):
     """Move an instance, live or cold; without ``destination_node`` the cloud chooses the host."""
 
     TYPE = "migrate"
-    #: The precheck finds a finished move; the cloud refuses a second move while one goes on.
+    #: True, because the precheck finds a finished migration, and the cloud refuses a second one
+    #: meanwhile.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the action types that work on a node share: where an action runs.
+"""Functions for the action types that work on a node: they choose the machine.
 
 Without ``node`` and ``address`` it runs on this machine; with an ``address`` over SSH. A ``node``
 without ``address`` is simulated: nothing is done, for ``duration_s`` seconds.
@@ -48,7 +48,7 @@ def parameters(
     optional: Mapping[str, schemas.Schema],
     *examples: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the schema of ``input_parameters`` of a type that works on a node.
+    """Return the schema of ``input_parameters`` for an action type that works on a node.
 
     A task that names a ``node`` may lack the ``required`` parameters, because published task
     sets do; :func:`check` refuses such a task unless it is simulated.
@@ -78,7 +78,7 @@ def is_simulated(given: Mapping[str, Any]) -> bool:
 
 
 def touches(parameters: Mapping[str, Any]) -> tuple[Touch, ...]:
-    """Return the node, so that no two plans work on it at once."""
+    """Return the touch of the node, so that no two plans work on it at once."""
     return touch("node", node_of(parameters))
 
 
@@ -122,7 +122,7 @@ def perform(action: ActionPlugin, work: Callable[[Machine], Outcome], stop: Stop
 
 
 def verified(action: ActionPlugin, look: Callable[[Machine], Verified]) -> Verified:
-    """Return what ``look`` finds on the machine; IN_DOUBT if it cannot be reached.
+    """Return the result of ``look`` on the machine; IN_DOUBT if it cannot be reached.
 
     A simulated task is NOT_DONE: simulating it again does no harm.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read parameters that may not have been checked against a schema: nothing here raises."""
+"""Read parameters that may not have been checked against a schema; no function raises errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def text(parameters: Mapping[str, Any], key: str) -> str | None:
 
 
 def resource(parameters: Mapping[str, Any], otherwise: str) -> str:
-    """Return what a message calls the resource: its name, else its id, else ``otherwise``.
+    """Return the name of the resource for messages: its name, else its id, else ``otherwise``.
 
     >>> resource({"resource_id": "6a1f", "resource_name": "web-1"}, "an instance")
     'web-1'

@@ -11,7 +11,7 @@ from applier.actions.parameters import one_line, text
 from applier.contracts import ActionPlugin, Ended, Machine, StopSignal, Verified
 from planner.states import Outcome
 
-#: Outcome by exit code of ``puppet apply --detailed-exitcodes``.
+#: The outcome for each exit code of ``puppet apply --detailed-exitcodes``.
 _OUTCOMES = {0: Outcome.OK, 2: Outcome.CHANGED}
 
 
@@ -23,7 +23,7 @@ class Puppet(ActionPlugin):
     """
 
     TYPE = "puppet"
-    #: A manifest describes a state, and applying it twice changes nothing more.
+    #: True, because a manifest describes a state: applying it again changes nothing more.
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = nodes.parameters(
         {"manifest": {**schemas.TEXT, "description": "path of the manifest on the node"}},

@@ -16,7 +16,7 @@ from planner.states import Outcome
 BACK_S = 600.0
 #: Seconds between two checks whether it has restarted.
 LOOK_S = 3.0
-#: The kernel writes a new value at each start.
+#: The file with the boot id, which the kernel generates at each start.
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 

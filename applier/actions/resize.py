@@ -17,7 +17,7 @@ class Resize(ActionPlugin):
     """Change the flavor of an instance."""
 
     TYPE = "resize"
-    #: The precheck finds that the instance has the flavor.
+    #: True, because the precheck finds that the instance has the flavor.
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"resource_id": schemas.INSTANCE_ID, "flavor": schemas.TEXT},

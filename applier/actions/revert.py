@@ -15,7 +15,7 @@ from planner.model import Effect, Touch
 from planner.registry import ActionTypes
 from planner.states import Outcome
 
-#: Effect of the original action on a resource -> effect of undoing it.
+#: Maps the effect of the original action on a resource to the effect of undoing it.
 _REVERSED = {
     Effect.USES: Effect.USES,
     Effect.LEAVES: Effect.ENTERS,
@@ -34,9 +34,9 @@ _TYPES = ActionTypes()
 
 
 class Revert(ActionPlugin):
-    """Undo what an action did, given its type and its parameters.
+    """Undo an action of another type, given its type and its parameters.
 
-    ``actionplan rollback`` makes plans of these. The other type must be REVERTIBLE.
+    ``actionplan rollback`` makes plans of such actions. The other type must be REVERTIBLE.
     """
 
     TYPE = "revert"
@@ -64,7 +64,7 @@ class Revert(ActionPlugin):
 
     @classmethod
     def touches(cls, parameters: Mapping[str, Any]) -> Sequence[Touch]:
-        """Return what the original action touches, with the opposite effects."""
+        """Return the touches of the original action, with the opposite effects."""
         undone, given = _undone(parameters)
         if undone is None:
             return ()

@@ -15,7 +15,7 @@ class Shelve(ActionPlugin):
     """Take an instance off its host, and keep it for later."""
 
     TYPE = "shelve"
-    #: The precheck finds that the instance is SHELVED.
+    #: True, because the precheck finds that the instance is SHELVED.
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Represent a task that is not done."""
+"""A task that is skipped."""
 
 from __future__ import annotations
 

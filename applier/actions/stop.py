@@ -15,7 +15,7 @@ class Stop(contracts.ActionPlugin):
     """Shut an instance down; it stays on its host."""
 
     TYPE = "stop"
-    #: The precheck finds that the instance is SHUTOFF.
+    #: True, because the precheck finds that the instance is SHUTOFF.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS

@@ -17,7 +17,7 @@ from applier.contracts import ActionPlugin, Ended, Machine, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
-#: Content and permissions are compared, times are not. Each change is a line of output.
+#: Options of rsync: compare content and permissions, but not times; print a line for each change.
 _RSYNC = ["rsync", "-rlpc", "--delete", "--itemize-changes", "--protect-args"]
 _ITEM = re.compile(r"(\*deleting|[<>ch.][fdLDS]\S+) .+")
 _CHANGED = str(Outcome.CHANGED)

@@ -21,7 +21,7 @@ class TurnHostToAcpiS3State(ActionPlugin):
     """
 
     TYPE = "turn_host_to_acpi_s3_state"
-    #: Setting the same state twice changes nothing more.
+    #: True, because setting the same state again changes nothing.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(

@@ -13,7 +13,8 @@ from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Touch
 from planner.states import Outcome
 
-#: ``migration_type`` -> parameter with the new value, field of the volume that changes, verb.
+#: Maps ``migration_type`` to: the parameter with the new value, the changed field of the volume,
+#: the verb in descriptions.
 _WAYS = {
     "migrate": ("destination_node", "pool", "move"),
     "retype": ("destination_type", "type", "retype"),
@@ -29,7 +30,7 @@ class VolumeMigrate(ActionPlugin):
     """
 
     TYPE = "volume_migrate"
-    #: The precheck finds that the volume is there already.
+    #: True, because the precheck finds that the volume has been moved or retyped.
     RERUN_SAFE = True
     REVERTIBLE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(

@@ -22,7 +22,7 @@ _SETTLED = {"succeeded": ActionState.SUCCEEDED, "failed": ActionState.FAILED}
 class ActionSkip(Verb):
     """Skip an action that has not started
 
-    It counts as done for what needs it. What depends on it is shown first.
+    It counts as done for the actions that need it. Actions that depend on it are shown first.
     """
 
     EXAMPLES = ("action skip last db-1 --reason 'moved by hand'",)
@@ -80,9 +80,9 @@ def _needed_by(action: Action) -> set[str]:
 
 
 class ActionAbort(Verb):
-    """Tell a running action to stop; the plan goes on without it
+    """Tell a running action to stop; the plan continues without it
 
-    What needs it is not run. Whether it stops, and how soon, is up to its action type.
+    Actions that need it do not run. Its action type decides whether it stops, and how soon.
     """
 
     EXAMPLES = ("action abort last db-1 --reason 'it hangs'",)
@@ -108,9 +108,9 @@ class ActionAbort(Verb):
 
 
 class ActionSet(Verb):
-    """Say how an action in doubt ended, or that a failed one was finished by hand
+    """Set the state of an action in doubt, or of a failed one that was finished by hand
 
-    Only while nobody runs the plan. Afterwards: actionplan resume PLAN.
+    Possible only while nobody runs the plan. To continue the plan: actionplan resume PLAN.
     """
 
     EXAMPLES = (

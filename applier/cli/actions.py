@@ -16,8 +16,8 @@ from applier.cli.verb import ListVerb, Verb
 from planner.model import Action
 from planner.states import ActionState
 
-#: Most letters of a message in a table, and how many of them are from its end. A command's exit
-#: code stands at the end.
+#: The maximum length of a message in a table, and how much of that is taken from its end, where the
+#: exit code of a command is.
 _MESSAGE, _END = 60, 24
 
 
@@ -84,7 +84,7 @@ def _cut(message: str) -> str:
 
 
 class ActionShow(Verb):
-    """Show one action: what it does, what it needs, every try and what that printed"""
+    """Show one action: its fields, what it needs, and every attempt with its output"""
 
     EXAMPLES = ("action show last db-1", "action show 7f3a91 db-1 -f json")
 
@@ -95,7 +95,7 @@ class ActionShow(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write what is known of the action."""
+        """Write the fields and the attempts of the action."""
         plan = self.session.plan(parsed_args.plan)
         action = find_action(plan, parsed_args.action)
         attempts = self.session.store.attempts(plan.uuid, action.uuid)

@@ -18,10 +18,11 @@ from planner.states import ENDED_PLAN, ActionState
 
 
 class Apply(Verb):
-    """Run a plan here: show it, ask, run it, say what happened
+    """Run a plan in this process: show it, ask for confirmation, run it, show the results
 
-    FILE is a document or a saved plan, PLAN one that is kept. The first Ctrl-C lets what runs end
-    and pauses the plan; the second cancels it. A PAUSED plan goes on when it is applied again.
+    FILE is a document or a saved plan, PLAN a stored plan. The first Ctrl-C pauses the plan:
+    running actions end, no more start. The second one cancels it. A PAUSED plan continues when it
+    is applied again.
     """
 
     EXAMPLES = (
@@ -105,7 +106,7 @@ class Apply(Verb):
             known[name]
 
     def _agreed(self, plan: ActionPlan, workers: int) -> bool:
-        """Ask on the terminal whether to run the plan; return True for yes."""
+        """Ask on the terminal whether to run the plan; return whether the answer is yes."""
         from rich.text import Text
 
         from applier.cli.reporters import plan_table
@@ -122,7 +123,7 @@ class Apply(Verb):
 
 
 def question(plan: ActionPlan, workers: int) -> str:
-    """Return the question whether to run what is left of a plan, with the hosts it changes."""
+    """Return the question whether to run the open actions of a plan, with the hosts it changes."""
     left = [a for a in plan.actions if a.state is ActionState.PENDING and a.action_type != JOIN]
     hosts, instances = resources(left, "node"), resources(left, "instance")
     touched = [f"{count(len(hosts), 'host')} ({some(hosts, 6, ', ')})"] if hosts else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences that say who runs a plan, and what can be done with it in its state."""
+"""Messages about who runs a plan, and which commands are possible in its state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.states import PlanState
 
 #: States of a plan that has a claimant.
 RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
-#: Why a plan in one of these states cannot be started or removed.
+#: The reason why a plan in one of these states cannot be started or removed.
 _STANDS = {
     PlanState.RECOMMENDED: "it has not been started yet",
     PlanState.ONGOING: "it runs",
@@ -23,7 +23,7 @@ _STANDS = {
     PlanState.FAILED: "it has ended",
     PlanState.CANCELLED: "it has ended",
 }
-#: What can be done with a plan in one of these states. In any other, a new plan must be made.
+#: The commands for a plan in one of these states. In any other state, a new plan must be made.
 _INSTEAD = {
     PlanState.RECOMMENDED: "run it: actionplan apply {}",
     PlanState.PENDING: "run it here: actionplan apply {}",
@@ -82,7 +82,7 @@ def under_way(store: Store, plan: ActionPlan, record: str, now: datetime) -> Ite
 
 
 def asked_for(request: Request, names: Mapping[str, str]) -> str:
-    """Return one line about a request: what, by whom, when and why.
+    """Return a line about a request: its verb, its user, its time and its reason.
 
     >>> asked_for(Request(verb="skip", who="ada", why="by hand", action="u"), {"u": "db-1"})
     'Asked for: skip db-1, by ada: by hand'
@@ -112,7 +112,7 @@ def taken(store: Store, uuid: str) -> PlanConflict | None:
 
 
 def stands(plan: ActionPlan) -> PlanConflict:
-    """Return the error that says why a plan's state forbids a command, and what to do instead."""
+    """Return the error for a command that the state of a plan forbids, with possible commands."""
     from applier.run import resume
 
     why = {**resume.REFUSED, **_STANDS}[plan.state]
@@ -124,7 +124,7 @@ def stands(plan: ActionPlan) -> PlanConflict:
 
 
 def asked(store: Store, plan: ActionPlan, what: str) -> str:
-    """Return a sentence about a request that was sent; it warns if the claimant is gone."""
+    """Return the message about a request that was sent, with a warning if the claimant has died."""
     claimant = store.claimant(plan.uuid)
     text = f"{named(plan)} is ONGOING: {words(claimant)} runs it, and has been asked {what}."
     if is_gone(claimant):

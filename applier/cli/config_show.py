@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan config show``: every option, its value, and where that comes from."""
+"""``actionplan config show``: every option, its value, and the source of the value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ConfigShow(ListVerb):
-    """Show every option, its value, and where that comes from
+    """Show every option, its value, and the source of the value
 
     Secrets are not shown.
     """
@@ -88,8 +88,8 @@ class _Origins:
         from applier import conf as configuration
 
         self._conf = conf
-        # oslo.config remembers one file for a whole section: the last that has it. So each file is
-        # also read alone. A later file wins.
+        # oslo.config remembers only one file for a section, the last that contains it. So each file
+        # is also read alone. A later file takes precedence.
         names: Sequence[str] = conf.config_file or ()
         self._alone = [(name, configuration_of([name])) for name in reversed(names)]
         for _, alone in self._alone:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan create``: from a document to a plan that is kept and can be read."""
+"""``actionplan create``: make a plan from a document, show it and store it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from planner.model import ActionPlan
 if TYPE_CHECKING:
     from planner.planning import ReadProblem
 
-#: The orderings of the planner that has more than one.
+#: The orderings of the weight planner, the only one that has several.
 _ORDERINGS = {"weight": ("chunks", "slots")}
 
 
 class Create(Verb):
-    """Make a plan from a document, show it, and keep it
+    """Make a plan from a document, show it, and store it
 
-    FILE is a document (YAML or JSON; '-' reads standard input) or a saved plan. The plan is kept as
-    RECOMMENDED, and nothing is done yet.
+    FILE is a document (YAML or JSON; '-' reads standard input) or a saved plan. The plan is stored
+    as RECOMMENDED; no action is run.
     """
 
     EXAMPLES = (
@@ -40,7 +40,7 @@ class Create(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a file, what to plan it with, and where to put the plan."""
+        """Add the arguments: a file, planner and options, and an output file."""
         parser = super().get_parser(prog_name)
         add_planning(parser, metavar="FILE", help="document, or saved plan; '-': standard input")
         deployment_part.add_part(parser)
@@ -52,7 +52,7 @@ class Create(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Make, keep, show."""
+        """Make the plan, store it, and show it."""
         with _without_collector():
             return self._create(parsed_args)
 
@@ -110,13 +110,13 @@ class Create(Verb):
         *,
         recorded: bool,
     ) -> str | None:
-        """Say how long each ordering takes; None if a duration is unknown, or there is only one."""
+        """Return the expected duration of each ordering; None if it is unknown, or for only one."""
         from applier.cli.predictions import makespan_s, past_durations
         from applier.run.durations import NOTHING
 
         orderings = _ORDERINGS.get(plan.planner)
         known = past_durations(self.session)
-        # Asked first: without durations there is nothing to compare, and no plan is made for it.
+        # Checked first: without durations, nothing can be compared, and no second plan is needed.
         if not orderings or known.of(plan, recorded=recorded).known_from.get(NOTHING):
             return None
         chosen, parts = problem.resolve(options).ordering, []
@@ -126,7 +126,7 @@ class Create(Verb):
                 if ordering != chosen:
                     other = problem.plan({**options, "ordering": ordering})
             except PlannerError:
-                # The plan that was asked for is made. The other is only for comparison.
+                # The requested plan exists already. The other one is only for comparison.
                 return None
             durations = known.of(other, recorded=recorded)
             seconds = makespan_s(self.session, other, durations, workers)
@@ -136,10 +136,10 @@ class Create(Verb):
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Switch the garbage collector off for one short command.
+    """Turn the garbage collector off inside a block.
 
-    Nearly all that ``create`` makes lives until its end. The collector would look through the whole
-    of it again and again, so that an action would cost more the larger the plan is.
+    Nearly all objects that ``create`` makes exist until its end. The collector would scan all of
+    them again and again, so that the time per action would grow with the size of the plan.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that choose a part of a deployment: ``--node``, ``--task``, ``--changed-since``, ..."""
+"""Options that select a part of a deployment: ``--node``, ``--task``, ``--changed-since``, ..."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.errors import InvalidInput, Mistake, Path
 if TYPE_CHECKING:
     from planner.documents import Document
 
-#: The place in a document that each option sets.
+#: The field of the document that each option sets.
 _PLACES: dict[str, Path] = {
     "node": ("only", "nodes"),
     "task": ("only", "tasks"),

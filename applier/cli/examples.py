@@ -16,13 +16,13 @@ from applier.cli.verb import ListVerb, Verb
 from applier.errors import ConfigurationError
 from planner.errors import InvalidInput, Mistake, accepted
 
-#: The folder of the files in a checkout. Names begin with it, as the documentation has them.
+#: The folder of the files in a checkout. The names of files begin with it, as in the documentation.
 _TOP = "etc"
-#: What of it is offered. setup.cfg installs the same.
+#: The files of that folder that are offered. setup.cfg installs the same ones.
 _OFFERED = ("actionplan-applier.service", "examples", "watcher.conf.sample")
-#: The example to begin with.
+#: The example that is recommended to begin with.
 _FIRST = "etc/examples/host-maintenance.yaml"
-#: Folders that appear when the examples of a checkout are run.
+#: Folders that are created when the examples of a checkout are run.
 _LEFT_BY_RUNS = {"__pycache__", "site"}
 
 
@@ -43,13 +43,13 @@ class ExampleShow(Verb):
     EXAMPLES = ("example show host-maintenance.yaml", "example show watcher.conf.sample")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a name."""
+        """Add the arguments: a name."""
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="NAME", help="example list shows them")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Print the file; raises InvalidInput for a name that fits none, or several."""
+        """Print the file; raises InvalidInput for a name that matches no file, or several."""
         chosen = _chosen(parsed_args.name)
         if len(chosen) > 1:
             text = f"one file is shown at a time; choose from {', '.join(chosen)}"
@@ -60,10 +60,10 @@ class ExampleShow(Verb):
 
 
 class ExampleCopy(Verb):
-    """Copy examples, to change and run them
+    """Copy examples to a folder, to change and run them
 
-    All of them, or the file or folder that NAME fits. Below DIR the copies have the paths that the
-    documentation names. No file is overwritten.
+    Copies all of them, or only the file or folder that NAME matches. In DIR, the copies have the
+    same paths as in the documentation. No file is overwritten.
     """
 
     EXAMPLES = (
@@ -73,7 +73,7 @@ class ExampleCopy(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Take a name and a folder."""
+        """Add the arguments: a name and a folder."""
         parser = super().get_parser(prog_name)
         parser.add_argument(
             "name", metavar="NAME", nargs="?", default=_TOP, help="what to copy (default: all)"
@@ -89,7 +89,7 @@ class ExampleCopy(Verb):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Copy the files and say which; raises ConfigurationError if one exists."""
+        """Copy the files, and list them; raises ConfigurationError if one exists."""
         chosen, folder = _chosen(parsed_args.name), parsed_args.folder
         existing = [str(folder / n) for n in chosen if os.path.lexists(folder / n)]
         if existing:
@@ -107,7 +107,7 @@ class ExampleCopy(Verb):
 def files() -> Mapping[str, Path]:
     """Return the path of every file that comes with the product by its name, sorted by name.
 
-    Raises ConfigurationError where only the packages were installed.
+    Raises ConfigurationError if the product was installed without the files.
     """
     source = _source()
     found = [p for name in _OFFERED for p in (source / name, *(source / name).rglob("*"))]
@@ -127,7 +127,7 @@ def _source() -> Path:
 
 
 def _chosen(name: str) -> Mapping[str, Path]:
-    """Return the files that a name fits: a path, the end of one, or a folder on it."""
+    """Return the files that a name matches: a path, the end of a path, or a folder in it."""
     known = files()
     found = {n: p for n, p in known.items() if f"/{name.strip('/')}/" in f"/{n}/"}
     if not found:
@@ -148,7 +148,7 @@ def _copy(path: Path, target: Path) -> None:
 
 
 def _about(path: Path) -> str:
-    """Return what a file begins with: a comment, a docstring, or a title."""
+    """Return the description at the beginning of a file: a comment, a docstring, or a title."""
     with path.open(encoding="utf-8") as file:
         line = next((x for x in file if not x.startswith(("#!", "# SPDX-"))), "").rstrip()
     if line.startswith("# "):

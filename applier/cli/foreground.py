@@ -125,7 +125,7 @@ class _Teller(logging.Handler):
 
 @contextmanager
 def lapses(tell: Callable[[str], None]) -> Iterator[None]:
-    """Show when the record cannot be reached, and when it can again. The run waits meanwhile."""
+    """Show when the store cannot be reached, and when it can again; the run waits meanwhile."""
     from applier.recording import store_retry
 
     handler, before = _Teller(tell), store_retry.LOG.level

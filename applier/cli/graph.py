@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan graph``: a plan as a picture, or as text that other programs draw."""
+"""``actionplan graph``: draw a plan as a picture, or as text for other programs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ FORMATS = ("dot", "mermaid", "svg")
 class Graph(Verb):
     """Draw a plan as svg, dot or mermaid
 
-    PLAN may also be a file: a document or a saved plan. With --state, --node or --task only the
-    actions that fit all of them are drawn; what comes before what stays as it is. An RE may fit
-    anywhere in a name: '^' and '$' bind it.
+    PLAN may also be a file: a document or a saved plan. With --state, --node or --task, only the
+    actions that match all of them are drawn, with the order between them. An RE may match any part
+    of a name; use '^' and '$' to match the whole name.
     """
 
     EXAMPLES = (
@@ -34,7 +34,7 @@ class Graph(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan, a format, what to draw of it, and where to put it."""
+        """Add the arguments: a plan, a format, filters and an output file."""
         parser = super().get_parser(prog_name)
         parser.add_argument("plan", metavar="FILE|PLAN", help=f"file; or {PLAN_HELP}")
         parser.add_argument("-f", "--format", choices=FORMATS, default="dot", help="default: dot")

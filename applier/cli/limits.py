@@ -24,8 +24,8 @@ _WORKERS = "max_workers"
 class SetLimits(Verb):
     """Change the limits of a running plan
 
-    They bind what starts from now on; what runs goes on. A limit for all nodes holds for each node
-    by itself.
+    They apply to actions that start from now on; running actions continue. A limit for all nodes
+    ('node:*') applies to each node separately.
     """
 
     EXAMPLES = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entry point of ``actionplan``: standard streams, exit codes, and one sentence about a bug."""
+"""Entry point of ``actionplan``: standard streams, exit codes, and the message about a bug."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from types import TracebackType
 
 #: Exit codes after Ctrl-C, and after the reader of standard output has gone (SIGPIPE).
 INTERRUPTED, UNREAD = 130, 141
-#: How many new objects start the garbage collector. Imports make tens of thousands of objects that
-#: live until the end. With Python's default of 700 the collector takes a tenth of the start.
+#: The number of new objects after which the garbage collector runs. Imports create tens of
+#: thousands of objects that exist until the end. With Python's default of 700, the collector takes
+#: a tenth of the start-up time.
 _COLLECT_AFTER = 100_000
 
 
@@ -56,7 +57,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _open_streams() -> None:
-    """Replace closed standard streams, and escape letters that their encoding lacks."""
+    """Replace closed standard streams, and escape characters that their encoding lacks."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
     for name in ("stdout", "stderr"):

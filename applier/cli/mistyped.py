@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 
 #: Global options that take a value.
 VALUED = ("--config-file", "--log-file")
-#: Similarity from which words count as a misspelt verb: if nothing else fits, and before any other
-#: suggestion.
+#: The minimum similarity of words to a verb: as the last suggestion, and as the first one.
 _ALIKE, _VERY_ALIKE = 0.7, 0.9
 GLOBAL = (*VALUED, "-v", "--verbose", "--debug", "--version")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents and plans in files: reads those that a command line names, and writes plans."""
+"""Reads the documents and plans that a command line names, and writes plans to files."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _saved(document: Document) -> ActionPlan:
 
 
 def refuse_begun(plan: ActionPlan, document: Document) -> None:
-    """Raise InvalidInput for a saved plan that was started: its states belong to another record."""
+    """Raise InvalidInput for a saved plan that was started: its states belong to another store."""
     if plan.state is not PlanState.RECOMMENDED:
         text = f"the plan is {plan.state}: only {PlanState.RECOMMENDED} plans come into a record"
         raise InvalidInput([Mistake(text, ("state",))]).located(document.locate)

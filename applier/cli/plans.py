@@ -23,9 +23,9 @@ _NEWEST = 25
 
 
 class List(ListVerb):
-    """List the kept plans, newest first
+    """List the stored plans, newest first
 
-    The newest 25, unless more are asked for. Removed plans are listed with --state DELETED only.
+    Lists the newest 25 by default. Removed plans are listed only with --state DELETED.
     """
 
     EXAMPLES = ("list", "list --state FAILED -f json", "list --limit 5", "list --all")
@@ -98,10 +98,10 @@ class List(ListVerb):
 
 
 class Show(Verb):
-    """Show a plan: wave by wave, or whole as JSON or YAML
+    """Show a plan wave by wave, or the whole plan as JSON or YAML
 
-    -f message writes the three-level message of a deployment: nodes, their tasks, and what each
-    waits for on which node. create reads it back.
+    '-f message' writes the three-level message of a deployment: nodes, their tasks, and the
+    dependencies of each task. 'create' can read it.
     """
 
     EXAMPLES = (
@@ -139,9 +139,9 @@ class Show(Verb):
 
 
 class DeletePlan(Verb):
-    """Remove a plan that is not under way
+    """Remove a plan that is not running
 
-    It is marked DELETED and no longer listed; its uuid still shows it.
+    The plan is marked DELETED and no longer listed; 'show' with its uuid still shows it.
     """
 
     EXAMPLES = ("delete 7f3a91",)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verbs about what is installed: planners, action types, schemas."""
+"""Verbs about planners, action types and schemas."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PluginVerb(Verb):
     """Shows a plugin and its options."""
 
     def say_options(self, section: str, options: Sequence[cfg.Opt]) -> None:
-        """Write what each option means, and the value that it has here."""
+        """Write the meaning of each option, and its configured value."""
         from applier import plugin_options
 
         values = plugin_options.read(self.session.conf, section, options)
@@ -49,7 +49,7 @@ class PluginVerb(Verb):
 
 
 class PlannerShow(PluginVerb):
-    """Show a planner: what it does, and its options with the values that hold here"""
+    """Show a planner: what it does, and its options with their configured values"""
 
     EXAMPLES = ("planner show weight",)
 

@@ -14,9 +14,9 @@ from planner.model import JOIN
 
 
 class Rollback(Verb):
-    """Make a plan that undoes what another did, last first; show it and keep it
+    """Make a plan that undoes another plan in reverse order; show it and store it
 
-    Under the limits of the other plan. Nothing is done yet: read it, then apply it.
+    The limits of the other plan apply. No action is run: read the plan, then apply it.
     """
 
     EXAMPLES = ("rollback last", "rollback 7f3a91 --all")

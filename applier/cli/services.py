@@ -15,10 +15,10 @@ from applier.store import Service
 
 
 class ServiceList(ListVerb):
-    """List the applier services that report on this record, last heard of first
+    """List the applier services that use this record, latest heartbeat first
 
-    One that was killed stays listed: if it ran on this host, it is told to be gone, elsewhere look
-    at when it was heard of.
+    A killed service stays listed. If it ran on this host, it is shown as gone; otherwise check the
+    age of its last heartbeat.
     """
 
     EXAMPLES = ("service list", "service list -f json")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs of one command line share: configuration, record, plugins, cloud.
+"""The objects that the verbs of a command line share: configuration, store, plugins, cloud.
 
-Importing all libraries takes longer than what most verbs do. So everywhere in ``applier.cli``, an
+Importing all libraries takes longer than running most verbs. So everywhere in ``applier.cli``, an
 import that loads a library (oslo.config, SQLAlchemy, rich, taskflow, a schema checker) or a planner
-stands inside the function that needs it. tests/functional/test_startup_imports.py holds what each
-verb may import.
+is inside the function that needs it. tests/functional/test_startup_imports.py lists the libraries
+that each verb may import.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """The configuration and the parts that it describes, each opened when it is first used."""
+    """The configuration, and the parts that it describes; each is opened when it is first used."""
 
     def __init__(self, config_files: Sequence[str] = ()) -> None:
         self.config_files = tuple(config_files)
@@ -50,7 +50,7 @@ class Session:
 
     @property
     def record(self) -> str:
-        """Where the record is, without the password."""
+        """The URL of the record, without the password."""
         from applier import conf as configuration
         from applier.storage import urls
 
@@ -68,7 +68,7 @@ class Session:
 
     @property
     def policies(self) -> Mapping[str, TypePolicy]:
-        """What the sections of the action types say; raises ConfigurationError."""
+        """The policies of the action types, as configured; raises ConfigurationError."""
         return self.assembly.policies
 
     @property
@@ -81,7 +81,7 @@ class Session:
         return self.assembly.cloud()
 
     def plan(self, reference: str) -> ActionPlan:
-        """Load the plan that a person means; raises PlanNotFound."""
+        """Load the plan to which a reference of the user refers; raises PlanNotFound."""
         return self.store.load_plan(self.store.find_plan(reference))
 
 

@@ -15,7 +15,7 @@ POLICIES = tuple(str(policy) for policy in OnFailure)
 
 @dataclass
 class SetOptions:
-    """The options that were set: of the planner by name, and of the run.
+    """The options that were set, of the planner (by name) and of the run.
 
     ``planning`` has the texts of the settings that change planning.
     """
@@ -46,7 +46,7 @@ def read(texts: Sequence[str]) -> SetOptions:
 
 
 def _read(settings: SetOptions, text: str) -> str | None:
-    """Store one setting; returns what is wrong with it, or None."""
+    """Store one setting; return the mistake in it, or None."""
     key, equals, value = text.partition("=")
     if not (key and equals and value):
         return "KEY=VALUE is expected, such as migrate.parallelization=2"

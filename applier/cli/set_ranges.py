@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 
 from planner.errors import InvalidInput, Mistake
 
-#: Most combinations that are accepted: a longer table is not readable.
+#: The maximum number of combinations; a longer table would not be readable.
 MOST = 200
 
 
 def expand(texts: Sequence[str]) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return the keys with several values, and every combination of settings, the last key fastest.
+    """Return the keys with several values, and all combinations of settings, the last key fastest.
 
     Raises InvalidInput for a range that runs backwards and for too many combinations.
 

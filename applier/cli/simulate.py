@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class Simulate(Verb):
-    """Say how long a plan takes, who starts when, and what decides the end
+    """Predict how long a plan takes, when each action starts, and what determines the end
 
-    FILE is a document or a saved plan, PLAN one that is kept. Nothing is kept and nothing is done.
-    With several values for a setting (1..8, or 2,4,8) each combination is a row, and the knee is
-    marked: the first that comes within 5 % of the best.
+    FILE is a document or a saved plan, PLAN a stored plan. Nothing is stored, and no action is run.
+    With several values for a setting (1..8, or 2,4,8), each combination has a row. The knee is
+    marked: the first row within 5 % of the best.
     """
 
     EXAMPLES = (
@@ -123,7 +123,7 @@ class Simulate(Verb):
 
 
 def as_dict(plan: ActionPlan, made: Prediction) -> dict[str, Any]:
-    """Return a forecast as JSON has it; times are seconds from the start.
+    """Return a forecast as a mapping, for JSON; times are seconds from the start.
 
     ``cautious_makespan_s`` is the makespan with the 90th percentile of each duration.
     """

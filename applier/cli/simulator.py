@@ -39,9 +39,9 @@ class SimulatorShow(Verb):
 
 
 class SimulatorReset(Verb):
-    """Start the simulated cloud afresh
+    """Reset the simulated cloud
 
-    From the small cloud that comes with the product, or from a file of the same form.
+    To the small cloud that is part of the product, or to the cloud in a file of the same format.
     """
 
     EXAMPLES = ("simulator reset", "simulator reset --from my-cloud.yaml")

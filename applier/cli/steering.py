@@ -21,9 +21,9 @@ from planner.states import ENDED_PLAN, ActionState, PlanState
 
 
 class Start(Verb):
-    """Leave a plan to an applier
+    """Queue a plan for an applier service
 
-    The plan becomes PENDING; an applier service that uses the same record runs it.
+    The plan becomes PENDING. An applier service that uses the same record runs it.
     """
 
     EXAMPLES = ("start last", "start 7f3a91")
@@ -57,7 +57,7 @@ def present(store: Store) -> list[Service]:
 
 
 def awaited(store: Store, plan: ActionPlan) -> Iterator[str]:
-    """Yield lines about a PENDING plan and the service with the latest heartbeat; there is one."""
+    """Yield lines about a PENDING plan and the service with the latest heartbeat."""
     last = present(store)[0]
     heard = ago((now() - last.heartbeat_at).total_seconds())
     yield f"{claim.named(plan)} is PENDING, and waits for an applier service."
@@ -66,9 +66,9 @@ def awaited(store: Store, plan: ActionPlan) -> Iterator[str]:
 
 
 class PausePlan(Verb):
-    """Pause a running plan: nothing new starts, what runs ends
+    """Pause a running plan: no more actions start, running ones end
 
-    To go on: apply or start; after resume, what did not end well is tried again.
+    To continue: apply or start. After resume, failed actions run again.
     """
 
     EXAMPLES = ("pause last", "pause 7f3a91 --reason 'network work until noon'")
@@ -96,10 +96,11 @@ class PausePlan(Verb):
 
 
 class Resume(Verb):
-    """Go on with a plan that is paused, ended badly, or lost whoever ran it
+    """Resume a plan that was paused, failed, or whose applier died
 
-    It becomes PENDING: what ended well stays so, what was cut off or is in doubt is verified first,
-    and the rest runs again. Refused while whoever runs the plan lives.
+    The plan becomes PENDING. Successful actions are not run again. Interrupted actions, and those
+    in doubt, are verified first. All others run. It is refused while a living process runs the
+    plan.
     """
 
     EXAMPLES = ("resume last --dry-run", "resume 7f3a91 --reason 'db-1 has room again'")
@@ -111,7 +112,7 @@ class Resume(Verb):
         return with_reason(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Show what is done, to verify and to do; make the plan PENDING without ``--dry-run``."""
+        """Show what will be verified and run; without ``--dry-run``, make the plan PENDING."""
         from applier.run import resume
 
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
@@ -147,7 +148,7 @@ class Resume(Verb):
 
 
 def foreseen(plan: ActionPlan, reset: Collection[str]) -> list[str]:
-    """Return lines that count the actions done, to verify and to do."""
+    """Return lines that count the actions done, to verify and to run."""
     again = set(reset)
     real = [a for a in plan.actions if a.action_type != JOIN]
     verify = [a for a in real if a.state in TO_VERIFY]
@@ -167,8 +168,8 @@ def foreseen(plan: ActionPlan, reset: Collection[str]) -> list[str]:
 class Cancel(Verb):
     """Cancel a plan
 
-    Actions that have not started never start. What runs of an ONGOING plan is told to stop, and
-    awaited, by whoever runs it.
+    No more actions start. If the plan is ONGOING, the process that runs it tells its running
+    actions to stop, and waits for them.
     """
 
     EXAMPLES = ("cancel last", "cancel 7f3a91 --reason 'wrong hosts'")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base classes of all verbs: session, examples in the help, usage errors with an example."""
+"""The base classes of all verbs: session, help with examples, usage errors with an example."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from applier.cli.session import Session
 
 #: Exit codes.
 REFUSED, USAGE, FAILED, OUT_OF_DATE, PAUSED = 1, 2, 3, 4, 5
-#: The format for people.
+#: The default format, for people.
 _TABLE = "table"
 
 

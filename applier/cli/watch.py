@@ -25,9 +25,10 @@ _GOING = (PlanState.PENDING, *claim.RUNNING)
 
 
 class Watch(Verb):
-    """Follow a plan that somebody runs, from any terminal, until it ends
+    """Follow a plan that another process runs, until it ends
 
-    A PENDING plan is waited for. Ctrl-C ends the watching, and nothing else.
+    If the plan is PENDING, the command waits for its start. Ctrl-C ends only this command, not the
+    plan.
     """
 
     EXAMPLES = ("watch last", "watch 7f3a91")
@@ -37,7 +38,7 @@ class Watch(Verb):
         return with_plan(super().get_parser(prog_name))
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Show the progress on record until the plan has stopped."""
+        """Show the stored progress until the plan has stopped."""
         from applier.cli.reporters import recap
 
         plan = self.session.plan(parsed_args.plan)
@@ -66,7 +67,7 @@ class Watch(Verb):
         """Show changes until the plan stops or its claimant is lost; returns the last state."""
         if plan.state not in _GOING:
             return plan
-        # Never set: waiting for it sleeps, and Ctrl-C interrupts it.
+        # Never set: used to sleep in a way that Ctrl-C interrupts.
         never, known = threading.Event(), replace(plan, actions=_unstarted(plan))
         with foreground.progress_of(self, plan) as progress:
             progress.on_plan(plan.state, plan.status_message)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``actionplan why``: why an action starts when it does, waits now, or did not run."""
+"""``actionplan why``: explain when an action starts, why it waits, or why it did not run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from planner.states import ActionState
 
 
 class Why(Verb):
-    """Say why an action starts when it does, what it waits for, or why it did not run
+    """Explain when an action starts, what it waits for, or why it did not run
 
-    Before the plan runs: by its forecast. While it runs: by its record.
+    Before a run, the explanation is based on a forecast, during a run on the stored states.
     """
 
     EXAMPLES = ("why last db-1", "why last db-1 --set max_workers=8")
@@ -67,7 +67,7 @@ class Why(Verb):
 
 
 def ended_or_runs(action: Action) -> list[str]:
-    """Return how an action ended, or since when it runs."""
+    """Return lines about the end of an action, or the start of a running one."""
     label, why = one_line(action.label), one_line(action.status_message or "")
     if action.state is ActionState.ONGOING:
         since = f" since {action.started_at:%Y-%m-%d %H:%M:%S} UTC" if action.started_at else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capacity of simulated hosts and pools: what is free, what is needed, what fits where."""
+"""The capacity of simulated hosts and pools: free room, needed room, choice of a host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNITS = {"vcpus": "vcpus", "ram_mb": "MB of memory", "disk_gb": "GB of disk", "
 
 
 def free_on_hosts(world: World) -> dict[str, dict[str, int]]:
-    """Return the free capacity by host; what an ongoing operation reserves counts as used."""
+    """Return the free capacity by host; reservations of ongoing operations count as used."""
     free = {name: {room: host[room] for room in ROOM} for name, host in world["hosts"].items()}
     taken = [
         (instance["host"], world["flavors"][instance["flavor"]])
@@ -28,7 +28,7 @@ def free_on_hosts(world: World) -> dict[str, dict[str, int]]:
 
 
 def free_in_pool(world: World, pool: str) -> int:
-    """Return the free GB of a pool; what an ongoing operation reserves counts as used."""
+    """Return the free GB of a pool; reservations of ongoing operations count as used."""
     used: int = sum(v["size_gb"] for v in world["volumes"].values() if v["pool"] == pool)
     held: int = sum(o["holds"].get(f"pool:{pool}", {}).get("size_gb", 0) for o in world["ongoing"])
     size: int = world["pools"][pool]["size_gb"]

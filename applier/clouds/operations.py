@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of a simulated cloud: each checks its preconditions and returns a Work.
+"""The operations of a simulated cloud: each checks its preconditions, and returns a Work.
 
 The functions are pure: they do not wait and read neither a clock nor a file.
 """
@@ -20,7 +20,8 @@ from applier.clouds.capacity import (
 from applier.clouds.simulated_schema import DURATIONS, ROOM, World
 from applier.errors import ActionFailed
 
-#: Requested status -> operation, its name in messages, statuses from which it is possible.
+#: Maps a requested status to: the operation, its name in messages, the statuses from which it is
+#: possible.
 _STATUSES = {
     "SHUTOFF": ("stop", "the stop", ("ACTIVE",)),
     "ACTIVE": ("start", "the start", ("SHUTOFF", "SHELVED")),
@@ -31,12 +32,12 @@ _POWERS = {"on": "switching on", "off": "switching off", "suspended": "suspendin
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Work:
-    """An operation that may begin: what it locks and reserves meanwhile, and its result.
+    """An operation that may begin: the entries that it locks, the capacity it reserves, its result.
 
-    ``names`` are those by which a fault may name it. While it is ongoing, no other operation may
-    change what it ``changes`` or ``uses``, or use what it changes. ``holds`` is the capacity that
-    it reserves, by host or pool. ``result`` maps table -> key -> changed fields; None removes the
-    entry.
+    ``names`` are the names by which a fault may refer to it. While it is ongoing, no other
+    operation may change the entries that it ``changes`` or ``uses``, or use those that it changes.
+    ``holds`` is the capacity that it reserves, by host or pool. ``result`` maps table and key to
+    changed fields; None removes the entry.
     """
 
     operation: str
@@ -138,7 +139,7 @@ def create_instance(world: World, uuid: str, name: str, flavor: str | None) -> W
     return Work(
         operation="create",
         what=f"the creation of {name}",
-        # A file that an earlier version wrote has no such duration.
+        # A file of an earlier release does not have this duration.
         seconds=world["durations"].get("create", DURATIONS["create"]),
         names=(name, host),
         changes=(f"instance:{uuid}", f"name:{name}"),

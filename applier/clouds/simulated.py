@@ -2,7 +2,7 @@
 """A simulated cloud in one file: hosts, instances and volumes to try plans on.
 
 An operation reserves capacity when it begins, waits without holding a lock, and changes the cloud
-when it ends. If it is stopped, fails, or its process dies, the cloud stays as it was.
+when it ends. If it is stopped, fails, or its process dies, the cloud is not changed.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class SimulatedCloud:
     ) -> None:
         """Write a fresh cloud from a mapping, a YAML or JSON file, or the packaged small cloud.
 
-        Raises ConfigurationError with every mistake, a line each, and changes nothing then.
-        Operations that are ongoing fail at their end.
+        Raises ConfigurationError, with a line for each mistake, and then changes nothing. Ongoing
+        operations fail at their end.
         """
         WorldFile(path).replace(simulated_document.read(source))
 

@@ -75,23 +75,24 @@ def complete_fault(world: World, fault: Mapping[str, Any]) -> Fault:
     """
     wrong = mistakes(world | {"faults": [dict(fault)]}, _FAULT_REFERENCES)
     if wrong:
-        # It was checked as a list of one fault; that list is left out of the path.
+        # It was checked in a list of one fault: remove that list from the path.
         inside = [replace(mistake, path=mistake.path[2:], place="fault") for mistake in wrong]
         raise ConfigurationError("\n".join(map(str, inside)))
     return _ABSENT | dict(fault)
 
 
 _Found = Iterator[tuple[str, Path]]
-#: Check -> tables whose entries it reads, tables of which it needs only the keys.
+#: Maps each check to: the tables whose entries it reads, the tables of which it needs only the
+#: keys.
 _Checks = Mapping[Callable[[World], _Found], tuple[set[str], set[str]]]
 
 
 def mistakes(world: Any, checks: _Checks | None = None) -> list[Mistake]:
     """List every mistake in a cloud: first of its shape, then of references and capacity.
 
-    ``checks`` are those of references and capacity; one is made only if the tables that it needs
-    have the right shape. By default faults are not checked, because their target may have been
-    deleted since; only new faults are.
+    ``checks`` are those of references and capacity. A check is made only if the tables that it
+    needs have the right shape. By default, faults are not checked: only new faults are, because the
+    target of an old one may have been deleted.
     """
     found = _check_shape(world)
     if isinstance(world, dict):

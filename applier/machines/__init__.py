@@ -46,7 +46,7 @@ class OpenMachines:
         return Remote(connections, self._ssh, known, stop)
 
     def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
-        """Wait ``seconds``. Raises ActionFailed if the task is chosen to fail, or is stopped."""
+        """Wait ``seconds``. Raises ActionFailed if the task is configured to fail or is stopped."""
         return self._simulation.run(node, task, seconds, stop)
 
     def close(self) -> None:

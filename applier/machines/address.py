@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-#: An address, for JSON Schema and Python; an IPv6 address is in brackets. Neither user nor host
-#: begins with ``-``, because programs would read it as an option.
+#: A regular expression for addresses, for JSON Schema and Python. An IPv6 address is in brackets.
+#: Neither user nor host may begin with ``-``, because programs would read it as an option.
 PATTERN = (
     r"^([^\s:@\[\]-][^\s:@\[\]]*@)?(\[[0-9A-Fa-f:.%\w]+\]|[^\s:@\[\]-][^\s:@\[\]]*)(:[0-9]+)?$"
 )

@@ -24,9 +24,10 @@ LOG = logging.getLogger(__name__)
 # At INFO asyncssh logs every command and channel.
 asyncssh.set_log_level(logging.WARNING)
 
-#: Seconds of silence before a keepalive is sent; a connection is lost after so many unanswered.
+#: The seconds without data before a keepalive message is sent, and the number of unanswered
+#: messages after which a connection is lost.
 KEEPALIVE_S, KEEPALIVES = 15, 3
-#: Seconds that connections have to close, before they are aborted.
+#: The seconds that connections have to close before they are aborted.
 _CLOSE_S = 2.0
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ Work = Callable[[asyncssh.SSHClientConnection], Awaitable[T]]
 
 @dataclass(slots=True)
 class _SharedConnection:
-    """The connection to one address; under the lock one task connects while others wait."""
+    """The connection to one address; the lock lets one task connect while others wait."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     connection: asyncssh.SSHClientConnection | None = None
@@ -50,7 +51,7 @@ class Connections:
     def __init__(self, settings: SshSettings) -> None:
         self._settings = settings
         self._shared: dict[Address, _SharedConnection] = {}
-        #: All that were made, even those that were replaced: a task may still use one.
+        #: All connections, even those that were replaced, because a task may still use one.
         self._made: list[asyncssh.SSHClientConnection] = []
         self._lock = threading.Lock()
         self.loop = asyncio.new_event_loop()

@@ -17,10 +17,11 @@ from applier.contracts import Ended, StopSignal
 
 #: Seconds between SIGTERM and SIGKILL.
 GRACE_S = 2.0
-#: Seconds between two checks of the stop signal; output and the end are noticed at once.
-TURN_S = 0.05
+#: The seconds between two checks of the stop signal. Output and the end of a process are noticed at
+#: once.
+POLL_S = 0.05
 _PIECE = 65536
-#: Characters of output that are kept to find the last line in.
+#: The number of characters of output in which the last line is searched.
 _TAIL = 2000
 
 
@@ -68,9 +69,9 @@ def run(
 ) -> Ended:
     """Run a program in a new session, and wait until its main process has ended.
 
-    Both output streams go to ``output`` in pieces; the input is empty; ``env`` is the complete
-    environment. Background processes that the program leaves behind go on, and are not waited
-    for even if they hold the pipe. A stop or the time-out ends the whole group. Raises OSError or
+    Both output streams are passed to ``output`` in pieces; the input is empty; ``env`` is the
+    complete environment. Background processes of the program keep running, and are not waited for,
+    even if they have the pipe open. A stop or the time-out ends the whole group. Raises OSError or
     ValueError if the program cannot be started.
     """
     began = time.monotonic()
@@ -94,7 +95,7 @@ def run(
     finally:
         if process.poll() is None:
             _signal_group(process.pid, signal.SIGKILL)
-        # A process of another user (sudo) cannot be killed: do not wait for it for ever.
+        # A process of another user (sudo) cannot be killed: do not wait for it forever.
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_S)
         process.stdout.close()
@@ -125,7 +126,7 @@ class _Follower:
 
     def follow(self, stop: StopSignal, deadline: float | None) -> str | None:
         """Wait until the process has ended, or return why it must end: stop or timeout."""
-        while not self._turn():
+        while not self._poll():
             if stop.is_set():
                 return "stop"
             if deadline is not None and time.monotonic() >= deadline:
@@ -138,12 +139,12 @@ class _Follower:
         _signal_group(group, signal.SIGTERM)
         deadline = time.monotonic() + GRACE_S
         while time.monotonic() < deadline:
-            if self._turn() and not _group_lives(group):
+            if self._poll() and not _group_lives(group):
                 return
         _signal_group(group, signal.SIGKILL)
 
     def drain(self) -> None:
-        """Pass on what is left in the pipe, at most its size: others may write on."""
+        """Pass on the rest of the pipe, at most its size: other processes may still write to it."""
         left = fcntl.fcntl(self._pipe, fcntl.F_GETPIPE_SZ)
         while left > 0 and (size := self._pass_on()):
             left -= size
@@ -153,9 +154,9 @@ class _Follower:
         """Return the last line that is not blank, or an empty text."""
         return self._tail.last_line()
 
-    def _turn(self) -> bool:
-        """Wait up to ``TURN_S`` for output or the end; return True once the main process ended."""
-        for key, _ in self._selector.select(TURN_S):
+    def _poll(self) -> bool:
+        """Wait up to ``POLL_S`` for output or the end; return whether the process has ended."""
+        for key, _ in self._selector.select(POLL_S):
             if key.fd == self._end:
                 self._selector.unregister(self._end)
                 self._ended = True
@@ -164,7 +165,7 @@ class _Follower:
         return self._ended
 
     def _pass_on(self) -> int | None:
-        """Pass one piece on; return its size, 0 at the end of output, None if nothing is there."""
+        """Pass one piece of output on; return its size, 0 at the end, None without new output."""
         try:
             piece = os.read(self._pipe, _PIECE)
         except BlockingIOError:
@@ -174,7 +175,7 @@ class _Follower:
 
 
 def _group_lives(group: int) -> bool:
-    """Return True if a process group has a member that still runs.
+    """Return whether a process group has a running member.
 
     The kernel does not reuse the number while the group has a member.
     """
@@ -184,7 +185,7 @@ def _group_lives(group: int) -> bool:
         return False
     except PermissionError:
         return True
-    # Zombies stay members until they are reaped, and a container may have nothing that reaps.
+    # Zombies stay members until they are reaped, and a container may have no process that reaps.
     return any(_runs_in(group, entry) for entry in os.listdir("/proc") if entry.isdigit())
 
 

@@ -81,7 +81,7 @@ class Remote:
         cut = False
         while not (future.done() and remote.pieces.empty()):
             try:
-                tail.write(remote.pieces.get(timeout=process.TURN_S))
+                tail.write(remote.pieces.get(timeout=process.POLL_S))
                 remote.taken()
             except queue.Empty:
                 pass
@@ -132,7 +132,7 @@ class Remote:
                 raise ActionFailed(f"{self._address}: {path}: {reason.reason}") from reason
 
         future = self._connections.submit(self._address, run)
-        while not wait_for([future], process.TURN_S).done:
+        while not wait_for([future], process.POLL_S).done:
             if self._stop.is_set():
                 future.cancel()
                 raise ActionFailed(f"{path}: stopped")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run one program on a node over an SSH channel, and end it reliably.
 
-A shell reads a script from its input, so that the program depends neither on the user's login
-shell nor on its quoting. The shell first prints its process id, which is also its process group.
-To end the program, a second channel signals that group: closing the first channel would end
-nothing.
+A shell reads a script from its input, so that the program depends neither on the user's login shell
+nor on its quoting. The shell first prints its process id, which is also its process group. To end
+the program, a second channel sends a signal to that group, because closing the first channel does
+not end it.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from applier.contracts import Ended
 from applier.machines import process
 from applier.machines.connections import sentence
 
-#: Seconds to wait for output after the program has ended: a background process may hold the pipe.
+#: The seconds to wait for more output after the program has ended, as a background process may have
+#: the pipe open.
 DRAIN_S = 1.0
-#: Seconds to wait for it at most if its reader is slow.
+#: The maximum of this wait if the reader of the output is slow.
 _SLOW_S = 30.0
-#: Pieces of output in the queue at which reading from the channel is paused.
+#: The number of queued pieces of output at which reading from the channel is paused.
 _PIECES = 64
 #: Seconds that a node has to answer a request to end a program.
 _ANSWER_S = 5.0
-#: Bytes kept of the output before the process id, and of the error stream.
+#: The maximum number of bytes kept of the output before the process id, and of the error stream.
 _GREETING = 65536
 _END = """\
 g=-%(group)d
@@ -147,7 +148,7 @@ class Channel(asyncssh.SSHClientSession[bytes]):
 
 
 class RemoteProgram:
-    """A program to run on a node; created and cut off in the thread of its action."""
+    """A program to run on a node; the thread of its action creates it and interrupts it."""
 
     def __init__(self, text: Callable[[str], bytes], host: str, loop: asyncio.AbstractEventLoop):
         self._mark = uuid4().hex
@@ -158,7 +159,7 @@ class RemoteProgram:
         self._begun = False
 
     def cut(self, why: str, future: Future[Ended]) -> None:
-        """Request its end; if it has not begun, cancel its ``future``."""
+        """Request the end of the program; if it has not begun, cancel its ``future``."""
 
         def end() -> None:
             if self._begun and not self._cut.done():
@@ -174,14 +175,15 @@ class RemoteProgram:
             self._loop.call_soon_threadsafe(self._channel.resume)
 
     async def run(self, connection: asyncssh.SSHClientConnection) -> Ended:
-        """Run it on this connection; the caller, which has the pieces, fills in ``last_line``."""
+        """Run the program on this connection; the caller has to set ``last_line`` of the result."""
         began = time.monotonic()
         channel, session = await connection.create_session(
             lambda: Channel(self._mark, self.pieces), "exec /bin/sh -s", encoding=None
         )
         assert isinstance(session, Channel)  # noqa: S101 - for the type checker
         self._channel = session
-        # Until here nothing has begun; from here on the effect of a lost connection is unknown.
+        # Up to here nothing was started. From here on, the effect of a lost connection is not
+        # known.
         self._begun = True
         with suppress(BrokenPipeError):
             channel.write(self._script)

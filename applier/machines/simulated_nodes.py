@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated nodes: a task waits its duration, and fails if the configuration says so."""
+"""Simulated nodes: a task waits for its duration, and fails if the configuration says so."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from planner.states import Outcome
 class Simulation:
     """Replaces the work of tasks on simulated nodes.
 
-    Each of ``failures`` is a share of all tasks (``0.01``), or ``NODE/TASK`` with ``*`` for any
-    part of a name. Which tasks a share affects depends on ``seed``, node and task alone, not on
-    the order in which they run. ``log`` is a file with a line for each start and end. Raises
+    Each of ``failures`` is a fraction of all tasks (``0.01``), or ``NODE/TASK`` with ``*`` for any
+    part of a name. Which tasks belong to the fraction depends only on ``seed``, node and task, not
+    on the order in which they run. ``log`` is a file with a line for each start and end. Raises
     ConfigurationError.
     """
 
@@ -35,7 +35,7 @@ class Simulation:
                 self._share = max(self._share, _share(text))
 
     def run(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
-        """Wait the duration of a task. Raises ActionFailed if it is chosen to fail, or stopped."""
+        """Wait for the duration of a task. Raises ActionFailed if it has to fail or is stopped."""
         self._note(node, task, "start")
         began = time.monotonic()
         if stop.wait(min(seconds / self._speed, threading.TIMEOUT_MAX)):
@@ -49,7 +49,7 @@ class Simulation:
         return Outcome.CHANGED
 
     def fails(self, node: str, task: str) -> bool:
-        """Return True if a task is chosen to fail.
+        """Return whether a task has to fail by configuration.
 
         >>> Simulation(SimulationSettings(failures=("3/*", "*/ntp"))).fails("3", "database")
         True

@@ -39,9 +39,9 @@ class RequestReader:
 
     def every(self, interval_s: float) -> Periodic:
         """Return a context manager that reads the store every ``interval_s`` seconds."""
-        return Periodic("request-reader", interval_s, self._turn)
+        return Periodic("request-reader", interval_s, self._poll)
 
-    def _turn(self) -> bool:
+    def _poll(self) -> bool:
         try:
             self._read()
         except StoreError as reason:

@@ -73,7 +73,7 @@ class WorkerLoop:
             while not self._ending.is_set():
                 if self._wake.is_set() or time.monotonic() >= next_look:
                     self._wake.clear()
-                    next_look = time.monotonic() + self._turn(pool)
+                    next_look = time.monotonic() + self._poll(pool)
                 # The wait is short, so that a request to end is noticed.
                 self._wake.wait(min(self._poll_s, max(0.0, next_look - time.monotonic())))
         finally:
@@ -88,7 +88,7 @@ class WorkerLoop:
         except StoreError as reason:
             LOG.warning("The service could not be deregistered: %s", reason)
 
-    def _turn(self, pool: ThreadPoolExecutor) -> float:
+    def _poll(self, pool: ThreadPoolExecutor) -> float:
         """Write heartbeats, take over and start plans; return the seconds until the next call."""
         try:
             if time.monotonic() >= self._next_report:

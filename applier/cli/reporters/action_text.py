@@ -12,7 +12,7 @@ from applier.cli.reporters.joins import through
 from applier.store import Attempt
 from planner.model import JOIN, Action, ActionPlan
 
-#: Most lines of output that are shown of the last attempt, and of those before.
+#: The maximum numbers of output lines that are shown of the last attempt, and of earlier ones.
 _LAST, _EARLIER = 20, 5
 _TIME = "%Y-%m-%d %H:%M:%S"
 
@@ -77,7 +77,7 @@ def _output(attempt: Attempt, most: int, indent: str) -> Iterator[str]:
 
 
 def attempt_as_dict(attempt: Attempt) -> dict[str, Any]:
-    """Return an attempt as JSON and YAML have it."""
+    """Return an attempt as a mapping, for JSON and YAML."""
     return {
         "number": attempt.number,
         "started_at": attempt.started_at.isoformat(),

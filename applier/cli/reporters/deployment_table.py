@@ -23,11 +23,11 @@ STYLES = {
     Status.WAITING: "",
     Status.READY: "green",
 }
-#: If there are more nodes, equal ones share a line.
+#: If there are more nodes than this, equal ones share a line.
 MOST_NODES = 20
-#: Most lines that are shown.
+#: The maximum number of lines.
 _MOST_LINES = 40
-#: Most nodes that are named in a line.
+#: The maximum number of nodes that a line names.
 _NAMED = 4
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions behind the joins of a plan; a join has no name and does nothing."""
+"""Replaces the joins of a plan, which have no names and do nothing, by the actions behind them."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any, TextIO, cast
 
 
 def lasting(stream: TextIO) -> TextIO:
-    """Return a stream that writes to another until that fails, and then drops all text.
+    """Return a stream that passes text to another one until that fails, and then drops it.
 
     A run must continue when its terminal hangs up or the reader of its pipe ends.
     """

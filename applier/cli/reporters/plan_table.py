@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as a table: wave by wave, with what each action does and why it stands there."""
+"""Shows a plan as a table: wave by wave, each action with its description and its reason."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from planner import graph
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
 
-#: A plan with more actions is shown with one line for each wave, unless --all is given.
+#: A plan with more actions than this is shown with one line for each wave, unless --all is given.
 MOST_ROWS = 60
 
 #: Names up to this width are not folded, however narrow the terminal is.
 _NAME = 24
-#: How many of the last waves are shown if not all are.
+#: The number of last waves that are shown if not all are.
 _LAST = 5
-#: Blanks between two columns.
+#: The number of blanks between two columns.
 BETWEEN = 2
 #: Smallest width of a folded column, if the terminal has room for it.
 NARROW = 6
@@ -55,7 +55,7 @@ def show(
     max_workers: int | None = None,
     run_by: Iterable[str] = (),
 ) -> None:
-    """Write a plan: its head, its waves, what it touches, its warnings."""
+    """Write a plan: title, waves, touched resources, warnings."""
     out = console(stream)
     name = f"  {one_line(plan.name)}" if plan.name else ""
     planner = one_line(plan.planner)
@@ -138,7 +138,7 @@ def shared_prefix(names: Sequence[str]) -> str:
     >>> shared_prefix(["web/batch-1/create-1", "web/batch-1/pause"]), shared_prefix(["1/a", "2/b"])
     ('web/batch-1/', '')
     """
-    # What the first and the last name in the alphabet share, all names share.
+    # A common beginning of the first and the last name in alphabetical order is common to all.
     first, last = min(names, default=""), max(names, default="")
     alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
     prefix = "".join(letter for letter, _ in alike) if len(names) > 1 else ""
@@ -153,7 +153,7 @@ def _by_action(plan: ActionPlan, waves: list[list[Action]], prefix: str) -> Tabl
     reasoned = not begun and any(a.reason for a in plan.actions)
     last = ["state"] if begun else ["why here"] if reasoned else []
     table = table_of("wave", "action", "what", *(["est"] if timed else []), "needs", *last)
-    # People type names, so these are folded last.
+    # Users type names, so this column is folded last.
     rows = [action.uuid for wave in waves for action in wave]
     table.columns[1].min_width = min(_NAME, max(cell(names[uuid]).cell_len for uuid in rows))
     for number, wave in enumerate(waves, 1):
@@ -209,7 +209,7 @@ def _counted(words: Counter[str]) -> str:
 
 
 def footer(plan: ActionPlan, waves: list[list[Action]], max_workers: int | None) -> list[str]:
-    """Return lines about the size of the plan, what it touches, and its limits."""
+    """Return lines about the size of the plan, the touched resources, and the limits."""
     if not waves:
         return ["Nothing to do: the plan has no actions."]
     estimates = [a.estimate_s for wave in waves for a in wave if a.estimate_s is not None]

@@ -21,7 +21,7 @@ from applier.contracts import Report
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, Outcome, PlanState
 
-#: Most rows of running actions, and of failed ones.
+#: The maximum numbers of rows for running and for failed actions.
 _MOST_RUNNING, _MOST_BAD = 12, 5
 
 

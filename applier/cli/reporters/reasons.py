@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why an action starts when it does, by the forecast, and what it waits for, by the record."""
+"""Explains when and why an action starts, by a forecast, or why it waits, by its stored state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from applier.store import Reservation
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState
 
-#: Most actions that are named.
+#: The maximum number of actions that a line names.
 _MOST = 6
 
 
@@ -34,7 +34,7 @@ def before(plan: ActionPlan, action: Action) -> list[Action]:
 
 
 def foreseen(plan: ActionPlan, action: Action, found: Forecast, workers: int) -> Iterator[str]:
-    """Yield lines about when an action starts by the forecast, and what decides that."""
+    """Yield lines about the forecast start of an action, and the cause of that time."""
     label, timeline = one_line(action.label), found.timeline
     at = timeline.start_s.get(action.uuid)
     if at is None:
@@ -51,7 +51,7 @@ def foreseen(plan: ActionPlan, action: Action, found: Forecast, workers: int) ->
 
 
 def _decides(plan: ActionPlan, action: Action, found: Forecast, gates: Gates, workers: int) -> str:
-    """Return what ends when the action starts: a predecessor, a token's holder, or any action."""
+    """Return a sentence that names what the action waits for: predecessors, a token, a worker."""
     at, end_s = found.timeline.start_s[action.uuid], found.timeline.end_s
     then = [a for a in plan.actions if end_s.get(a.uuid) == at]
     direct = {a.uuid for a in before(plan, action)}
@@ -77,7 +77,7 @@ def waiting(
     requests: Iterable[Request],
     workers: int,
 ) -> list[str]:
-    """Return what an action of a running plan waits for, by the record."""
+    """Return lines about what an action of a running plan waits for, by the stored states."""
     lines = _not_ended(plan, action)
     if lines:
         return lines

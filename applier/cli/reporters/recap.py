@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recap of a plan that has stopped: results by host and type, and what was not done."""
+"""The recap of a plan that has stopped: results by host and type, and the failed actions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
 
 _PLAN_STYLES = {PlanState.SUCCEEDED: "bold green", PlanState.FAILED: "bold red"}
-#: A column that is left out if it is empty.
+#: The column that is left out if it is empty.
 _IN_DOUBT = "in doubt"
 _BAD = ("failed", _IN_DOUBT)
 _MOST_NOT_DONE = 20
-#: If there are more hosts, only those with failures are shown.
+#: If there are more hosts than this, only those with failures are shown.
 _MOST_HOSTS = 20
-#: Most actions in doubt that have a line about how to settle them.
+#: The maximum number of actions in doubt for which a command is suggested.
 _MOST_IN_DOUBT = 3
-#: The state to look at first when a plan did not end well.
+#: The states to look at if a plan failed, the most important first.
 _WORST_FIRST = (ActionState.FAILED, ActionState.UNKNOWN, ActionState.CANCELLED)
 
 
@@ -82,7 +82,7 @@ def _row(table: Table, title: str, actions: list[Action], told: Sequence[str]) -
 
 
 def not_done(actions: list[Action]) -> list[str]:
-    """Return why each action failed or was not run, failures first, and which are left."""
+    """Return lines about the actions that failed, were not run, or are left, failures first."""
     ended = [a for a in actions if a.state not in OPEN and _not_well([a])]
     ended.sort(key=lambda a: result(a) not in _BAD)
     lines = [

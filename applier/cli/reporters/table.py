@@ -14,11 +14,11 @@ from applier.cli.reporters.formatting import one_line
 
 #: Width of output that is not written to a terminal.
 WIDTH = 100
-#: Columns that are no wider than this are not folded, unless one is the widest.
+#: Columns that are no wider than this are not folded, except the widest one.
 _SHORT = 26
-#: Blanks between two columns.
+#: The number of blanks between two columns.
 _BETWEEN = "  "
-#: Variables that make rich treat any output as a terminal.
+#: The environment variables that make rich treat any output as a terminal.
 _TERMINAL_ASSUMED = ("FORCE_COLOR", "TTY_COMPATIBLE")
 
 
@@ -59,7 +59,7 @@ def plain(
 ) -> list[str] | None:
     """Return the lines of a table; None if it is too wide or has letters beyond ASCII.
 
-    The lines are those that rich would write, but rich takes long to import.
+    The lines are the same as those of rich, which takes long to import.
 
     >>> plain(["name", "actions"], [["web", "12"], ["db", "3"]], {"actions"})[2:]
     ['web        12', 'db          3']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A forecast as a table with bars, and the comparison of several."""
+"""Shows a forecast as a table with bars, and compares several forecasts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from applier.cli.reporters.plan_table import MOST_ROWS, cell, console, put, tabl
 from applier.scheduling.forecast import Forecast
 from planner.model import Action, ActionPlan
 
-#: Width of the bars in columns, and as a share of the terminal: the lesser applies.
+#: The width of the bars in columns, and as a fraction of the terminal: the smaller one applies.
 _BAR, _SHARE = 40, 0.4
 
 
@@ -75,7 +75,7 @@ def footer(actions: dict[str, Action], found: Forecast) -> list[str]:
 def compare(
     keys: Sequence[str], rows: Sequence[tuple[list[str], Forecast]], knee: int, stream: TextIO
 ) -> None:
-    """Write a row for each combination of settings; the knee is marked."""
+    """Write a row for each combination of settings, and mark the knee."""
     table = table_of(*keys, "expected", "no order beats", "", numbers=(*keys, "expected"))
     for i, (values, found) in enumerate(rows):
         table.add_row(

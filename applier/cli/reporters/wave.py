@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a change spreads through a run: which outcome of which action triggers another."""
+"""Shows which outcome of which action triggered another action of a run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from applier.contracts import Report
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, Outcome
 
-#: Most actions that are named.
+#: The maximum number of actions that a line names.
 _MOST = 3
 
 
 class Wave:
-    """Stores the outcomes of actions, and says of an action that starts what triggered it."""
+    """Stores the outcomes of actions, and names the triggers of each action that starts."""
 
     def __init__(self, plan: ActionPlan) -> None:
         self._labels = {a.uuid: a.label for a in plan.actions}

@@ -59,7 +59,7 @@ class Read:
         )
 
     def turn(self) -> list:
-        assert self.reader._turn() is True, "it goes on"
+        assert self.reader._poll() is True, "it goes on"
         found = []
         while not self.events.empty():
             found.append(self.events.get())
