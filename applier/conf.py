@@ -39,51 +39,51 @@ ACTIONPLAN_OPTIONS = (
         "connection",
         secret=True,
         sample_default="sqlite:////var/lib/actionplan/actionplan.sqlite",
-        help="Where plans are kept: a SQLAlchemy URL. A file under the user's state folder where "
-        "left out; postgresql://USER:PASSWORD@HOST/NAME or mysql://USER:PASSWORD@HOST/NAME for a "
-        "server. A database of its own: never the one that Watcher keeps its tables in.",
+        help="SQLAlchemy URL of the record, the database in which plans are stored. "
+        "Default: a SQLite file in the user's state folder. For a server: "
+        "postgresql://USER:PASSWORD@HOST/NAME or mysql://USER:PASSWORD@HOST/NAME. It must not be "
+        "the database of Watcher.",
     ),
     cfg.StrOpt(
         "synchronous",
         choices=[
-            ("FULL", "what was recorded also survives a loss of power"),
-            ("NORMAL", "faster; what was recorded survives a crash of the program"),
+            ("FULL", "recorded changes survive a loss of power"),
+            ("NORMAL", "faster; recorded changes survive a crash of the program"),
         ],
         default="FULL",
-        help="How hard a SQLite record is kept.",
+        help="How SQLite writes the record to disk (PRAGMA synchronous).",
     ),
     cfg.StrOpt(
         "simulator",
         sample_default="/var/lib/actionplan/simulator.json",
-        help="File in which the simulated cloud keeps its state; one under the user's state folder "
-        "where left out.",
+        help="File with the state of the simulated cloud. Default: a file in the user's "
+        "state folder.",
     ),
     cfg.FloatOpt(
         "simulator_speed",
         default=1.0,
         min=0.001,
-        help="How many simulated seconds pass in a second, also in pauses and sleeps of plans.",
+        help="Simulated seconds per second of real time, also in pauses and sleeps of plans.",
     ),
 )
 SSH_OPTIONS = (
     cfg.StrOpt(
         "known_hosts",
         default="~/.ssh/known_hosts",
-        help="File of the host keys that are believed, as ssh writes it. A node whose key is not "
-        "in it is refused, always.",
+        help="File of the trusted host keys, in the format of ssh. A node whose key is "
+        "not in it is always refused.",
     ),
     cfg.ListOpt(
         "key_files",
         default=[],
         sample_default="/etc/actionplan/id_ed25519",
-        help="Private keys, without passphrase. Where none is named: those of the user's agent and "
-        "of ~/.ssh.",
+        help="Private keys without a passphrase. Default: those of the user's agent and in ~/.ssh.",
     ),
     cfg.FloatOpt(
         "connect_timeout_s",
         default=10.0,
         min=0.1,
-        help="Seconds that a node may take to let the applier in.",
+        help="Seconds that connecting to a node, with login, may take.",
     ),
 )
 SIMULATED_NODES_OPTIONS = (
@@ -91,57 +91,60 @@ SIMULATED_NODES_OPTIONS = (
         "failures",
         default=[],
         sample_default="0.01,3/netconfig",
-        help="Which tasks of simulated nodes fail: a share of all of them, 0 to 1, or NODE/TASK, "
-        "where * stands for any part of a name.",
+        help="Tasks of simulated nodes that fail: a fraction of all tasks, 0 to 1, or NODE/TASK, "
+        "where * matches any part of a name.",
     ),
     cfg.IntOpt(
         "seed",
         default=0,
-        help="Settles which tasks a share hits: the same ones for the same number, in whatever "
-        "order they run.",
+        help="Seed for the choice of the tasks that fail by a fraction. The same seed chooses the "
+        "same tasks, in whatever order they run.",
     ),
     cfg.StrOpt(
         "log",
         sample_default="/var/log/actionplan/simulated-nodes.log",
-        help="File with a line for each start and end of a task of a simulated node, whatever the "
-        "record says: time, start, changed, failed or stopped, node, task. None where left out.",
+        help="File with a line for each start and end of a task on a simulated node: time, event "
+        "(start, changed, failed or stopped), node, task. It is written independently of the "
+        "record. Default: no file.",
     ),
 )
 APPLIER_OPTIONS = (
     cfg.StrOpt(
         "on_failure",
         choices=[
-            ("skip_descendants", "what needs a failed action is not run; the rest goes on"),
-            ("pause", "nothing new starts; resume tries again what failed"),
-            ("continue", "order only, as Watcher does: a failure stops nothing"),
+            ("skip_descendants", "actions that need a failed one do not run; all others do"),
+            ("pause", "no more actions start; resume runs failed actions again"),
+            ("continue", "as in Watcher, all actions run in spite of failures"),
         ],
         default="skip_descendants",
-        help="What follows from an action that failed, for plans that do not say it themselves.",
+        help="Effect of a failed action, for plans that do not define it.",
     ),
     cfg.StrOpt(
         "workflow_engine",
         default="taskflow",
-        help="Workflow engine that runs plans, a name in watcher_workflow_engines.",
+        help="Workflow engine that runs plans: an entry point of watcher_workflow_engines.",
     ),
     cfg.IntOpt(
         "workers",
         default=1,
         min=1,
-        help="How many plans an applier service runs at once.",
+        help="Number of plans that an applier service runs at once.",
     ),
     cfg.FloatOpt(
         "heartbeat_interval_s",
         default=5.0,
         min=0.05,
         help="Seconds between two heartbeats of an applier service, and of each plan that it runs. "
-        "One that is not heard of for six of them is taken for gone, and its plans taken over.",
+        "A service without a heartbeat for six intervals counts as dead, and its plans "
+        "are taken over.",
     ),
     cfg.IntOpt(
         "grace_s",
         default=60,
         min=1,
-        help="Seconds that an applier service waits, when it is told to end, for the actions that "
-        "run. What still runs then is cut off, and verified by whoever takes the plan over.",
+        help="Seconds that an applier service, when told to end, waits for running "
+        "actions. Actions that still run then are interrupted; the applier that takes the plan "
+        "over verifies them.",
     ),
 )
 

@@ -40,7 +40,9 @@ class PlanNotFound(ApplierError):
     def __init__(self, reference: str, candidates: Iterable[str] = ()) -> None:
         self.reference, self.candidates = reference, tuple(candidates)
         if self.candidates:
-            text = f"{reference!r} fits {len(self.candidates)} plans: {', '.join(self.candidates)}"
+            text = (
+                f"{reference!r} matches {len(self.candidates)} plans: {', '.join(self.candidates)}"
+            )
         elif reference == "last":
             text = "there is no plan; to make one: actionplan create FILE"
         else:
@@ -57,7 +59,7 @@ class ActionNotFound(ApplierError):
     def __init__(self, plan: str, reference: str, candidates: Iterable[str] = ()) -> None:
         self.plan, self.reference, self.candidates = plan, reference, tuple(candidates)
         if self.candidates:
-            text = f"{reference!r} fits {len(self.candidates)} actions of plan {plan}: "
+            text = f"{reference!r} matches {len(self.candidates)} actions of plan {plan}: "
             text += ", ".join(self.candidates)
         else:
             text = f"plan {plan} has no action {reference!r} (see: actionplan action list {plan})"

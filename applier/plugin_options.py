@@ -28,25 +28,25 @@ OF_EVERY_TYPE = (
         "retries",
         default=0,
         min=0,
-        help="How often an action of this type that failed is tried again.",
+        help="How many times a failed action of this type is retried.",
     ),
     cfg.FloatOpt(
         "retry_delay_s",
         default=0.0,
         min=0,
-        help="Seconds until an action that failed is tried again.",
+        help="Seconds before a failed action is retried.",
     ),
     cfg.FloatOpt(
         "timeout_s",
         min=0.001,
         sample_default=600.0,
-        help="After how many seconds an action is told to stop; never where left out.",
+        help="Seconds after which an action is told to stop. Default: no time-out.",
     ),
     cfg.FloatOpt(
         "estimate_s",
         min=0,
         sample_default=30.0,
-        help="How many seconds an action takes, for forecasts; what its type says where left out.",
+        help="Expected seconds of an action, for forecasts. Default: the estimate of its type.",
     ),
 )
 _RESERVED = frozenset(option.dest for option in OF_EVERY_TYPE)

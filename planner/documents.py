@@ -103,10 +103,10 @@ def _json(text: str, source: str) -> Any:
             text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite
         )
     except RecursionError as reason:
-        raise _refused(source, "too deep: lists and mappings inside each other") from reason
+        raise _refused(source, "lists and mappings are nested too deep") from reason
     except _Twice as twice:
         where = _place(source, _line_of_second(text, twice.key))
-        raise _refused(where, f"the key {twice.key!r} stands twice") from None
+        raise _refused(where, f"the key {twice.key!r} occurs twice") from None
     except _NotFinite as wrong:
         found = re.search(rf"[\s:,\[]{re.escape(wrong.text)}[\s,\]}}]", text)
         line = text.count("\n", 0, found.start() + 1) + 1 if found else None
@@ -137,7 +137,7 @@ def _yaml(text: str, source: str) -> Any:
     except yaml.YAMLError as reason:
         raise _refused(source, f"not YAML: {reason}".splitlines()[0]) from reason
     except RecursionError as reason:
-        raise _refused(source, "too deep: lists and mappings inside each other") from reason
+        raise _refused(source, "lists and mappings are nested too deep") from reason
 
 
 def _refused(place: str, text: str) -> InvalidInput:

@@ -44,9 +44,9 @@ def validate(actions: Sequence[Action]) -> None:
     problems = []
     for i, action in enumerate(actions):
         if action.uuid in position:
-            problems.append(f"uuid {action.uuid} stands twice")
+            problems.append(f"uuid {action.uuid} occurs twice")
         if action.name is not None and action.name in names:
-            problems.append(f"name {action.name!r} stands twice")
+            problems.append(f"name {action.name!r} occurs twice")
         position[action.uuid] = i
         if action.name is not None:
             names.add(action.name)

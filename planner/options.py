@@ -41,7 +41,7 @@ class Limits(types.ConfigType):
         for token, number in pairs:
             named = all(token.partition(":"))
             if not named or not str(number).isdecimal() or int(str(number)) < 1:
-                wrong.append(f"{token}={number} is not KIND:NAME=N or KIND:*=N with N from 1 up")
+                wrong.append(f"{token}={number} is not KIND:NAME=N or KIND:*=N with N of 1 or more")
             else:
                 limits[token] = int(str(number))
         if wrong:
@@ -66,14 +66,15 @@ OPTIONS = (
     cfg.StrOpt(
         "planner",
         default="weight",
-        help="Planner of documents that neither name one nor are of a kind that has its own.",
+        help="Planner for documents that name no planner and whose kind has no planner of its own.",
     ),
     cfg.Opt(
         "limits",
         type=Limits(),
         default={},
-        help="How many actions at once may hold a resource, for every plan: token=number, such as "
-        "node:compute-1=1, or KIND:*=number for each of a kind by itself, such as node:*=2.",
+        help="Limits for all plans: how many actions may hold a resource at once. "
+        "token=number, such as node:compute-1=1, or KIND:*=number for each resource of a kind, "
+        "such as node:*=2.",
     ),
 )
 

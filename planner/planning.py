@@ -243,4 +243,8 @@ def _idle_limits(limits: Mapping[str, int], plan: ActionPlan) -> list[str]:
         return []
     held = {token for action in plan.actions for token in action.tokens}
     held |= {f"{token.partition(':')[0]}:*" for token in held}
-    return [f"limit {token!r} bounds nothing in this plan" for token in limits if token not in held]
+    return [
+        f"limit {token!r} has no effect: no action of this plan holds it"
+        for token in limits
+        if token not in held
+    ]

@@ -28,7 +28,7 @@ def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> Action
     read = documents.as_document(document)
     found = checking.compiled(SCHEMA)(read.value)
     if not found and read.value["version"] != VERSION:
-        text = f"version {read.value['version']!r} is not read here, only {VERSION!r}"
+        text = f"version {read.value['version']!r} is not supported, only {VERSION!r}"
         found = [Mistake(text, ("version",))]
     if found:
         raise InvalidInput(found).located(read.locate)

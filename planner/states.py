@@ -108,7 +108,7 @@ ACTION_TRANSITIONS = (
     Transition(_A.ONGOING, _A.FAILED, _ENGINE, "it could not do its work"),
     Transition(_A.ONGOING, _A.SKIPPED, _ENGINE, "its precheck found it done"),
     Transition(_A.ONGOING, _A.CANCELLED, _ENGINE, "it was aborted"),
-    Transition(_A.ONGOING, _A.UNKNOWN, _ENGINE, "nobody can say whether its work is done"),
+    Transition(_A.ONGOING, _A.UNKNOWN, _ENGINE, "it is not known whether its work is done"),
     Transition(_A.ONGOING, _A.PENDING, _ENGINE, "it is tried again"),
     Transition(_A.UNKNOWN, _A.SUCCEEDED, _ENGINE, "verified: its work is done"),
     Transition(_A.UNKNOWN, _A.PENDING, _ENGINE, "verified: its work is not done"),

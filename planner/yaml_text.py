@@ -69,7 +69,7 @@ def _require_shallow(text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > DEEPEST:
-                raise _wrong(f"more than {DEEPEST} lists and mappings inside each other", event)
+                raise _wrong(f"lists and mappings are nested more than {DEEPEST} deep", event)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -109,7 +109,7 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
             if key.tag == _MERGE:
                 continue
             if key.value in own:
-                raise _wrong(f"the key {key.value!r} stands twice", key)
+                raise _wrong(f"the key {key.value!r} occurs twice", key)
             own.add(key.value)
         self.flatten_mapping(node)
         # Merged keys come first, those of the last merge before the others, because later keys

@@ -133,7 +133,7 @@ class Shell(ActionPlugin):
             try:
                 found[outcome] = re.compile(expression)
             except re.error as reason:
-                text = f"outcome_lines: {outcome}: {expression!r} is no regular expression"
+                text = f"outcome_lines: {outcome}: {expression!r} is not a regular expression"
                 raise ActionFailed(f"{text}: {reason}") from reason
         return found
 

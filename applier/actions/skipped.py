@@ -38,7 +38,7 @@ class Skipped(ActionPlugin):
 
     def precheck(self) -> None:
         """Raise AlreadyDone with the reason."""
-        raise AlreadyDone(self.parameters.get("reason") or "it is not to be done")
+        raise AlreadyDone(self.parameters.get("reason") or "it is left out")
 
     def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
         """Do nothing."""

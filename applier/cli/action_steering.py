@@ -66,9 +66,9 @@ def consequences(plan: ActionPlan, action: Action) -> Iterator[str]:
         reached.update(new)
         ahead += new
     if not direct:
-        yield f"Nothing needs {action.label}."
+        yield f"No action needs {action.label}."
         return
-    yield f"{action.label} will count as done for what needs it:"
+    yield f"{action.label} will count as done for the actions that need it:"
     yield f"  {', '.join(a.label for a in direct)}"
     through = len(reached) - 1 - len(direct)
     if through:
@@ -108,7 +108,7 @@ class ActionAbort(Verb):
 
 
 class ActionSet(Verb):
-    """Set the state of an action in doubt, or of a failed one that was finished by hand
+    """Set the state of an action in doubt, or of a failed one finished by hand
 
     Possible only while nobody runs the plan. To continue the plan: actionplan resume PLAN.
     """
@@ -141,5 +141,5 @@ class ActionSet(Verb):
         message = f"set by {user()}: {parsed_args.reason}"
         self.session.store.settle_action(plan.uuid, action.uuid, new, now=now(), message=message)
         self.say(f"{claim.named(plan)}: {action.label} is {new}.")
-        self.say(f"Go on with the plan: actionplan resume {plan.uuid[:8]}")
+        self.say(f"Continue the plan: actionplan resume {plan.uuid[:8]}")
         return 0

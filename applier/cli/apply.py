@@ -18,7 +18,7 @@ from planner.states import ENDED_PLAN, ActionState
 
 
 class Apply(Verb):
-    """Run a plan in this process: show it, ask for confirmation, run it, show the results
+    """Run a plan in this process: show it, ask, run it, show the results
 
     FILE is a document or a saved plan, PLAN a stored plan. The first Ctrl-C pauses the plan:
     running actions end, no more start. The second one cancels it. A PAUSED plan continues when it
@@ -46,7 +46,9 @@ class Apply(Verb):
 
         settings = set_options.read(parsed_args.set)
         if not parsed_args.yes and not sys.stdin.isatty():
-            self.note("Refused: there is no terminal to ask on; add --yes to run the plan unasked")
+            self.note(
+                "Refused: there is no terminal to ask on; add --yes to run it without confirmation"
+            )
             return REFUSED
         # The run continues if the terminal or the reader of the pipe goes away.
         self.app.stdout = lasting(self.app.stdout)
@@ -57,7 +59,7 @@ class Apply(Verb):
         if not plan.actions:
             return 0
         if not parsed_args.yes and not self._agreed(plan, workers):
-            self.say(f"Not applied. The plan is kept: actionplan apply {plan.uuid[:8]}")
+            self.say(f"Not applied. The plan is stored: actionplan apply {plan.uuid[:8]}")
             return REFUSED
         return foreground.run(self, plan, settings, workers)
 
@@ -148,6 +150,6 @@ def setting_too_late(
 def _same(known: ActionPlan, plan: ActionPlan) -> ActionPlan:
     """Return the stored plan for a saved one; raises OutOfDate if their content differs."""
     if known.digest != plan.digest:
-        text = f"plan {plan.uuid[:8]} is kept with another content: make the plan again"
+        text = f"plan {plan.uuid[:8]} is stored with other content: make the plan again"
         raise plan_files.OutOfDate(text)
     return known

@@ -68,8 +68,8 @@ def add_format(parser: argparse.ArgumentParser, *more: str) -> None:
 
 
 def positive(text: str) -> int:
-    """Read a whole number from 1 up."""
+    """Read a whole number of 1 or more."""
     number = whole_number(text)
     if number is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return number

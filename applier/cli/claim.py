@@ -85,13 +85,13 @@ def asked_for(request: Request, names: Mapping[str, str]) -> str:
     """Return a line about a request: its verb, its user, its time and its reason.
 
     >>> asked_for(Request(verb="skip", who="ada", why="by hand", action="u"), {"u": "db-1"})
-    'Asked for: skip db-1, by ada: by hand'
+    'Requested: skip db-1, by ada: by hand'
     """
     limits = " ".join(f"{name}={number}" for name, number in request.limits.items())
     of = names.get(request.action, request.action) if request.action else limits
     at = f" at {request.created_at:%Y-%m-%d %H:%M:%S} UTC" if request.created_at else ""
     why = f": {request.why}" if request.why else ""
-    return f"Asked for: {request.verb}{f' {of}' if of else ''}, by {request.who}{at}{why}"
+    return f"Requested: {request.verb}{f' {of}' if of else ''}, by {request.who}{at}{why}"
 
 
 def taken(store: Store, uuid: str) -> PlanConflict | None:
@@ -104,7 +104,7 @@ def taken(store: Store, uuid: str) -> PlanConflict | None:
     if is_gone(claimant):
         text += (
             ", and that process is gone: it crashed or was killed. "
-            f"Go on with it: actionplan resume {short}"
+            f"Continue it: actionplan resume {short}"
         )
     else:
         text += f". Look: actionplan show {short}. Stop it: actionplan cancel {short}"

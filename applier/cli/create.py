@@ -47,7 +47,7 @@ class Create(Verb):
         parser.add_argument(
             "--out", metavar="FILE", help="also write the plan to a file (JSON), for apply"
         )
-        parser.add_argument("--dry-run", action="store_true", help="show it, keep nothing")
+        parser.add_argument("--dry-run", action="store_true", help="show the plan, do not store it")
         add_format(parser)
         return parser
 
@@ -83,8 +83,8 @@ class Create(Verb):
             self.session.store.save_plan(plan)
         if settings.max_workers:
             self.note(
-                f"Note: max_workers={workers} is not kept in the plan; pass it to apply, or set it "
-                "in [watcher_workflow_engines.taskflow]."
+                f"Note: max_workers={workers} is not stored in the plan; pass it to apply, or set "
+                "it in [watcher_workflow_engines.taskflow]."
             )
         if parsed_args.format != "table":
             self.app.stdout.write(plan_files.rendered(plan, parsed_args.format))
@@ -98,7 +98,7 @@ class Create(Verb):
             short = plan.uuid[:8]
             self.say(f"Next: actionplan apply {short} | actionplan graph {short} -f mermaid")
         if not keep:
-            self.say("Not kept (--dry-run).")
+            self.say("Not stored (--dry-run).")
         return 0
 
     def _compared(

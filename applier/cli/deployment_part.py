@@ -87,7 +87,7 @@ def refuse(args: argparse.Namespace) -> None:
     """Raise InvalidInput if options choose a part of a plan that is already made."""
     given = [place for _, place in _given(args)]
     if given:
-        text = "comes too late: this plan is made; make a new one from its document"
+        text = "has no effect: this plan is already made; make a new one from its document"
         raise InvalidInput(Mistake(text, place=place) for place in given)
 
 

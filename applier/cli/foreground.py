@@ -155,12 +155,15 @@ def signals(runner: Runner, tell: Callable[[str], None]) -> Iterator[None]:
         name = signal.Signals(number).name
         if len(seen) == 1:
             runner.pause(_SIGNALS[signal.Signals(number)])
-            tell(f"{name}: pausing; what runs ends. Once more cancels the plan.")
+            tell(f"{name}: pausing; running actions end. Press again to cancel the plan.")
         elif len(seen) == 2:
             runner.cancel(_SIGNALS[signal.Signals(number)])
-            tell(f"{name}: cancelling; what runs is told to stop.")
+            tell(f"{name}: cancelling; running actions are told to stop.")
         else:
-            tell(f"{name}: still waiting for what runs; kill -9 {os.getpid()} leaves it in doubt.")
+            tell(
+                f"{name}: still waiting for running actions; kill -9 {os.getpid()} leaves "
+                "them in doubt."
+            )
 
     heeded = [n for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]
     before = {number: signal.signal(number, handle) for number in heeded}

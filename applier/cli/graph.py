@@ -47,8 +47,8 @@ class Graph(Verb):
             choices=states,
             help=f"only actions in this state, or in one of several: {', '.join(states)}",
         )
-        parser.add_argument("--node", metavar="RE", help="only actions of nodes that fit")
-        parser.add_argument("--task", metavar="RE", help="only actions of a name that fits")
+        parser.add_argument("--node", metavar="RE", help="only actions of matching nodes")
+        parser.add_argument("--task", metavar="RE", help="only actions with a matching name")
         parser.add_argument("--out", metavar="FILE", help="write to a file, not to the output")
         return parser
 
@@ -66,7 +66,7 @@ class Graph(Verb):
             a.uuid for a in plan.actions if a.action_type != JOIN and wanted.has(plan.planner, a)
         }
         if plan.actions and not kept:
-            self.note("Note: no action fits; the picture is empty.")
+            self.note("Note: no action matches; the picture is empty.")
         render = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
         text = render[parsed_args.format](plan, lambda action: action.uuid in kept)
         if parsed_args.out:

@@ -125,7 +125,7 @@ def refuse_planning(settings: SetOptions, planner: str | None) -> None:
     if planner is not None:
         places.append(f"--planner {planner}")
     if places:
-        text = "comes too late: this plan is made; make a new one from its document"
+        text = "has no effect: this plan is already made; make a new one from its document"
         raise InvalidInput(Mistake(text, place=place) for place in places)
 
 

@@ -81,7 +81,7 @@ class List(ListVerb):
         store = self.session.store
         running = [p.uuid for p in plans if p.state in claim.RUNNING]
         lost = [uuid for uuid in running if claim.is_gone(store.claimant(uuid))]
-        self.below = [f"Go on with it: actionplan resume {uuid[:8]}" for uuid in lost]
+        self.below = [f"Continue it: actionplan resume {uuid[:8]}" for uuid in lost]
         return set(lost)
 
     def _say_how_many_more(self, state: PlanState | None, shown: int, *, whole: bool) -> None:

@@ -52,7 +52,7 @@ def _read(settings: SetOptions, text: str) -> str | None:
         return "KEY=VALUE is expected, such as migrate.parallelization=2"
     if key == "max_workers":
         settings.max_workers = whole_number(value)
-        return None if settings.max_workers else f"{value!r} is not a whole number from 1 up"
+        return None if settings.max_workers else f"{value!r} is not a whole number of 1 or more"
     if key == "on_failure":
         settings.on_failure = value
         return None if value in POLICIES else f"{value!r} is not one; {accepted(value, POLICIES)}"
@@ -66,7 +66,7 @@ def _read_option(options: dict[str, Any], key: str, value: str) -> str | None:
         return "KEY=VALUE is expected, such as migrate.parallelization=2"
     known = options.get(option)
     if known is not None and isinstance(known, str) == bool(dot):
-        return f"{option} is set for all types and for single ones: take one way"
+        return f"{option} is set for all types and for single ones: use only one of these"
     if dot:
         options.setdefault(option, {})[action_type] = value
     else:
@@ -75,7 +75,7 @@ def _read_option(options: dict[str, Any], key: str, value: str) -> str | None:
 
 
 def whole_number(text: str) -> int | None:
-    """Parse a whole number from 1 up; returns None for any other text.
+    """Parse a whole number of 1 or more; returns None for any other text.
 
     >>> [whole_number(text) for text in ("12", "0", "-1", "1.5", "9" * 99)]
     [12, None, None, None, None]

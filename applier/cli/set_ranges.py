@@ -28,7 +28,9 @@ def expand(texts: Sequence[str]) -> tuple[list[str], list[tuple[str, ...]]]:
         key, _, value = text.partition("=")
         values = list(_values(value))
         if not values:
-            wrong.append(Mistake(f"{value!r} is no range from low to high", place=f"--set {text}"))
+            wrong.append(
+                Mistake(f"{value!r} is not a range from low to high", place=f"--set {text}")
+            )
         if len(values) > 1:
             keys.append(key)
         choices.append([f"{key}={one}" for one in values])
@@ -36,7 +38,7 @@ def expand(texts: Sequence[str]) -> tuple[list[str], list[tuple[str, ...]]]:
     for choice in choices:
         number *= len(choice)
     if number > MOST:
-        text = f"more than {MOST} combinations, and at most {MOST} are tried"
+        text = f"more than {MOST} combinations: at most {MOST} are accepted"
         wrong.append(Mistake(text, place="--set"))
     if wrong:
         raise InvalidInput(wrong)

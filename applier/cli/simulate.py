@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Simulate(Verb):
-    """Predict how long a plan takes, when each action starts, and what determines the end
+    """Predict when actions start, how long a plan takes, and what determines that
 
     FILE is a document or a saved plan, PLAN a stored plan. Nothing is stored, and no action is run.
     With several values for a setting (1..8, or 2,4,8), each combination has a row. The knee is

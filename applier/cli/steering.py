@@ -82,10 +82,12 @@ class PausePlan(Verb):
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
         short = plan.uuid[:8]
         if plan.state is PlanState.PAUSED:
-            self.say(f"{claim.named(plan)} is PAUSED already. Go on with: actionplan apply {short}")
+            self.say(
+                f"{claim.named(plan)} is PAUSED already. Continue it with: actionplan apply {short}"
+            )
             return 0
         if plan.state is not PlanState.ONGOING:
-            text = f"plan {short} is {plan.state}: only what runs can be paused"
+            text = f"plan {short} is {plan.state}: only a running plan can be paused"
             if plan.state is PlanState.PENDING:
                 text += f". To keep it from being run: actionplan cancel {short}"
             raise PlanConflict(plan.uuid, plan.state, text)
@@ -108,7 +110,7 @@ class Resume(Verb):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the arguments: a plan and a reason."""
         parser = with_plan(super().get_parser(prog_name))
-        parser.add_argument("--dry-run", action="store_true", help="say what would be done, only")
+        parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
         return with_reason(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -158,7 +160,7 @@ def foreseen(plan: ActionPlan, reset: Collection[str]) -> list[str]:
     for action in verify[:20]:
         why = action.status_message
         if action.state is ActionState.ONGOING:
-            why = "it was under way, and nobody recorded how it ended"
+            why = "it was running, and its end was not recorded"
         lines.append(f"  to verify  {action.label}: {why or 'it is in doubt'}")
     if len(verify) > 20:
         lines.append(f"  and {len(verify) - 20} more")
@@ -191,11 +193,16 @@ class Cancel(Verb):
             store.move_plan(
                 plan.uuid, PlanState.CANCELLED, now=now(), message=message, seen=claimant
             )
-            self.say(f"{claim.named(plan)} is CANCELLED: whoever ran it is gone.")
-            self.say(f"What it was at is in doubt: actionplan action list {plan.uuid[:8]}")
+            self.say(f"{claim.named(plan)} is CANCELLED: the process that ran it is gone.")
+            self.say(
+                "The actions that were running are in doubt: actionplan action list "
+                f"{plan.uuid[:8]}"
+            )
             return 0
         if plan.state is PlanState.CANCELLING:
-            self.say(f"{claim.named(plan)} is being cancelled already; what runs is awaited.")
+            self.say(
+                f"{claim.named(plan)} is being cancelled already; its running actions are awaited."
+            )
             return 0
         if plan.state is PlanState.ONGOING:
             request = Request(verb="cancel", who=user(), why=parsed_args.reason)

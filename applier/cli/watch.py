@@ -52,11 +52,11 @@ class Watch(Verb):
         try:
             plan = self._followed(plan)
         except KeyboardInterrupt:
-            self.say(f"No longer watched; {claim.named(plan)} goes on.")
+            self.say(f"Stopped watching; {claim.named(plan)} goes on.")
             return INTERRUPTED
         if plan.state in _GOING:
             self.say(f"{claim.headline(self.session.store, plan)}.")
-            self.say(f"Nobody runs it any more. Go on with it: actionplan resume {plan.uuid[:8]}")
+            self.say(f"Nobody runs it any more. Continue it: actionplan resume {plan.uuid[:8]}")
             return PAUSED
         recap.show(plan, took(plan), self.app.stdout)
         for line in recap.next_steps(plan):

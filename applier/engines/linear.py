@@ -280,7 +280,7 @@ def _flow_state(scheduler: Scheduler) -> Any:
 
 def _check_task(atom: Any, known: dict[str, Any]) -> None:
     if not isinstance(atom, task.Task):
-        raise _refusal(f"{atom.name} is no task; flows inside a flow")
+        raise _refusal(f"{atom.name} is not a task; nested flows")
     if atom.requires or atom.provides:
         raise _refusal(f"task {atom.name} requires or provides symbols")
     if atom.name in known:

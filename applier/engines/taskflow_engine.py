@@ -34,8 +34,7 @@ class TaskFlowEngine:
             default=os.cpu_count() or 1,
             min=1,
             sample_default=4,
-            help="How many actions of one plan may run at once; as many as there are CPUs where "
-            "left out.",
+            help="Number of actions of a plan that may run at once. Default: the number of CPUs.",
         ),
     )
 

@@ -102,7 +102,7 @@ class ActionTask(task.Task):
                 self.work.abort()
             except BaseException:
                 # A plugin may raise anything. Only execute reports the end of the action.
-                LOG.exception("Action %s: abort broke", self.action.uuid)
+                LOG.exception("Action %s: its abort raised an unexpected error", self.action.uuid)
 
     def execute(self) -> Report:
         """Run the action and return its report; it uses no store and raises nothing."""
@@ -112,7 +112,11 @@ class ActionTask(task.Task):
         except BaseException as error:
             # A plugin may raise anything, even SystemExit. Caught here, it fails only this action;
             # if it ended the worker, the action would stay ONGOING for ever.
-            LOG.exception("Action %s (%s) broke", self.action.uuid, self.action.action_type)
+            LOG.exception(
+                "Action %s (%s) raised an unexpected error",
+                self.action.uuid,
+                self.action.action_type,
+            )
             state, outcome = ActionState.FAILED, Outcome.ERROR
             message = "".join(traceback.format_exception_only(error)).strip()
         if self.timed_out and state is ActionState.FAILED:
@@ -160,7 +164,7 @@ class ActionTask(task.Task):
         return ActionState.CANCELLED, None, how
 
     def _done_before(self, reason: str) -> _Ending:
-        message = f"an attempt that was cut off had done it: {reason}"
+        message = f"an interrupted attempt had done it: {reason}"
         return ActionState.SUCCEEDED, Outcome.CHANGED, message
 
     def _look(self, message: str | None) -> _Ending:
@@ -213,7 +217,9 @@ def waits_s(action: Action, plugin: type[ActionPlugin]) -> float | None:
         seconds = plugin.waits_s(action.input_parameters)
     except BaseException:
         # A plugin may raise anything. Its execution will report the problem.
-        LOG.exception("Action %s (%s): waits_s broke", action.uuid, action.action_type)
+        LOG.exception(
+            "Action %s (%s): waits_s raised an unexpected error", action.uuid, action.action_type
+        )
         return None
     return seconds if seconds is not None and seconds >= 0 else None
 

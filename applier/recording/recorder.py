@@ -169,7 +169,7 @@ _LEFT_BEHIND = {
 
 def _again(report: Report, delay_s: float) -> Report:
     """Turn the report of a failed attempt into one that moves the action back to PENDING."""
-    message = f"{report.message or 'it failed'}; tried again in {delay_s:g} s"
+    message = f"{report.message or 'it failed'}; retry in {delay_s:g} s"
     return replace(report, state=ActionState.PENDING, message=message)
 
 

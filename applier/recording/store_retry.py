@@ -57,7 +57,7 @@ class StoreRetry:
             left = self._patience_s - (self._clock() - began)
             if left <= 0:
                 raise error
-            LOG.log(level, "The record cannot be reached, tried again for %.0f s: %s", left, error)
+            LOG.log(level, "The record cannot be reached; retrying for %.0f s: %s", left, error)
             level = logging.INFO
             wait(min(delay_s, left))
             try:

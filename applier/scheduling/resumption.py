@@ -21,7 +21,7 @@ def decide(action: Action, found: Verified, *, rerun_safe: bool) -> Report | Non
     >>> [str(decide(a, found, rerun_safe=False).state) for found in Verified]
     ['SUCCEEDED', 'PENDING', 'UNKNOWN']
     """
-    how = "it was cut off" if action.state is ActionState.ONGOING else "it was in doubt"
+    how = "it was interrupted" if action.state is ActionState.ONGOING else "it was in doubt"
     if found is Verified.DONE:
         message = f"{how}; verified: its work is done"
         return _report(action, ActionState.SUCCEEDED, message, Outcome.CHANGED)
@@ -29,7 +29,7 @@ def decide(action: Action, found: Verified, *, rerun_safe: bool) -> Report | Non
         message = f"{how}; verified: its work is not done, it runs again"
         return _report(action, ActionState.PENDING, message, Outcome.ERROR)
     if rerun_safe:
-        message = f"{how}; nobody can say whether its work is done, but it may run again"
+        message = f"{how}; it is not known whether its work is done, but it may safely run again"
         return _report(action, ActionState.PENDING, message, Outcome.ERROR)
     if action.state is ActionState.UNKNOWN:
         return None
@@ -39,7 +39,8 @@ def decide(action: Action, found: Verified, *, rerun_safe: bool) -> Report | Non
 def in_doubt(action: Action) -> str:
     """Return the message for an action that cannot be verified: how to set its state."""
     return (
-        "nobody can say whether its work is done: look, then say so with: actionplan action set "
+        "it is not known whether its work is done: check, then set its state with: "
+        "actionplan action set "
         f"PLAN {action.label} --state succeeded|failed --reason TEXT"
     )
 

@@ -212,7 +212,7 @@ class Scheduler:
     def _count_failed_nodes(self, action: Action, state: ActionState) -> None:
         exceeded = self._tolerances.note(action, state)
         if exceeded:
-            self._halt(Stopped.EXCEEDED, f"nothing more starts: {exceeded}")
+            self._halt(Stopped.EXCEEDED, f"no more actions start: {exceeded}")
 
     def _halt(self, stopped: Stopped, why: str) -> None:
         """Start no more actions from now on. A stronger halt replaces an earlier one."""
@@ -283,7 +283,7 @@ class Scheduler:
         self._start()
         while self._stuck():
             if not self._cancel_blocked_forever():
-                self._cancel_unstarted("nothing is left that could let it start")
+                self._cancel_unstarted("it can no longer start")
                 return
             self._decide_ready()
             self._start()

@@ -78,7 +78,7 @@ def opened(assembly: Assembly, ending: threading.Event) -> Store | None:
             return assembly.store
         except StoreError as reason:
             if delay_s == 1.0:
-                LOG.warning("The record cannot be opened, and is tried again: %s", reason)
+                LOG.warning("The record cannot be opened; retrying: %s", reason)
         ending.wait(delay_s)
     raise AssertionError  # the sequence of delays is infinite
 

@@ -106,7 +106,7 @@ class WorkerLoop:
     def _away(self, reason: StoreError) -> float:
         """Log an outage once; return the seconds until the next attempt."""
         if self._outage is None:
-            LOG.warning("The record cannot be reached, and is tried again: %s", reason)
+            LOG.warning("The record cannot be reached; retrying: %s", reason)
             self._outage = delays_s(self._poll_s, LONGEST_DELAY_S)
         self._silence.reset()
         return next(self._outage)
@@ -133,14 +133,16 @@ class WorkerLoop:
         if error is None:
             LOG.info("Plan %s is %s", uuid, run.result())
         elif isinstance(error, PlanConflict):
-            LOG.info("Plan %s is left alone: %s", uuid, error)
+            LOG.info("Plan %s is not continued: %s", uuid, error)
         elif isinstance(error, StoreError):
-            LOG.error("Plan %s could not be recorded and is tried again later: %s", uuid, error)
+            LOG.error(
+                "Plan %s could not be recorded, and will be taken over later: %s", uuid, error
+            )
         elif isinstance(error, ApplierError | PlannerError):
             self._refused.add(uuid)
             LOG.error("Plan %s cannot run here: %s", uuid, error)
         else:
-            LOG.error("Plan %s broke", uuid, exc_info=error)
+            LOG.error("Plan %s ended with an unexpected error", uuid, exc_info=error)
         del self._running[uuid]
         self._wake.set()
 
@@ -161,6 +163,6 @@ class WorkerLoop:
         try:
             state = resume.take_over(self._store, uuid, claimant, now=self._clock(), who=who)
         except PlanConflict as reason:
-            LOG.info("Plan %s is left alone: %s", uuid, reason)
+            LOG.info("Plan %s is not continued: %s", uuid, reason)
         else:
             LOG.warning("Plan %s: %s, it is %s", uuid, gone, state)

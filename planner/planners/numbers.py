@@ -41,14 +41,14 @@ def at_least_one(value: object) -> int:
     2
     >>> at_least_one(0)
     Traceback (most recent call last):
-    ValueError: 0 is not a whole number from 1 up
+    ValueError: 0 is not a whole number of 1 or more
     """
     try:
         number = finite(value)
     except ValueError:
         number = 0
     if number < 1 or number != int(number):
-        raise ValueError(f"{value!r} is not a whole number from 1 up")
+        raise ValueError(f"{value!r} is not a whole number of 1 or more")
     return int(number)
 
 
@@ -83,8 +83,8 @@ def weights_option(default: Mapping[str, int]) -> cfg.Opt:
         "weights",
         type=NumberByType(finite),
         default=dict(default),
-        help="Weight of each action type: heavier types go first. Any finite number, compared as "
-        "a number. What is named here is merged over the defaults; a type without a weight has 0.",
+        help="Weight of each action type: any finite number; heavier types go first. The values "
+        "are merged over the defaults; a type without a weight has 0.",
     )
 
 
@@ -94,8 +94,8 @@ def parallelization_option(default: Mapping[str, int]) -> cfg.Opt:
         "parallelization",
         type=NumberByType(at_least_one),
         default=dict(default),
-        help="How many actions of each type run side by side, from 1 up. What is named here is "
-        "merged over the defaults; a type without a number has 1.",
+        help="Number of actions of each type that run at once, 1 or more. The values are merged "
+        "over the defaults; a type without a number has 1.",
     )
 
 

@@ -74,7 +74,7 @@ class ActionReader:
         self._taken: set[str] = set()
         for i, raw in enumerate(document["actions"]):
             if (own := raw.get("name")) in self._taken:
-                self._wrong(f"the name {own!r} stands twice", ("actions", i, "name"))
+                self._wrong(f"the name {own!r} occurs twice", ("actions", i, "name"))
             elif own:
                 self._taken.add(own)
 
@@ -142,7 +142,9 @@ class ActionReader:
             return {"resource_id": beside, **parameters}, beside
         if inside != beside:
             where = ("actions", i, "resource_id")
-            self._wrong(f"{beside!r} here, {inside!r} inside input_parameters: give one", where)
+            self._wrong(
+                f"{beside!r} here, {inside!r} inside input_parameters: set only one of them", where
+            )
         return parameters, beside
 
     def _check(

@@ -67,7 +67,7 @@ class WeightPlanner(SolutionPlanner):
                 ("slots", "the next of a weight starts as soon as one of its type has ended"),
             ],
             default="chunks",
-            help="How actions of one weight follow each other.",
+            help="How actions of the same weight are ordered.",
         ),
     )
 

@@ -104,7 +104,7 @@ def test_parts_are_of_deployments_that_are_yet_to_be_made(
     actionplan: CommandLine, file: str
 ) -> None:
     created(actionplan, file, "--out", "plan.json")
-    too_late = "comes too late: this plan is made; make a new one from its document"
+    too_late = "has no effect: this plan is already made; make a new one from its document"
     for words in (["apply", "last", "--yes"], ["create", "plan.json"], ["simulate", "last"]):
         ended = actionplan.inside(*words, "--node", "1", "--node", "2")
         assert (ended.code, ended.err) == (1, f"Refused: --node 1,2: {too_late}\n")
@@ -170,7 +170,7 @@ def test_after_three_nothing_more_starts_and_no_node_is_called_ready(
     states = {a.label: a.state for a in plan.actions}
     after = [state for label, state in states.items() if label.endswith(("/two", "/middle"))]
     assert after == [ActionState.CANCELLED] * 11
-    why = "nothing more starts: 3 nodes of computes failed, 2 may: "
+    why = "no more actions start: 3 nodes of computes failed, 2 may: "
     assert plan.state is PlanState.FAILED
     assert (plan.status_message or "").startswith(why)
     assert "Deployment stopped; 10 nodes: 3 error, 7 stopped" in out

@@ -66,7 +66,7 @@ def test_nodes_and_states_choose_actions_too(chain: CommandLine) -> None:
 
 def test_nothing_that_fits_is_said_beside_the_picture(chain: CommandLine) -> None:
     ended = chain("graph", "chain.yaml", "-f", "svg", "--state", "FAILED")
-    assert (ended.code, ended.err) == (0, "Note: no action fits; the picture is empty.\n")
+    assert (ended.code, ended.err) == (0, "Note: no action matches; the picture is empty.\n")
     assert "0 actions" in ended.out
 
 

@@ -38,7 +38,7 @@ def test_show_is_headed_by_who_runs_the_plan(
     assert re.fullmatch(f"Run by {runner(running)}", lines[1])
     assert re.fullmatch(rf"Heard of \d+s ago, in the record .*{actionplan.record.name}", lines[2])
     time = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
-    assert re.fullmatch(f"Asked for: skip third, by operator at {time}: moved by hand", lines[3])
+    assert re.fullmatch(f"Requested: skip third, by operator at {time}: moved by hand", lines[3])
 
 
 def test_the_second_apply_is_told_who_runs_the_plan(
@@ -132,15 +132,15 @@ def test_a_process_that_was_killed_is_told_from_one_that_runs(
     assert "that process is gone: it crashed or was killed" in actionplan.good("show", "last")
     listed = actionplan.good("list").splitlines()
     assert "ONGOING, nobody runs it" in listed[2]
-    assert listed[3:] == [f"Go on with it: actionplan resume {short(actionplan)}"]
+    assert listed[3:] == [f"Continue it: actionplan resume {short(actionplan)}"]
     assert actionplan.good("list", "-f", "value", "-c", "state") == "ONGOING\n"
     ended = actionplan("apply", "last", "--yes")
     assert ended.code == 1
     assert "that process is gone" in ended.err
     uuid = short(actionplan)
     assert actionplan.good("cancel", "last").splitlines() == [
-        f"Plan {uuid} is CANCELLED: whoever ran it is gone.",
-        f"What it was at is in doubt: actionplan action list {uuid}",
+        f"Plan {uuid} is CANCELLED: the process that ran it is gone.",
+        f"The actions that were running are in doubt: actionplan action list {uuid}",
     ]
     assert actionplan.plan().state is PlanState.CANCELLED
 
@@ -155,12 +155,12 @@ def test_skip_names_what_needs_the_action_and_counts_the_rest(actionplan: Comman
     actionplan.good("create", "-", stdin=json.dumps(plan))
     out = actionplan.good("action", "skip", "last", "a", "--reason", "x")
     assert out.splitlines() == [
-        "a will count as done for what needs it:",
+        "a will count as done for the actions that need it:",
         "  b, c",
         "  and, through these, 2 more",
         "Plan plan-1: a is SKIPPED.",
     ]
-    assert "Nothing needs f." in actionplan.good("action", "skip", "last", "f", "--reason", "x")
+    assert "No action needs f." in actionplan.good("action", "skip", "last", "f", "--reason", "x")
 
 
 def test_start_leaves_the_plan_for_an_applier_and_apply_takes_it(actionplan: CommandLine) -> None:

@@ -47,7 +47,7 @@ def test_max_workers_comes_from_the_configuration_too(actionplan: CommandLine, w
 def test_create_says_that_max_workers_is_not_kept(actionplan: CommandLine, wide: str) -> None:
     ended = actionplan.inside("create", wide, "--set", "max_workers=5", "-f", "json")
     assert ended.err == (
-        "Note: max_workers=5 is not kept in the plan; pass it to apply, or set it in "
+        "Note: max_workers=5 is not stored in the plan; pass it to apply, or set it in "
         "[watcher_workflow_engines.taskflow].\n"
     )
     assert json.loads(ended.out)["actions"]
@@ -119,7 +119,7 @@ def test_a_plan_that_the_record_knows_with_another_content_is_out_of_date(
     (actionplan.folder / "other.json").write_text(json.dumps(other), encoding="utf-8")
     ended = actionplan.inside("apply", "other.json", "--yes")
     assert ended.code == 4
-    assert "is kept with another content: make the plan again" in ended.err
+    assert "is stored with other content: make the plan again" in ended.err
 
 
 def test_more_is_left_over_after_a_pause_than_the_question_of_a_new_plan_says(

@@ -35,7 +35,7 @@ def test_limits_reach_whoever_runs_the_plan(
     words = ("--limit", "node:*=1", "--max-workers", "2", "--reason", "slow disks")
     out = actionplan.good("set", "last", *words)
     assert "has been asked for node:*=1, max_workers=2." in out
-    assert "Asked for: limit node:*=1 max_workers=2, by operator" in actionplan.good("show", "last")
+    assert "Requested: limit node:*=1 max_workers=2, by operator" in actionplan.good("show", "last")
     gate.let_go()
     assert running.wait() == 0
 
@@ -135,7 +135,7 @@ def test_a_watch_ends_when_whoever_ran_the_plan_is_gone(
         running.wait()
         out, _ = watching.communicate()
     assert watching.returncode == 5
-    assert "Nobody runs it any more. Go on with it: actionplan resume" in out
+    assert "Nobody runs it any more. Continue it: actionplan resume" in out
 
 
 def test_watching_on_a_terminal_shows_the_block(
@@ -213,7 +213,7 @@ def test_a_try_in_vain_is_told_as_such(actionplan: CommandLine) -> None:
     actionplan.document("plan.yaml", {"name": "a", "retries": 1, **shell})
     ended = actionplan("apply", "plan.yaml", "--yes")
     assert ended.code == 0
-    assert "tried again: a: " in ended.out
+    assert "retry: a: " in ended.out
     assert "SUCCEEDED (changed) [1/1] a" in ended.out
 
 
@@ -279,7 +279,7 @@ def test_services_are_listed(actionplan: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("pause", "last"), "only what runs can be paused"),
+        (("pause", "last"), "only a running plan can be paused"),
         (("set", "last", "--max-workers", "2"), "limits are changed while somebody runs it"),
         (("set", "last"), "one of them is needed"),
         (("set", "last", "--limit", "type:nopp=1"), "did you mean 'type:nop'?"),

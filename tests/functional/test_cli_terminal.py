@@ -89,12 +89,12 @@ def test_the_first_ctrl_c_pauses_and_the_plan_goes_on_where_it_stopped(
     with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
         gate.wait()
         terminal.type("\x03")
-        terminal.wait_for("SIGINT: pausing; what runs ends.")
+        terminal.wait_for("SIGINT: pausing; running actions end.")
         gate.let_go()
         assert terminal.end() == 5
         seen = plain(terminal.seen)
     assert "Left to do: second" in seen
-    assert f"Go on with: actionplan apply {actionplan.plan().uuid[:8]}" in seen
+    assert f"Continue: actionplan apply {actionplan.plan().uuid[:8]}" in seen
     actionplan.wait_for(PlanState.PAUSED, first=ActionState.SUCCEEDED, second=ActionState.PENDING)
     again = actionplan.good("apply", "last", "--yes")
     assert "start      first" not in again
@@ -126,7 +126,7 @@ def test_a_signal_pauses_a_plan_without_a_terminal(
     gate.wait()
     process.send_signal(number)
     assert process.stderr is not None
-    assert process.stderr.readline().startswith(f"{number.name}: pausing; what runs ends.")
+    assert process.stderr.readline().startswith(f"{number.name}: pausing; running actions end.")
     gate.let_go()
     out, _ = process.communicate()
     assert process.returncode == 5

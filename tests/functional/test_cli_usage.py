@@ -50,7 +50,7 @@ USAGE = [
     ),
     (
         ["list", "--limit", "0"],
-        "actionplan list: argument --limit: '0' is not a whole number from 1 up\n"
+        "actionplan list: argument --limit: '0' is not a whole number of 1 or more\n"
         "For example: actionplan list\n"
         "All of it: actionplan help list\n",
     ),

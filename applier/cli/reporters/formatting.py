@@ -77,13 +77,13 @@ def one_line(text: str) -> str:
 
 
 def retold(report: Report, action: Action) -> str:
-    """Return a sentence about an attempt that failed and is tried again.
+    """Return a sentence about an attempt that failed and will be retried.
 
     >>> failed = Report(uuid="u", old="ONGOING", state="PENDING", message="no room")
     >>> retold(failed, Action(uuid="u", action_type="nop", name="a"))
-    'tried again: a: no room'
+    'retry: a: no room'
     """
-    return f"tried again: {one_line(action.label)}: {one_line(report.message or 'it failed')}"
+    return f"retry: {one_line(action.label)}: {one_line(report.message or 'it failed')}"
 
 
 def ago(seconds: float) -> str:

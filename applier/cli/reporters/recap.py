@@ -102,14 +102,14 @@ def next_steps(plan: ActionPlan) -> Iterator[str]:
     states = Counter(a.state for a in plan.actions)
     for action in [a for a in plan.actions if a.state is ActionState.UNKNOWN][:_MOST_IN_DOUBT]:
         settle = f"{one_line(action.label)} --state succeeded|failed --reason TEXT"
-        yield f"Look, then say how it ended: actionplan action set {short} {settle}"
+        yield f"Check, then set its state: actionplan action set {short} {settle}"
     if plan.state is PlanState.PAUSED:
         tried_again = states[ActionState.FAILED] + states[ActionState.UNKNOWN]
         if tried_again:
-            yield f"Try again what did not end well, and go on: actionplan resume {short}"
-        yield f"Go on with{' the rest' if tried_again else ''}: actionplan apply {short}"
-        yield f"Or give it up: actionplan cancel {short}"
+            yield f"Run failed actions again, and continue: actionplan resume {short}"
+        yield f"Continue{' with the rest' if tried_again else ''}: actionplan apply {short}"
+        yield f"Or cancel it: actionplan cancel {short}"
     if plan.state in (PlanState.FAILED, PlanState.CANCELLED):
         ended = [s for s in _WORST_FIRST if states[s]] or [ActionState.FAILED]
-        yield f"Look closer: actionplan action list {short} --state {ended[0]}"
-        yield f"Go on with what did not end well: actionplan resume {short}"
+        yield f"For details: actionplan action list {short} --state {ended[0]}"
+        yield f"Run failed actions again: actionplan resume {short}"

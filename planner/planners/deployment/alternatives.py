@@ -92,7 +92,7 @@ def _add(
     shared: dict[tuple[int, ...], list[int]] = {}
     for choice, sets in zip(choices, chosen, strict=True):
         if not sets:
-            text = f"{links.name(choice.of)} {choice.relation.text}: each would make a cycle, " + (
+            text = f"{links.name(choice.of)} {choice.relation.text}: each would close a cycle, " + (
                 "nobody waits for it" if choice.forward else "it waits for none of them"
             )
             warnings.append(Mistake(text, choice.relation.path))

@@ -124,7 +124,7 @@ class Condition:
     def _nested(self, read: Callable[[], _Value]) -> _Value:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise Unreadable(f"more than {DEEPEST} parentheses inside each other")
+            raise Unreadable(f"parentheses are nested more than {DEEPEST} deep")
         value = read()
         self._depth -= 1
         return value

@@ -56,7 +56,7 @@ class DeploymentReader:
             if name not in known:
                 self._warn(f"no task {name!r}{near(name, known)}", ("durations", name))
         for place, path in self._missing.items():
-            self._warn(f"the settings have no {place!r}: it is taken as null", path)
+            self._warn(f"the settings have no {place!r}: null is assumed", path)
         if self._mistakes or self._checker.mistakes:
             raise InvalidInput([*self._mistakes, *self._checker.mistakes])
         return Deployment(
@@ -78,13 +78,13 @@ class DeploymentReader:
 
     def _notes(self) -> Iterator[str]:
         for field, ids in self._ignored.items():
-            yield f"the field {field!r} is not heeded here: {len(ids)} of the tasks have it"
+            yield f"the field {field!r} is ignored: {len(ids)} of the tasks have it"
 
     def _once(self, what: str, names: list[str], field: str) -> None:
         first: dict[str, int] = {}
         for i, name in enumerate(names):
             if first.setdefault(name, i) != i:
-                text = f"the {what} {name!r} stands twice: also at {field}[{first[name]}]"
+                text = f"the {what} {name!r} occurs twice: also at {field}[{first[name]}]"
                 self._wrong(text, (field, i, what))
 
     def _task(self, i: int, raw: Mapping[str, Any]) -> Task:
@@ -156,7 +156,7 @@ class DeploymentReader:
         try:
             self._patterns.test(pattern)
         except re.error as reason:
-            text = f"{pattern!r} is no regular expression: {reason}"
+            text = f"{pattern!r} is not a regular expression: {reason}"
             self._wrong(text, path)
             return False
         return True
@@ -183,7 +183,7 @@ class DeploymentReader:
                     any_of = relation.get("policy") == "any"
                     found.append(Relation(field, relation["name"], where, any_of, at))
             elif "yaql_exp" in relation:
-                self._warn("yaql is not evaluated here: no relation comes of it", at)
+                self._warn("yaql is not evaluated: this relation is ignored", at)
             else:
                 self._wrong("the field 'name' is missing", at)
         return found
@@ -195,7 +195,7 @@ class DeploymentReader:
         if value is None:
             return "parallel", None
         if isinstance(value, Mapping) and fields.is_yaql(value.get("amount")):
-            self._warn("yaql is not evaluated here: one at a time", (*at, "amount"))
+            self._warn("yaql is not evaluated: one node at a time", (*at, "amount"))
             return "parallel", 1
         try:
             return fields.strategy(value)
@@ -213,7 +213,7 @@ class DeploymentReader:
             return "its condition is false" if false else None
         if not isinstance(value, str):
             if fields.is_yaql(value):
-                self._warn("yaql is not evaluated here: the condition is taken as true", at)
+                self._warn("yaql is not evaluated: the condition is assumed to be true", at)
             else:
                 self._wrong("a condition is a text such as settings:a.b == true", at)
             return None
@@ -221,7 +221,7 @@ class DeploymentReader:
         try:
             holds = Condition(value).holds(self._settings, missing.append)
         except Unreadable as reason:
-            self._wrong(f"no condition: {reason}", at)
+            self._wrong(f"not a condition: {reason}", at)
             return None
         for place in missing:
             self._missing.setdefault(place, at)
@@ -234,7 +234,7 @@ class DeploymentReader:
             tags = roles if raw.get("tags") is None else fields.names(raw["tags"])
             nodes.append(Node(uid=uid, tags=tags, address=raw.get("address")))
             if uid in RESERVED:
-                self._wrong(f"{uid!r} is no uid: it means something else", ("nodes", i, "uid"))
+                self._wrong(f"{uid!r} is reserved and cannot be a uid", ("nodes", i, "uid"))
         self._once("uid", [node.uid for node in nodes], "nodes")
         return nodes
 
@@ -260,5 +260,5 @@ class DeploymentReader:
             self._wrong("no action plan, such as 'create --out' writes", path)
             return None
         if earlier.planner != "deployment":
-            self._wrong(f"a plan of planner {earlier.planner!r}: no deployment", path)
+            self._wrong(f"a plan of planner {earlier.planner!r} is not a deployment", path)
         return earlier

@@ -62,6 +62,6 @@ def allowed(value: Any, total: int) -> int:
         return total + 1
     match = re.fullmatch(r"\s*(-?\d{1,9})\s*(%?)\s*", str(value))
     if match is None:
-        raise ValueError(f"{value!r} is neither a number of nodes nor a share such as 20%")
+        raise ValueError(f"{value!r} is neither a number of nodes nor a percentage such as 20%")
     number = int(match[1]) * total // 100 if match[2] else int(match[1])
     return max(number + total, 0) if number < 0 else number

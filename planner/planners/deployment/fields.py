@@ -61,7 +61,7 @@ def major(version: Any) -> int:
     """
     found = re.fullmatch(r"([12])(\.\d+)*", "1" if version is None else str(version).strip())
     if found is None or isinstance(version, bool):
-        raise ValueError(f"version {version!r} is not read here: 1.x, 2.x or null is")
+        raise ValueError(f"version {version!r} is not supported: accepted are 1.x, 2.x and null")
     return int(found[1])
 
 
@@ -75,7 +75,9 @@ def strategy(value: Any) -> tuple[str, int | None]:
         raise ValueError("a strategy is a mapping with 'type' and, for parallel, 'amount'")
     kind = str(value.get("type", "parallel")).replace("-", "_")
     if kind not in ("parallel", "one_by_one"):
-        text = f"{value.get('type')!r} is no type of strategy: parallel and one-by-one are"
+        text = (
+            f"{value.get('type')!r} is not a type of strategy: accepted are parallel and one-by-one"
+        )
         raise ValueError(text)
     if kind == "one_by_one":
         return kind, 1
@@ -95,7 +97,7 @@ def number(value: Any, *, whole: bool = False) -> float | None:
     """
     found = finite(value)
     if whole and (found < 0 or found != int(found)):
-        raise ValueError(f"{value!r} is not a whole number from 0 up")
+        raise ValueError(f"{value!r} is not a whole number of 0 or more")
     if not whole and found <= 0:
         raise ValueError(f"{value!r} is not more than 0")
     return found

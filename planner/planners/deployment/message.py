@@ -211,7 +211,7 @@ class _MessageReader:
         """Return the action of an entry; its links are looked up by name."""
         for one in (name, entry.get("position")):
             if one in self._seen:
-                self.mistakes.append(Mistake(f"{one!r} stands twice", path))
+                self.mistakes.append(Mistake(f"{one!r} occurs twice", path))
             self._seen.update([one] if one is not None else [])
         own_joins = set(entry.get("requires_joins") or ())
         groups = [

@@ -111,7 +111,7 @@ class Placement:
                     if not tasks[task_id].is_anchor:
                         nodes[task_id].update(found)
                 elif task_id in groups:
-                    text = f"{task_id!r} is a group: only tasks land on nodes"
+                    text = f"{task_id!r} is a group: only tasks run on nodes"
                     self.warnings.append(Mistake(text, group.path("tasks", k)))
                 else:
                     text = f"no task {task_id!r}{near(task_id, tasks)}"
@@ -124,7 +124,7 @@ class Placement:
         found: dict[str, list[Path]] = {}
         for task in tasks:
             if task.where.kind == "nowhere" and not task.is_anchor:
-                text = f"task {task.id!r} names no role, tags or groups: it lands nowhere"
+                text = f"task {task.id!r} names no role, tags or groups: it runs on no node"
                 self.warnings.append(Mistake(text, task.path()))
             relations = (*task.cross_depends, *task.cross_depended_by)
             own = (task.where, task.path()) if not task.is_anchor else (Where("sync"), ())

@@ -52,18 +52,19 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
                 ("role", "role-based, whatever the versions: group after group"),
             ],
             default="auto",
-            help="Which way of deploying is taken.",
+            help="Deployment engine.",
         ),
         cfg.IntOpt(
             "max_nodes",
             min=1,
             sample_default=50,
-            help="How many nodes may be busy at once; any number where left out.",
+            help="Number of nodes that may be busy at once. Default: no limit.",
         ),
         cfg.BoolOpt(
             "strict",
             default=False,
-            help="Whether a name, role or group that matches nothing is refused, not warned of.",
+            help="Whether a name, role or group that matches nothing is an error instead "
+            "of a warning.",
         ),
     )
 
@@ -161,7 +162,7 @@ def _task_based(deployment: Deployment, placement: Placement) -> OrderedSteps:
             )
         uid, task = placement.pairs[position]
         role = f"role {task.where.text}"
-        why = "all that lead to it have ended" if task.is_anchor else role
+        why = "all its predecessors have ended" if task.is_anchor else role
         return DeploymentStep(name, uid, task, before, any_of, task.is_anchor, why)
 
     return OrderedSteps([step(position) for position in order], warnings)

@@ -74,7 +74,9 @@ class TaskOrder:
             if not found:
                 what = "group" if field == "groups" else "task"
                 text = f"no {what} is called {name!r}{near(name, self._place)}"
-                yield Mistake(f"{text}; the role-based engine wants all that are named", path)
+                yield Mistake(
+                    f"{text}; the role-based engine requires every task that is named", path
+                )
             for other in (self._place[task_id] for task_id in found):
                 if other != own and field in ("requires", "tasks"):
                     self.before[own][other] = None

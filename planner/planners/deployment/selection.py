@@ -196,7 +196,7 @@ class _Remaining:
         if key not in self._joins:
             self._joins[key] = len(self.made)
             name = step.name if step.task is None else f"join/{step.name}"
-            why = "stands for what is left out"
+            why = "replaces steps that are left out"
             join = DeploymentStep(name, "", None, before, groups, step.order_only, why)
             self.made.append(join)
         self._instead[i] = (self._joins[key],)

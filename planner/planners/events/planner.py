@@ -141,12 +141,12 @@ def _without_effect(problem: EventsProblem, runs: Sequence[Run]) -> list[str]:
     targets |= {f"{c.target}.{verb}" for c in problem.connections for verb in ("reload", "run")}
     return [
         *(
-            f"{name} is staged and does nothing: it is not among the actions"
+            f"{name} is staged, but is not defined in 'actions': it does nothing"
             for name in sorted(problem.staged)
             if problem.actions and name not in problem.actions
         ),
         *(
-            f"fan_in of {name} decides nothing: no event sets it off"
+            f"fan_in of {name} has no effect: no event triggers it"
             for name in sorted(problem.any_of - targets)
         ),
     ]

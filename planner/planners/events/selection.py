@@ -105,7 +105,8 @@ def _warnings(runs: Sequence[Run], kept: Collection[int]) -> Iterator[str]:
         if i in kept:
             missing = sorted({runs[j].label for j in _before(run) if j not in kept})
             if missing:
-                yield f"{run.label} does not wait for what is left out: {', '.join(missing)}"
+                names = ", ".join(missing)
+                yield f"{run.label} does not wait for actions that are left out: {names}"
         else:
             for j in run.events:
                 sets_off.setdefault(j, []).append(run.label)

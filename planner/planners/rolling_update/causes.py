@@ -28,7 +28,7 @@ def cause(new: Group, old: Group | None) -> tuple[str | None, list[str]]:
             return None, []
         now, before = new.configuration.name, old.configuration.name
         return None, [
-            f"{new.name} does not roll: {now} has another name than {before}, and is equal"
+            f"{new.name} is not updated: {now} has another name than {before}, but the same content"
         ]
     text = f"{' and '.join(changes)} changed"
     if new.policy is not None:
@@ -36,7 +36,8 @@ def cause(new: Group, old: Group | None) -> tuple[str | None, list[str]]:
     why = "it has no rolling_updates" if new.heat_default else "it has no update policy"
     heat = "; Heat would roll it one by one" if new.heat_default else ""
     return None, [
-        f"{new.name} does not roll although {text}: {why}, so members keep the old definition{heat}"
+        f"{new.name} is not updated although {text}: {why}, so members keep the old "
+        f"definition{heat}"
     ]
 
 

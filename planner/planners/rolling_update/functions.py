@@ -113,7 +113,7 @@ class Resolver:
             known = {*self._given, *self._parameters}
             return self.wrong(f"no parameter {name!r}; {accepted(name, known)}", path)
         if found is None:
-            text = f"parameter {name!r} has no default: give its value in 'parameters'"
+            text = f"parameter {name!r} has no default: set its value in 'parameters'"
             return self.wrong(text, path)
         kind = str(declared.get("Type", declared.get("type", "")))
         if isinstance(found, str) and re.match(r"CommaDelimitedList|comma_delimited|List<", kind):

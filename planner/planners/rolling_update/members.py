@@ -28,7 +28,7 @@ def read(entries: Sequence[Mapping[str, Any]], path: Path, mistakes: list[Mistak
     seen: set[str] = set()
     for i, entry in enumerate(entries):
         if entry["id"] in seen:
-            mistakes.append(Mistake(f"the id {entry['id']!r} stands twice", (*path, i, "id")))
+            mistakes.append(Mistake(f"the id {entry['id']!r} occurs twice", (*path, i, "id")))
         seen.add(entry["id"])
         created_at = None
         if entry.get("created_at"):

@@ -210,15 +210,15 @@ def _rolls(problem: RollingUpdateProblem) -> tuple[list[Roll], list[str]]:
         rolls.append(found)
         gone = [m for phase in found.phases for m in phase.terminate]
         if gone and name not in problem.members:
-            text = f"its members are not listed: {name}-1 to {name}-{len(known or [])} stand for"
-            warnings.append(f"{name}: {text} them; 'groups' says which there are")
+            text = f"its members are not listed: {name}-1 to {name}-{len(known or [])} are"
+            warnings.append(f"{name}: {text} assumed; list them in 'groups'")
         warnings += found.warnings
     for name in problem.old:
         if name not in problem.new:
-            warnings.append(f"{name} is not in the new template: its members are left alone")
+            warnings.append(f"{name} is not in the new template: its members are not changed")
     if not problem.new:
         types = ", ".join(template.TYPES)
         warnings.append(f"there is no group in the new template: only {types} are groups")
     if problem.settings.max_unavailable_total is not None and problem.settings.mode != IN_PLACE:
-        warnings.append("max_unavailable_total bounds nothing: new members come first here")
+        warnings.append("max_unavailable_total has no effect: new members are created first")
     return rolls, warnings

@@ -167,7 +167,7 @@ class _TemplateReader:
         lowest, highest = how.bounds
         least, most = (self._number(properties, name, at) for name in how.bounds)
         if properties.get(how.size) is None and properties.get(lowest) is None:
-            text = f"the fields {how.size!r} and {lowest!r} are missing: give one"
+            text = f"the fields {how.size!r} and {lowest!r} are missing: one of them is required"
             self._resolver.wrong(text, at)
         for low, few, high, many in (
             (lowest, least, highest, most),

@@ -90,8 +90,8 @@ c:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a: 1\nb: 2\na: 3\n", "plan.yaml:3: not YAML: the key 'a' stands twice"),
-        ("x:\n  a: 1\n  a: 1\n", "plan.yaml:3: not YAML: the key 'a' stands twice"),
+        ("a: 1\nb: 2\na: 3\n", "plan.yaml:3: not YAML: the key 'a' occurs twice"),
+        ("x:\n  a: 1\n  a: 1\n", "plan.yaml:3: not YAML: the key 'a' occurs twice"),
         ("a: [1,\nb: 2\n", "plan.yaml:3: not YAML: while parsing a flow"),
         ("a: *nobody\n", "plan.yaml:1: not YAML: found undefined alias"),
         ("a:\n\tb: 1\n", "plan.yaml:2: not YAML: a tab at the beginning of a line"),
@@ -102,8 +102,8 @@ c:
         ("a: !!set {b}\n", "plan.yaml:1: not YAML: could not determine a constructor"),
         ("\n? [a]\n: 1\n", "plan.yaml:2: not YAML: a key is a list or mapping"),
         ("a: !!python/object:os.system ls\n", "plan.yaml:1: not YAML: could not"),
-        ("- " * 300, "plan.yaml:1: not YAML: more than 200 lists and mappings"),
-        ("[ " * 100_000, "plan.yaml: too deep"),
+        ("- " * 300, "plan.yaml:1: not YAML: lists and mappings are nested more than 200"),
+        ("[ " * 100_000, "plan.yaml: lists and mappings are nested too deep"),
         ("a: \x00\n", "plan.yaml: not YAML: unacceptable character #x0000"),
         ("a: {\n", "plan.yaml:2: not YAML: "),
     ],
@@ -120,8 +120,8 @@ def test_an_empty_document_is_refused_with_what_is_expected(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{"a": 1,\n "b": 2,\n "a": 3}', "plan.json:3: the key 'a' stands twice"),
-        ('{"x": {"a": 1,\n\t"a": 3}}', "plan.json:2: the key 'a' stands twice"),
+        ('{"a": 1,\n "b": 2,\n "a": 3}', "plan.json:3: the key 'a' occurs twice"),
+        ('{"x": {"a": 1,\n\t"a": 3}}', "plan.json:2: the key 'a' occurs twice"),
         ('{"a": 1, b}', "plan.json:1: not JSON: Expecting property name"),
         # What is said of it depends on the version of Python.
         ('{"a": 1,}', "plan.json:1: not JSON: "),
@@ -130,7 +130,7 @@ def test_an_empty_document_is_refused_with_what_is_expected(text: str) -> None:
         ('{"a": "NaN",\n "b": -Infinity}', "plan.json:2: -Infinity is not a finite number"),
         ('{"a": [1,\n\n1e999]}', "plan.json:3: 1e999 is not a finite number"),
         ('{"a": 1} {"b": 2}', "plan.json:1: not JSON: Extra data"),
-        ("[" * 100_000, "plan.json: too deep"),
+        ("[" * 100_000, "plan.json: lists and mappings are nested too deep"),
         (f"[{'9' * 5000}]", "plan.json: not JSON: "),
     ],
 )

@@ -101,8 +101,8 @@ def test_what_stands_twice_is_named() -> None:
     with pytest.raises(InvalidPlan) as refused:
         graph.validate(twice)
     assert refused.value.problems == (
-        "uuid uuid-a stands twice",
-        "name 'c' stands twice",
+        "uuid uuid-a occurs twice",
+        "name 'c' occurs twice",
         "b comes after uuid-a twice",
     )
 

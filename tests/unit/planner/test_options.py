@@ -95,9 +95,9 @@ def test_text_of_a_command_line_is_read_like_the_text_of_a_file() -> None:
         ({"weights": {"a": "x", "b": "y"}}, "a: 'x' is not a number; b: 'y' is not a number"),
         ({"weights": "nop"}, "option weights: Value should be NAME:VALUE pairs"),
         ({"weights": [1]}, r"option weights: \[1\] is neither a mapping nor"),
-        ({"parallelization": {"nop": 0}}, "nop: 0 is not a whole number from 1 up"),
-        ({"parallelization": {"nop": "-1"}}, "nop: '-1' is not a whole number from 1 up"),
-        ({"parallelization": {"nop": 1.5}}, "nop: 1.5 is not a whole number from 1 up"),
+        ({"parallelization": {"nop": 0}}, "nop: 0 is not a whole number of 1 or more"),
+        ({"parallelization": {"nop": "-1"}}, "nop: '-1' is not a whole number of 1 or more"),
+        ({"parallelization": {"nop": 1.5}}, "nop: 1.5 is not a whole number of 1 or more"),
         ({"ordering": "sets"}, r"option ordering: .*\[chunks, slots\].*'sets'"),
         ({"weigths": {}}, "option weigths: planner 'weight' has no option 'weigths'; did you mean"),
     ],
@@ -173,7 +173,7 @@ def test_limits_are_tokens_with_numbers(text: Any, expected: dict[str, int]) -> 
     "text", ["node:*=0", "node:*=-1", "node:*=many", "node:*", "=2", "node=2", "node:=2", ":c1=2"]
 )
 def test_a_limit_that_is_none_is_refused_with_what_is_accepted(text: str) -> None:
-    with pytest.raises(ValueError, match=r"KIND:\*=N with N from 1 up"):
+    with pytest.raises(ValueError, match=r"KIND:\*=N with N of 1 or more"):
         Limits()(text)
 
 

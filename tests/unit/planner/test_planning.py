@@ -130,7 +130,7 @@ def test_all_mistakes_are_listed_at_once_each_with_its_line(tmp_path: Path) -> N
         f"{file}:8: actions[2].action_typ: not a field here; did you mean 'action_type'?",
         f"{file}:9: actions[3].colour: not a field here",
         f"{file}:10: actions[4].input_parameters.duration: 'soon' is not a number",
-        f"{file}:11: actions[5].name: the name 'y' stands twice",
+        f"{file}:11: actions[5].name: the name 'y' occurs twice",
         f"{tmp_path}/watcher.conf:2: [watcher_planners.weight] parallelization: nop: '0' is not",
         "option ordering: Valid values are [chunks, slots], but found 'sets'",
     ]
@@ -229,7 +229,8 @@ def test_written_touches_replace_those_of_the_type() -> None:
 
 def test_a_limit_of_the_document_that_bounds_nothing_is_a_warning() -> None:
     document = {**TWO, "limits": {"type:nop": 1, "node:*": 2}}
-    assert "limit 'node:*' bounds nothing in this plan" in unchecked(document).warnings
+    warning = "limit 'node:*' has no effect: no action of this plan holds it"
+    assert warning in unchecked(document).warnings
     assert not any("type:nop" in warning for warning in unchecked(document).warnings)
 
 
@@ -242,7 +243,9 @@ def test_a_message_that_is_read_back_warns_as_its_plan_did() -> None:
         "tasks": [task],
     }
     made = unchecked(document)
-    assert made.warnings[-1] == "limit 'type:nothing' bounds nothing in this plan"
+    assert made.warnings[-1] == (
+        "limit 'type:nothing' has no effect: no action of this plan holds it"
+    )
     assert unchecked(message.write(made)).warnings == made.warnings
 
 

@@ -68,7 +68,7 @@ def test_a_plan_that_was_changed_by_hand_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ({"version": "3.0"}, "version: version '3.0' is not read here, only '2.0'"),
+        ({"version": "3.0"}, "version: version '3.0' is not supported, only '2.0'"),
         ({"colour": "red"}, "colour: not a field here"),
         ({"state": "DONE"}, "state: 'DONE' is not accepted"),
         ({"limits": {"node:*": 0}}, r"limits\.node:\*: 0 is less than 1"),

@@ -184,7 +184,7 @@ def test_a_line_that_comes_in_pieces_is_one(context, stop):
 
 
 def test_an_expression_that_is_none_is_refused_before_it_runs(context):
-    with pytest.raises(ActionFailed, match=r"outcome_lines: ok: '\(' is no regular expression"):
+    with pytest.raises(ActionFailed, match=r"outcome_lines: ok: '\(' is not a regular expression"):
         Shell({"command": "true", "outcome_lines": {"ok": "("}}, context).precheck()
 
 

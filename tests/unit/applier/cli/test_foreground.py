@@ -57,7 +57,7 @@ def test_the_first_signal_pauses_and_the_second_cancels(
         for number in numbers:
             signal.raise_signal(number)
     assert runner.asked == asked
-    assert told[0].startswith(f"{numbers[0].name}: pausing; what runs ends.")
+    assert told[0].startswith(f"{numbers[0].name}: pausing; running actions end.")
     assert len(told) == len(numbers) - max(0, numbers.count(HUP) - (numbers[0] is HUP))
 
 
@@ -88,7 +88,7 @@ def test_a_record_that_is_away_is_told_once_and_when_it_is_there_again() -> None
     with lapses(told.append):
         StoreRetry(100.0, lambda: 0.0).write(attempt, lambda: False, lambda _: None)
     assert told == [
-        "The record cannot be reached, tried again for 100 s: disk is full",
+        "The record cannot be reached; retrying for 100 s: disk is full",
         "The record can be reached again",
     ]
 

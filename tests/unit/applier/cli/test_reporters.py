@@ -179,7 +179,7 @@ def test_what_a_pause_left_over_is_named_as_such() -> None:
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (PlanState.PAUSED, ["Go on with: actionplan apply 12345678"]),
+        (PlanState.PAUSED, ["Continue: actionplan apply 12345678"]),
         (PlanState.FAILED, ["actionplan action list 12345678 --state FAILED"]),
         (PlanState.SUCCEEDED, []),
     ],
@@ -194,9 +194,9 @@ def test_a_plan_that_pauses_at_a_failure_says_how_to_try_it_again() -> None:
     failed = action("a", state=ActionState.FAILED)
     lines = list(recap.next_steps(plan(failed, action("b"), state=PlanState.PAUSED)))
     assert lines == [
-        "Try again what did not end well, and go on: actionplan resume 12345678",
-        "Go on with the rest: actionplan apply 12345678",
-        "Or give it up: actionplan cancel 12345678",
+        "Run failed actions again, and continue: actionplan resume 12345678",
+        "Continue with the rest: actionplan apply 12345678",
+        "Or cancel it: actionplan cancel 12345678",
     ]
 
 
@@ -240,7 +240,7 @@ def test_a_try_in_vain_is_no_end() -> None:
     lines.on_reports([again])
     lines.on_reports([Report(uuid="a", old=S.ONGOING, state=S.SUCCEEDED)])
     assert out.getvalue().splitlines() == [
-        "  0:00  tried again: a: no room",
+        "  0:00  retry: a: no room",
         "  0:00  SUCCEEDED [1/1] a",
     ]
 
@@ -257,12 +257,12 @@ def test_what_was_in_doubt_and_runs_again_has_not_ended() -> None:
     for watcher in (lines, block):
         watcher.on_reports(again)
     assert "0/1 ended" in drawn(block)
-    assert "tried again: a: verified: not done" in drawn(block)
+    assert "retry: a: verified: not done" in drawn(block)
     done = [Report(uuid="a", old=S.ONGOING, state=S.SUCCEEDED)]
     for watcher in (lines, block):
         watcher.on_reports(done)
     assert "1/1 ended" in drawn(block)
-    assert "tried again" not in drawn(block)
+    assert "retry:" not in drawn(block)
     assert out.getvalue().splitlines()[-1] == "  0:00  SUCCEEDED [1/1] a"
 
 

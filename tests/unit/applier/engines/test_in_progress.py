@@ -108,7 +108,7 @@ def test_every_attempt_is_a_start_on_record():
     assert one.store.started == ["a", "a", "a"]
     assert one.plan().actions[0].attempts == 3
     told = [(a.state, a.message) for a in one.store.attempts("plan", "a")]
-    assert told[0] == (ActionState.FAILED, "not yet; tried again in 0.01 s")
+    assert told[0] == (ActionState.FAILED, "not yet; retry in 0.01 s")
     assert told[2] == (ActionState.SUCCEEDED, None)
 
 
@@ -142,7 +142,7 @@ def test_what_another_attempt_finds_done_counts_as_changed_after_one_that_broke(
     one = trial(plan, work)
     one.run()
     assert one.states() == {"a": "SUCCEEDED", "b": "SUCCEEDED"}
-    assert one.messages()["a"] == "an attempt that was cut off had done it: it is there"
+    assert one.messages()["a"] == "an interrupted attempt had done it: it is there"
 
 
 def test_a_pause_in_a_delay_leaves_it_pending_and_the_next_run_tries_it():
@@ -171,7 +171,7 @@ def test_a_pause_in_a_delay_leaves_it_pending_and_the_next_run_tries_it():
     [
         (Verified.DONE, "SUCCEEDED", "changed", "timed out after 0.03 s; verified: its work is"),
         (Verified.NOT_DONE, "FAILED", "error", "timed out after 0.03 s: it was stopped"),
-        (Verified.IN_DOUBT, "UNKNOWN", None, "nobody can say whether its work is done: look"),
+        (Verified.IN_DOUBT, "UNKNOWN", None, "it is not known whether its work is done: look"),
         (ValueError("no"), "UNKNOWN", None, "actionplan action set PLAN a --state"),
     ],
 )

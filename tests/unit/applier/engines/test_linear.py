@@ -131,7 +131,7 @@ def with_equal_names():
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (nested, "inner is no task"),
+        (nested, "inner is not a task"),
         (with_retry, "flow plan has a retry"),
         (with_decider, "the link from a to b has a decider"),
         (with_symbols, "task a requires or provides symbols"),

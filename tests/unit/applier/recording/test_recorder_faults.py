@@ -275,8 +275,8 @@ def test_an_attempt_that_is_tried_again_says_so(store, recorder):
     recorder.incoming += [ended("a", "no route", State.FAILED), ended("b", None, State.FAILED)]
     recorder.commit(Decisions(delays=[("a", 5.0), ("b", 0.25)]))
     told = {a.uuid: (str(a.state), a.status_message) for a in store.load_plan("plan").actions}
-    assert told["a"] == ("PENDING", "no route; tried again in 5 s")
-    assert told["b"] == ("PENDING", "it failed; tried again in 0.25 s")
+    assert told["a"] == ("PENDING", "no route; retry in 5 s")
+    assert told["b"] == ("PENDING", "it failed; retry in 0.25 s")
 
 
 def test_after_an_exception_the_listeners_hear_of_every_end_and_of_the_plan(recorder, heard):

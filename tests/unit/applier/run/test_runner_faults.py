@@ -256,7 +256,7 @@ def test_no_event_is_lost_when_the_next_attempt_finds_the_work_done(found):
     assert one.run() is PlanState.SUCCEEDED
     assert one.plan().actions[0].outcome is Outcome.CHANGED
     assert one.states()["b"] == "SUCCEEDED", "it was triggered"
-    assert one.messages()["a"].startswith("an attempt that was cut off had done it: ")
+    assert one.messages()["a"].startswith("an interrupted attempt had done it: ")
 
 
 def test_that_is_still_known_after_a_pause():

@@ -47,7 +47,8 @@ def test_what_is_in_doubt_says_what_an_operator_can_do():
     action = Action(uuid="a", name="move-web-1", action_type="nop", state=ActionState.ONGOING)
     report = decide(action, Verified.IN_DOUBT, rerun_safe=False)
     assert report.message == (
-        "it was cut off; nobody can say whether its work is done: look, then say so with: "
+        "it was interrupted; it is not known whether its work is done: check, then set "
+        "its state with: "
         "actionplan action set PLAN move-web-1 --state succeeded|failed --reason TEXT"
     )
 

@@ -457,7 +457,7 @@ def test_an_earlier_failure_still_decides():
 def test_what_waits_for_itself_does_not_keep_a_plan_from_ending():
     """Validation refuses such a plan; should one come through, it ends, and says why."""
     story = Story(action("a", needs_any=(("b",),)), action("b", parents=("a",)))
-    message = "nothing is left that could let it start"
+    message = "it can no longer start"
     assert story.begin() == [f"a CANCELLED: {message}", f"b CANCELLED: {message}"]
     assert story.scheduler.done
 
@@ -498,7 +498,7 @@ def test_beyond_what_is_tolerated_nothing_starts_and_what_runs_ends():
     )
     story.begin()
     assert story.turn("a fails") == []
-    why = "nothing more starts: 2 nodes of compute failed, 1 may: 1, 2"
+    why = "no more actions start: 2 nodes of compute failed, 1 may: 1, 2"
     assert story.turn("b UNKNOWN") == [f"d CANCELLED: {why}", f"anchor CANCELLED: {why}"]
     assert not story.scheduler.done
     assert story.turn("c") == []
@@ -529,8 +529,8 @@ def test_the_group_that_has_too_many_failed_nodes_is_named(failing, why):
     for node in nodes[:-1]:
         assert story.turn(f"{node.uuid} fails") == []
     told = story.turn(f"{nodes[-1].uuid} fails")
-    assert told == [f"last CANCELLED: nothing more starts: {why}"]
-    assert story.scheduler.halt == (Stopped.EXCEEDED, f"nothing more starts: {why}")
+    assert told == [f"last CANCELLED: no more actions start: {why}"]
+    assert story.scheduler.halt == (Stopped.EXCEEDED, f"no more actions start: {why}")
 
 
 def test_what_fails_beyond_what_is_tolerated_is_not_tried_again():
@@ -544,7 +544,7 @@ def test_what_fails_beyond_what_is_tolerated_is_not_tried_again():
     assert story.turn("b fails") == []
     assert story.scheduler.done
     assert story.scheduler.halt.why == (
-        "nothing more starts: 1 node of nodes of no group failed, none may: 1"
+        "no more actions start: 1 node of nodes of no group failed, none may: 1"
     )
 
 
@@ -557,7 +557,7 @@ def test_nodes_that_failed_in_an_earlier_run_count():
         tolerances=[{"name": "compute", "nodes": ["1", "2"], "failed_nodes": 0}],
     )
     assert story.begin() == [
-        "b CANCELLED: nothing more starts: 1 node of compute failed, none may: 1"
+        "b CANCELLED: no more actions start: 1 node of compute failed, none may: 1"
     ]
     assert story.scheduler.done
 

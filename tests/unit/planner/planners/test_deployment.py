@@ -262,8 +262,8 @@ def test_a_message_says_what_is_wrong_with_it() -> None:
         plan(DeploymentPlanner, told, check_types=False)
     assert [str(mistake) for mistake in refused.value.mistakes] == [
         "nodes[0].tasks[1]: there is no 1/nobody in this message",
-        "nodes[0].tasks[2]: '1/a' stands twice",
-        "nodes[0].tasks[2]: 0 stands twice",
+        "nodes[0].tasks[2]: '1/a' occurs twice",
+        "nodes[0].tasks[2]: 0 occurs twice",
     ]
 
 

@@ -64,7 +64,7 @@ def test_what_is_missing_is_told_unless_it_may_be() -> None:
         ("settings:a 1", "'and', 'or' or the end is expected at '1'"),
         ("cluster:mode == 'ha'", "there is no 'cluster'"),
         ("__import__('os')", "'and', 'or' or the end is expected at '('"),
-        ("not " * (DEEPEST + 1) + "true", "more than 100 parentheses"),
+        ("not " * (DEEPEST + 1) + "true", "parentheses are nested more than 100"),
         ("and", "a value is expected at 'and'"),
     ],
 )

@@ -26,7 +26,7 @@ def test_anything_else_is_refused_by_what_it_is(value: object) -> None:
 
 @pytest.mark.parametrize("value", [0, -1, 0.5, "0", "x", None, True, float("inf")])
 def test_below_one_is_refused(value: object) -> None:
-    with pytest.raises(ValueError, match="is not a whole number from 1 up"):
+    with pytest.raises(ValueError, match="is not a whole number of 1 or more"):
         at_least_one(value)
 
 
