@@ -15,7 +15,7 @@ KINDS = {
     "need": "must have ended well",
     "any": "one of these must have ended well",
     "order": "must have ended",
-    "trigger": "sets it off when it ends with one of these outcomes",
+    "trigger": "triggers it by ending with one of these outcomes",
 }
 #: The label of a line between two boxes that means one line from each action to its counterpart.
 EACH = "1:1"

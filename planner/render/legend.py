@@ -21,17 +21,17 @@ def notes(drawing: Drawing) -> list[str]:
     drawn = sum(len(box.actions) for box in drawing.boxes.values())
     count = f"{drawn} action{'' if drawn == 1 else 's'}"
     if drawn > len(drawing.boxes):
-        count += f" in {len(drawing.boxes)} boxes: x N stands for N that are alike"
+        count += f" in {len(drawing.boxes)} boxes: x N means N equivalent actions"
     said = [count]
     if any(line.label == EACH for line in drawing.lines):
-        said.append(f"{EACH}: each has its own")
+        said.append(f"{EACH}: each action has its own counterpart")
     lists = [box for box in drawing.boxes.values() if len(box.names) > 1]
     if any(box.serial for box in lists):
         said.append("1. 2. 3.: one after another")
     if not all(box.serial for box in lists):
-        said.append(f"{BESIDE}: side by side, with the same lines")
+        said.append(f"{BESIDE}: they may run at once, and have equal lines")
     if drawing.points:
-        said.append("through a point: each before it comes before each behind it")
+        said.append("through a point: all actions before it precede all behind it")
     if drawing.left_out:
         said.append("lines that others imply are left out")
     return said

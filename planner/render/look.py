@@ -43,7 +43,7 @@ LOOKS: Mapping[str, Look] = {
 #: The meaning of each word in LOOKS that is not a state.
 MEANINGS = {
     "ANCHOR": "synchronisation point, PENDING",
-    "READY": "PENDING, nothing before it is left",
+    "READY": "PENDING, all predecessors have ended",
 }
 
 

@@ -45,7 +45,7 @@ def foreseen(plan: ActionPlan, action: Action, found: Forecast, workers: int) ->
     moves = f"it may be {duration(slack)} late" if slack else "what delays it delays the plan"
     yield f"{label} is expected to start at {duration(at)} and to end at {end}; {moves}."
     if at <= 0:
-        yield "It starts at once: nothing before it is left, and its tokens and a worker are free."
+        yield "It starts at once: it has no open predecessors, and its tokens and a worker are free."
         return
     yield _decides(plan, action, found, Gates(plan.limits, workers), workers)
 

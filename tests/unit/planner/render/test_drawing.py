@@ -186,7 +186,7 @@ def test_sets_of_many_alike_are_two_boxes_and_a_line(form: ModuleType) -> None:
     text = form.render(wide_plan(50))
     assert len(lines_of(text)) == 1
     assert "a-0 to 49 x 50" in text
-    assert "100 actions in 2 boxes: x N stands for N that are alike" in text
+    assert "100 actions in 2 boxes: x N means N equivalent actions" in text
 
 
 @FORMS
