@@ -161,7 +161,7 @@ def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who
 
 
 def _unheard(store: Store, plan: ActionPlan, claimant: Claimant) -> Request | None:
-    """Return the first cancel, else the first pause, that was requested during the interrupted run."""
+    """Return the first cancel, else the first pause, requested during the interrupted run."""
     times = [a.started_at for a in plan.actions if a.state is ActionState.ONGOING]
     since = min((t for t in (*times, claimant.heartbeat_at) if t is not None), default=None)
     asked = [

@@ -38,14 +38,14 @@ def foreseen(plan: ActionPlan, action: Action, found: Forecast, workers: int) ->
     label, timeline = one_line(action.label), found.timeline
     at = timeline.start_s.get(action.uuid)
     if at is None:
-        yield f"{label} takes no time: it starts nothing, it only gathers what stands before it."
+        yield f"{label} takes no time: it is a join, and only waits for its predecessors."
         return
     end = duration(timeline.end_s[action.uuid])
     slack = found.slack_s[action.uuid]
     moves = f"it may be {duration(slack)} late" if slack else "what delays it delays the plan"
     yield f"{label} is expected to start at {duration(at)} and to end at {end}; {moves}."
     if at <= 0:
-        yield "It starts at once: it has no open predecessors, and its tokens and a worker are free."
+        yield "It starts at once: no open predecessors; its tokens and a worker are free."
         return
     yield _decides(plan, action, found, Gates(plan.limits, workers), workers)
 
