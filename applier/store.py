@@ -81,7 +81,7 @@ class RunStore(Protocol):
     def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
         """Return a plan that was loaded before with the states it has now; raises PlanNotFound.
 
-        What was planned never changes, so that it need not be read again.
+        The planned fields never change, so they are not read again.
         """
 
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:

@@ -73,7 +73,8 @@ def schema_of(plugin: type[HasSchema]) -> Check:
 class Readable(NamedTuple):
     """The part of a document that remains after the mistaken parts were removed.
 
-    ``kept`` maps each list from which entries were removed to the original indexes of the others.
+    ``kept`` maps the path of each list from which entries were removed to the original indexes of
+    the remaining entries.
     """
 
     value: Mapping[str, Any]

@@ -30,7 +30,7 @@ class Shell(ActionPlugin):
     any other fails with the last line of the output. If the code is one of these and a whole line
     of the output matches an expression of ``outcome_lines``, that line decides instead; created
     takes precedence over changed, and changed over ok. ``env`` is added to the environment. A stop
-    or ``timeout_s`` ends the whole process group. Background processes go on.
+    or ``timeout_s`` ends the whole process group. Background processes keep running.
     """
 
     TYPE = "shell"

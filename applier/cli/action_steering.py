@@ -129,7 +129,7 @@ class ActionSet(Verb):
         plan = self.session.plan(parsed_args.plan)
         action = find_action(plan, parsed_args.action)
         new = _SETTLED[parsed_args.state]
-        taken = claim.taken(self.session.store, plan.uuid)
+        taken = claim.already_running(self.session.store, plan.uuid)
         if taken:
             raise taken
         known = [ActionState.UNKNOWN]

@@ -32,7 +32,7 @@ class Apply(Verb):
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a file or a plan, and what create takes."""
+        """Add the arguments: a file or a plan, and those of create."""
         parser = super().get_parser(prog_name)
         text = f"document or saved plan ('-': standard input); or {PLAN_HELP}"
         add_planning(parser, metavar="FILE|PLAN", help=text)
@@ -69,7 +69,7 @@ class Apply(Verb):
 
         store = self.session.store
         if not plan_files.is_file(args.file):
-            plan = plan_files.kept(self.session, args.file)
+            plan = plan_files.stored_plan(self.session, args.file)
             setting_too_late(plan, settings, args.planner)
             deployment_part.refuse(args)
             return plan
@@ -94,10 +94,12 @@ class Apply(Verb):
 
     def _refuse_what_cannot_run(self, plan: ActionPlan) -> None:
         """Raise an error if the plan ended, if somebody runs it, or if a plugin is missing."""
-        if plan.state in claim.RUNNING and (taken := claim.taken(self.session.store, plan.uuid)):
+        if plan.state in claim.RUNNING and (
+            taken := claim.already_running(self.session.store, plan.uuid)
+        ):
             raise taken
         if plan.state in ENDED_PLAN and plan.actions:
-            raise claim.stands(plan)
+            raise claim.wrong_state(plan)
         needed = {a.action_type for a in plan.actions} - {JOIN}
         known = self.session.action_types
         unknown = needed - set(known)

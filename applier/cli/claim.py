@@ -94,7 +94,7 @@ def asked_for(request: Request, names: Mapping[str, str]) -> str:
     return f"Requested: {request.verb}{f' {of}' if of else ''}, by {request.who}{at}{why}"
 
 
-def taken(store: Store, uuid: str) -> PlanConflict | None:
+def already_running(store: Store, uuid: str) -> PlanConflict | None:
     """Return the error for starting a plan that somebody runs; None if nobody does."""
     state = store.load_plan(uuid).state
     if state not in RUNNING:
@@ -111,7 +111,7 @@ def taken(store: Store, uuid: str) -> PlanConflict | None:
     return PlanConflict(uuid, state, text)
 
 
-def stands(plan: ActionPlan) -> PlanConflict:
+def wrong_state(plan: ActionPlan) -> PlanConflict:
     """Return the error for a command that the state of a plan forbids, with possible commands."""
     from applier.run import resume
 

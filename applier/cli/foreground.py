@@ -72,7 +72,7 @@ def run(verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int) -> int
             with shown:
                 runner.run(plan.uuid)
         except (PlanConflict, InvalidTransition) as reason:
-            raise claim.taken(store, plan.uuid) or reason from reason
+            raise claim.already_running(store, plan.uuid) or reason from reason
         except StoreError as reason:
             text = f"{reason}. What ran of plan {plan.uuid[:8]} has ended; its end is not on record"
             raise StoreError(text) from reason

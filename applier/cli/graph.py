@@ -61,7 +61,7 @@ class Graph(Verb):
         if plan_files.is_file(name):
             plan = plan_files.planned(plan_files.opened(name), SetOptions(), self.session.conf)
         else:
-            plan = plan_files.kept(self.session, name)
+            plan = plan_files.stored_plan(self.session, name)
         kept = {
             a.uuid for a in plan.actions if a.action_type != JOIN and wanted.has(plan.planner, a)
         }

@@ -25,7 +25,7 @@ class SetLimits(Verb):
     """Change the limits of a running plan
 
     They apply to actions that start from now on; running actions continue. A limit for all nodes
-    ('node:*') applies to each node separately.
+    applies to each node separately.
     """
 
     EXAMPLES = (

@@ -47,7 +47,7 @@ def is_file(name: str) -> bool:
     return name == STDIN or (os.path.exists(name) and not os.path.isdir(name))
 
 
-def kept(session: Session, name: str) -> ActionPlan:
+def stored_plan(session: Session, name: str) -> ActionPlan:
     """Load a stored plan by a name that could also be a file's; raises PlanNotFound."""
     try:
         return session.plan(name)

@@ -18,7 +18,7 @@ from applier.errors import PlanConflict
 from applier.store import PlanSummary
 from planner.states import ActionState, PlanState
 
-#: How many plans are listed unless another number is asked for.
+#: The default number of listed plans.
 _NEWEST = 25
 
 
@@ -159,7 +159,7 @@ class DeletePlan(Verb):
             text = f"plan {short} is {state}: cancel it first (actionplan cancel {short})"
             raise PlanConflict(plan.uuid, state, f"{text}. {who}" if who else text)
         if state is PlanState.DELETED:
-            raise claim.stands(plan)
+            raise claim.wrong_state(plan)
         store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=f"removed by {user()}")
         self.say(f"{claim.named(plan)} is DELETED.")
         return 0

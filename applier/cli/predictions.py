@@ -40,7 +40,7 @@ def past_durations(session: Session) -> PastDurations:
 def predicted(
     session: Session, plan: ActionPlan, durations: Durations, max_workers: int
 ) -> Prediction:
-    """Forecast what is left of a plan, with the scheduler that a run uses."""
+    """Forecast the open actions of a plan, with the scheduler that a run uses."""
 
     def run(seconds: Mapping[str, float]) -> Forecast:
         return forecast(

@@ -67,7 +67,7 @@ class Program(App):
         self.session = Session()
 
     def build_option_parser(self, description: Any, version: Any, _: Any = None) -> VerbParser:  # noqa: ARG002
-        """Return the parser of the global options, which may stand anywhere."""
+        """Return the parser of the global options, which are accepted before and after a verb."""
         parser = VerbParser(
             prog="actionplan", description=description, add_help=False, allow_abbrev=False
         )
@@ -80,7 +80,7 @@ class Program(App):
         return parser
 
     def configure_logging(self) -> None:
-        """Send log messages to the file or the terminal, if asked for; otherwise drop them."""
+        """Send log messages to the file or the terminal that an option names, or drop them."""
         level = logging.DEBUG if self.options.verbose > 1 else logging.INFO
         root = logging.getLogger()
         handler: logging.Handler = logging.NullHandler()

@@ -35,7 +35,7 @@ class Rollback(Verb):
 
         session = self.session
         plan = session.plan(parsed_args.plan)
-        taken = claim.taken(session.store, plan.uuid)
+        taken = claim.already_running(session.store, plan.uuid)
         if taken:
             raise taken
         names = {a.action_type for a in plan.actions} - {JOIN}

@@ -90,7 +90,7 @@ class Simulate(Verb):
         settings = set_options.read(texts)
         if document is None:
             plan_files.refuse_planning(settings, args.planner)
-            plan = plan_files.kept(self.session, args.file)
+            plan = plan_files.stored_plan(self.session, args.file)
         else:
             plan = plan_files.planned(
                 document,

@@ -38,7 +38,7 @@ class Start(Verb):
         plan = self.session.plan(parsed_args.plan)
         short = plan.uuid[:8]
         if plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
-            raise claim.stands(plan)
+            raise claim.wrong_state(plan)
         store.move_plan(plan.uuid, PlanState.PENDING, now=now())
         if not present(store):
             self.say(f"{claim.named(plan)} is PENDING. No applier service reports on this record:")
@@ -142,11 +142,11 @@ class Resume(Verb):
         if plan.state in claim.RUNNING:
             claimant = self.session.store.claimant(plan.uuid)
             if claimant is not None and resume.alive(claimant, now()):
-                raise claim.taken(self.session.store, plan.uuid) or PlanConflict(
+                raise claim.already_running(self.session.store, plan.uuid) or PlanConflict(
                     plan.uuid, plan.state, f"plan {plan.uuid[:8]} is {plan.state}"
                 )
         elif resume.refused(plan):
-            raise claim.stands(plan)
+            raise claim.wrong_state(plan)
 
 
 def foreseen(plan: ActionPlan, reset: Collection[str]) -> list[str]:

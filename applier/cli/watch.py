@@ -52,7 +52,7 @@ class Watch(Verb):
         try:
             plan = self._followed(plan)
         except KeyboardInterrupt:
-            self.say(f"Stopped watching; {claim.named(plan)} goes on.")
+            self.say(f"Stopped watching; {claim.named(plan)} continues.")
             return INTERRUPTED
         if plan.state in _GOING:
             self.say(f"{claim.headline(self.session.store, plan)}.")

@@ -10,7 +10,7 @@ from applier.cli.arguments import with_action
 from applier.cli.plan_files import refuse_planning
 from applier.cli.reporters.action_text import wrapped
 from applier.cli.reporters.formatting import one_line
-from applier.cli.reporters.wave import sources
+from applier.cli.reporters.triggers import sources
 from applier.cli.session import find_action
 from applier.cli.verb import Verb
 from planner.model import Action

@@ -176,7 +176,7 @@ class SimulatedCloud:
 
 
 def _entry(work: Work) -> dict[str, Any]:
-    """Return the file's entry of an ongoing ``work``: what it locks, and its process."""
+    """Return the file's entry for an ongoing ``work``: its locks, and its process."""
     pid = os.getpid()
     owner = {"id": uuid.uuid4().hex, "pid": pid, "born": born(pid)}
     return owner | {key: getattr(work, key) for key in ONGOING if key not in owner}

@@ -68,7 +68,7 @@ class WorldFile:
             world = json.loads(text)
         except ValueError as error:
             raise self._damaged(str(error)) from error
-        # One full check is enough: whoever wrote a later version checked it.
+        # One full check is enough: every later version was checked when it was written.
         if not self._checked:
             wrong = simulated_document.mistakes(world)
             if wrong:

@@ -134,7 +134,7 @@ class _Follower:
         return None
 
     def end_group(self) -> None:
-        """Terminate the group: SIGTERM, then SIGKILL for what still runs after ``GRACE_S``."""
+        """Terminate the group: SIGTERM, then SIGKILL for those that still run after ``GRACE_S``."""
         group = self._process.pid
         _signal_group(group, signal.SIGTERM)
         deadline = time.monotonic() + GRACE_S

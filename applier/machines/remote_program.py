@@ -209,7 +209,7 @@ class RemoteProgram:
                 return
 
     async def _end(self, connection: asyncssh.SSHClientConnection, session: Channel) -> None:
-        """Terminate the group: SIGTERM, then SIGKILL for what still runs after ``GRACE_S``."""
+        """Terminate the group: SIGTERM, then SIGKILL for those that still run after ``GRACE_S``."""
         if session.group is None:
             return
         text = _END % {"group": session.group, "turns": round(process.GRACE_S * 10)}

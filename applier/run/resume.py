@@ -145,22 +145,22 @@ def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who
         new, message = PlanState.CANCELLED, message % "its cancel was finished"
         store.move_plan(uuid, new, now=now, message=message, seen=claimant)
         return new
-    unheard = _unheard(store, plan, claimant)
-    if unheard is not None:
-        new = _ASKED[unheard.verb]
-        what = f"{unheard.verb}, which {unheard.who} had asked for, was carried out"
+    request = _not_followed(store, plan, claimant)
+    if request is not None:
+        new = _ASKED[request.verb]
+        what = f"{request.verb}, requested by {request.who}, was carried out"
         store.move_plan(uuid, new, now=now, message=message % what, seen=claimant)
         return new
     deadly = _deadly(store, plan)
     if deadly is not None:
-        what = f"{deadly.label} was cut off {DEATHS} times in a row, so the plan was paused"
+        what = f"{deadly.label} was interrupted {DEATHS} times in a row, so the plan was paused"
         store.move_plan(uuid, PlanState.PAUSED, now=now, message=message % what, seen=claimant)
         return PlanState.PAUSED
     store.resume_plan(uuid, [], now=now, message=message % "resumed", seen=claimant)
     return PlanState.PENDING
 
 
-def _unheard(store: Store, plan: ActionPlan, claimant: Claimant) -> Request | None:
+def _not_followed(store: Store, plan: ActionPlan, claimant: Claimant) -> Request | None:
     """Return the first cancel, else the first pause, requested during the interrupted run."""
     times = [a.started_at for a in plan.actions if a.state is ActionState.ONGOING]
     since = min((t for t in (*times, claimant.heartbeat_at) if t is not None), default=None)

@@ -80,7 +80,7 @@ def _through_joins(
     return list(rest)
 
 
-#: Name and members of the joins, by the identity of the set that each stands for.
+#: Name and members of each join, by the id() of the set that it replaces.
 _Shared = dict[int, tuple[str, frozenset[str]]]
 
 

@@ -111,7 +111,8 @@ plans = sa.Table(
     sa.Index("ix_actionplan_plan_state", "state"),
 )
 
-#: What was planned. No run changes it: these rows are wide, and to write one again would copy it.
+#: The planned actions. No run changes these rows: they are wide, and an update would copy a whole
+#: row.
 actions = sa.Table(
     "actionplan_action",
     metadata,

@@ -31,8 +31,8 @@ class SolutionPlanner(Planner[Solution]):
     def parse(self, document: Mapping[str, Any]) -> Solution:
         """Check every action, and fill in its name, parameters and touched resources.
 
-        An action without a name gets its type and a number. ``resource_id`` is stored both beside
-        and inside ``input_parameters``, as Watcher does. Raises InvalidInput with all mistakes.
+        An action without a name gets its type and a number. ``resource_id`` is stored both outside
+        and inside ``input_parameters``, as in Watcher. Raises InvalidInput with all mistakes.
         """
         actions, warnings = read_actions(self, document)
         return Solution(

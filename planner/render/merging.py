@@ -33,7 +33,7 @@ def siblings(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, 
 def chains(boxes: Mapping[str, Hashable], lines: Sequence[Line]) -> dict[str, str]:
     """Map each box to the first of its chain: boxes with equal keys and a single line between them.
 
-    ``boxes`` stand in schedule order.
+    ``boxes`` are in schedule order.
 
     >>> lines = [Line("a", "b", "need"), Line("b", "c", "need"), Line("c", "d", "need")]
     >>> chains({"a": 1, "b": 1, "c": 1, "d": 2}, lines)

@@ -79,7 +79,8 @@ def test_what_only_planning_heeds_is_refused_for_a_plan_that_is_made(
     actionplan.good("create", wide)
     ended = actionplan.inside("apply", "last", "--yes", *words)
     assert ended.code == 1
-    assert ended.err.startswith(f"Refused: {' '.join(words)}: comes too late: this plan is made")
+    refused = f"Refused: {' '.join(words)}: has no effect: this plan is already made"
+    assert ended.err.startswith(refused)
     assert actionplan.plan().state is PlanState.RECOMMENDED
 
 

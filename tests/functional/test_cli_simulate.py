@@ -102,7 +102,7 @@ def test_create_compares_both_orderings_once_every_duration_is_known(
     ("setting", "sentence"),
     [
         ("max_workers=8..1", "is not a range from low to high"),
-        ("max_workers=1..999", "--set: more than 200 combinations, and at most 200 are tried"),
+        ("max_workers=1..999", "--set: more than 200 combinations: at most 200 are accepted"),
     ],
 )
 def test_a_range_that_cannot_be_tried_is_refused(

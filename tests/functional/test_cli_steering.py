@@ -120,7 +120,7 @@ def test_a_watch_that_is_interrupted_leaves_the_plan_alone(
         watching.send_signal(signal.SIGINT)
         out, _ = watching.communicate()
     assert watching.returncode == 130
-    assert "No longer watched" in out
+    assert "Stopped watching" in out
     gate.let_go()
     assert running.wait() == 0
 

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from applier.cli.reporters.formatting import STYLES, duration, minutes, one_line, result, retold
 from applier.cli.reporters.plan_table import console
-from applier.cli.reporters.wave import Wave
+from applier.cli.reporters.triggers import TriggerNames
 from applier.contracts import Report
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, Outcome, PlanState
@@ -38,7 +38,7 @@ class ProgressBlock:
         self._again: dict[str, Report] = {}
         self._bad: list[tuple[Action, Report]] = []
         self._state = self._told = ""
-        self._wave = Wave(plan)
+        self._triggers = TriggerNames(plan)
         self._clock, self._began = clock, clock()
         self._live = Live(
             console=console(stream),
@@ -55,9 +55,9 @@ class ProgressBlock:
         self._live.stop()
 
     def on_reports(self, reports: Iterable[Report]) -> None:
-        """Store what was committed; the block is redrawn by a timer."""
+        """Store committed starts and ends; the block is redrawn by a timer."""
         reports = list(reports)
-        self._wave.hear(reports)
+        self._triggers.add(reports)
         for report in reports:
             action = self._actions.get(report.uuid)
             if action is None:
@@ -122,7 +122,7 @@ class ProgressBlock:
     def _progress(self, uuid: str, since: float) -> str:
         action = self._actions[uuid]
         of = f" of ~{duration(action.estimate_s)}" if action.estimate_s else ""
-        return f"{duration(int(self._clock() - since))}{of}  {self._wave.what(action)}"
+        return f"{duration(int(self._clock() - since))}{of}  {self._triggers.describe(action)}"
 
 
 def _column(state: ActionState, outcome: Outcome | None = None) -> str:

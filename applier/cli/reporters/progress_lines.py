@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from applier.cli.reporters.formatting import minutes, one_line, retold
-from applier.cli.reporters.wave import Wave
+from applier.cli.reporters.triggers import TriggerNames
 from applier.contracts import Report
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
@@ -24,7 +24,7 @@ class ProgressLines:
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._total = len(self._actions)
         self._ended = sum(a.state not in OPEN for a in self._actions.values())
-        self._wave = Wave(plan)
+        self._triggers = TriggerNames(plan)
         self._stream, self._clock, self._began = stream, clock, clock()
 
     def __enter__(self) -> ProgressLines:
@@ -36,14 +36,14 @@ class ProgressLines:
     def on_reports(self, reports: Iterable[Report]) -> None:
         """Write a line for each report."""
         reports = list(reports)
-        self._wave.hear(reports)
+        self._triggers.add(reports)
         for report in reports:
             action = self._actions.get(report.uuid)
             if action is None:
                 continue
             at = minutes(self._clock() - self._began)
             if report.state is ActionState.ONGOING:
-                self._write(f"{at}  start      {self._wave.what(action)}")
+                self._write(f"{at}  start      {self._triggers.describe(action)}")
                 continue
             self._ended += (report.state not in OPEN) - (report.old not in OPEN)
             if report.state is ActionState.PENDING:

@@ -7,7 +7,7 @@ from applier.storage.tables import VERSION_TABLE, metadata
 
 
 def migrate() -> None:
-    """Run the steps; they belong to the transaction of whoever opened the connection."""
+    """Run the migrations in the transaction of the connection that the caller has opened."""
     context.configure(
         connection=context.config.attributes["connection"],
         target_metadata=metadata,

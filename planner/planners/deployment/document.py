@@ -26,7 +26,7 @@ from planner.planners.deployment.tasks import (
     Where,
 )
 
-#: Prefixes in the names of actions that stand for no node: no node may have such a uid.
+#: Prefixes in the names of actions that are not the uid of a node: no node may have such a uid.
 RESERVED = (SYNC, "join", "null")
 
 

@@ -32,7 +32,7 @@ from planner.planners.deployment.tasks import Deployment
 
 
 class DeploymentPlanner(Planner[Deployment | ActionPlan]):
-    """Plans tasks instead of roles: each starts as soon as what it needs is done, on any node.
+    """Plans tasks instead of roles: each starts as soon as its dependencies, on any node, are done.
 
     A node runs one task at a time, and a task runs on no more nodes at once than its strategy
     allows. Tasks of version 1, or without a version, do not link nodes: if there are any, the

@@ -27,7 +27,7 @@ PLAN = (
     ("queued", sa.Integer),
     ("reserved", sa.Integer),
 )
-#: The attempt that revision 0001 kept in the row of its action, if it has ended.
+#: The attempt that revision 0001 stores in the row of its action, if it has ended.
 ATTEMPTS_OF_ACTIONS = """
     INSERT INTO actionplan_attempt
         (plan, action, number, started_at, ended_at, state, outcome, measures, message, output)
@@ -39,7 +39,7 @@ ATTEMPTS_OF_ACTIONS = """
     WHERE a.attempts > 0 AND a.started_at IS NOT NULL AND a.ended_at IS NOT NULL
     ORDER BY p.number, a.position
 """
-#: What the last attempt printed goes back to the row of its action.
+#: The output of the last attempt is moved back to the row of its action.
 OUTPUT_OF_ACTIONS = """
     UPDATE actionplan_action SET output = (
         SELECT t.output FROM actionplan_attempt t
@@ -66,7 +66,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Keep of each action the last attempt."""
+    """Move the last attempt of each action back to the row of the action."""
     op.add_column("actionplan_action", sa.Column("output", LongText))
     op.execute(OUTPUT_OF_ACTIONS)
     for name in ("turn", "service", "reservation", "attempt"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must not end in some way before an action may run."""
+"""Add the column for the blockers of an action."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -29,7 +29,7 @@ NOT_TRIGGERED = """
 
 
 def upgrade() -> None:
-    """Move the requests, and say of what was skipped because nothing triggered it that it was."""
+    """Move the requests, and set the state reason of actions that were not triggered."""
     move_requests("wish", "request")
     op.execute("ALTER TABLE actionplan_plan RENAME COLUMN wishes TO requests")
     op.add_column("actionplan_action", sa.Column("state_reason", Word))
@@ -46,13 +46,13 @@ def downgrade() -> None:
 
 
 def index_actions(*columns: str) -> None:
-    """Make the index of actions by state anew."""
+    """Create the index of actions by state again."""
     op.drop_index(INDEX, "actionplan_action")
     op.create_index(INDEX, "actionplan_action", columns)
 
 
 def move_requests(old: str, new: str) -> None:
-    """Make a table anew under another name, as constraints cannot be renamed everywhere."""
+    """Create a table under another name, because not all databases can rename constraints."""
     plan = sa.ForeignKey("actionplan_plan.uuid", name=f"fk_actionplan_{new}_plan")
     op.create_table(
         f"actionplan_{new}",

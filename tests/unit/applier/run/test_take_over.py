@@ -90,7 +90,7 @@ def test_a_request_that_it_did_not_get_to_read_is_carried_out(claimed, verbs, st
     assert found == state
     if state != "PENDING":
         verb = min(verbs)
-        told = f"{verb}, which ann had asked for, was carried out by c2"
+        told = f"{verb}, requested by ann, was carried out by c2"
         assert message == GONE + told
 
 
@@ -118,7 +118,7 @@ def test_what_was_cut_off_again_and_again_is_left_to_an_operator(claimed, deaths
     found, message = claimed.taken_over()
     assert found == state
     if state == "PAUSED":
-        assert f"was cut off {DEATHS} times in a row, so the plan was paused by c2" in message
+        assert f"was interrupted {DEATHS} times in a row, so the plan was paused by c2" in message
 
 
 def test_attempts_that_failed_by_themselves_kill_nobody(claimed):

@@ -298,8 +298,8 @@ def test_a_plan_of_which_every_applier_dies_is_paused():
         assert state is (PlanState.PENDING if death < resume.DEATHS else PlanState.PAUSED)
     found = store.load_plan(plan.uuid)
     assert found.status_message == (
-        f"process {ME.pid} on {ME.host}, which ran it, is gone; deadly was cut off 3 times in a "
-        "row, so the plan was paused by the applier on h"
+        f"process {ME.pid} on {ME.host}, which ran it, is gone; deadly was interrupted 3 times in "
+        "a row, so the plan was paused by the applier on h"
     )
     assert found.actions[0].state is ActionState.UNKNOWN
 

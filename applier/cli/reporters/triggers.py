@@ -14,26 +14,26 @@ from planner.states import ActionState, Outcome
 _MOST = 3
 
 
-class Wave:
+class TriggerNames:
     """Stores the outcomes of actions, and names the triggers of each action that starts."""
 
     def __init__(self, plan: ActionPlan) -> None:
         self._labels = {a.uuid: a.label for a in plan.actions}
         self._outcomes = {a.uuid: a.outcome for a in plan.actions if a.outcome}
 
-    def hear(self, reports: Iterable[Report]) -> None:
+    def add(self, reports: Iterable[Report]) -> None:
         """Store the outcomes of a commit, before it is shown."""
         for report in reports:
             if report.outcome is not None and report.state is not ActionState.PENDING:
                 self._outcomes[report.uuid] = report.outcome
 
-    def what(self, action: Action) -> str:
-        """Return the name of an action that starts, what triggered it, and what it does.
+    def describe(self, action: Action) -> str:
+        """Return the name of an action that starts, its triggers, and its description.
 
         >>> one = Action(uuid="u", action_type="nop", name="a", outcome=Outcome.CREATED)
         >>> two = Action(uuid="v", action_type="nop", triggers=(("u", (Outcome.CREATED,)),))
-        >>> wave = Wave(ActionPlan(uuid="p", planner="events", actions=(one, two)))
-        >>> wave.what(one), wave.what(two)
+        >>> names = TriggerNames(ActionPlan(uuid="p", planner="events", actions=(one, two)))
+        >>> names.describe(one), names.describe(two)
         ('a  nop', 'v  because a was created  nop')
         """
         fired = [
