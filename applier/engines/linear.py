@@ -43,7 +43,7 @@ class _Incoming:
 
 
 class LinearEngine(base.Engine):
-    """Runs a graph flow of the tasks of :mod:`applier.engines.tasks`.
+    """Runs a flow of the tasks of :mod:`applier.engines.tasks`.
 
     Its options are ``run`` (:class:`applier.engines.PlanRun`), ``max_workers``, ``grace_s`` and
     ``clock``. ``grace_s`` is the number of seconds after which an action that was told to stop is

@@ -95,7 +95,7 @@ def _collect(
 def _before_moves(
     enabler: Action, moves: Iterable[Action], behind: Mapping[str, frozenset[str]]
 ) -> Action:
-    """Return the enabling action with the predecessors of the migrations instead of them."""
+    """Return the enabling action, in which the migrations' predecessors replace the migrations."""
 
     def kept(uuids: Iterable[str]) -> list[str]:
         return [uuid for uuid in uuids if enabler.uuid not in behind[uuid]]

@@ -41,7 +41,7 @@ class HeldByOthers:
         return True
 
     def leave(self, uuid: str) -> bool:
-        """Remove an action; return whether it waited here."""
+        """Remove an action; return whether it was among the waiting actions."""
         return self._parked.pop(uuid, None) is not None
 
     def replace(self, reservations: Iterable[Reservation]) -> list[Action]:

@@ -63,7 +63,7 @@ def links(
 def _through_joins(
     action: Action, after: dict[str, list[str]], sets: _Sets, shared: _Shared
 ) -> Sequence[str]:
-    """Link the joins of an action's sets to it; return the other predecessors."""
+    """Link an action to the joins of its sets; return the predecessors that no join includes."""
     rest: dict[str, None] = {}
     covered: list[frozenset[str]] = []
     for uuids in (sets.one(action.parents), sets.one(action.needs)):
