@@ -112,12 +112,11 @@ class Create(Verb):
     ) -> str | None:
         """Say how long each ordering takes; None if a duration is unknown, or there is only one."""
         from applier.cli.predictions import makespan_s, past_durations
-        from applier.run.durations import NOTHING
 
         orderings = _ORDERINGS.get(plan.planner)
         known = past_durations(self.session)
         # Asked first: without durations there is nothing to compare, and no plan is made for it.
-        if not orderings or known.of(plan, recorded=recorded).known_from.get(NOTHING):
+        if not orderings or not known.are_known(plan, recorded=recorded):
             return None
         chosen, parts = problem.resolve(options).ordering, []
         for ordering in orderings:

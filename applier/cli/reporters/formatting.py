@@ -126,5 +126,5 @@ def resources(actions: Iterable[Action], kind: str) -> list[str]:
     >>> resources([Action(uuid="u", action_type="nop", tokens=("node:c1",))], "node")
     ['c1']
     """
-    found = (token.partition(":") for action in actions for token in action.tokens)
-    return list(dict.fromkeys(name for k, _, name in found if k == kind))
+    found = dict.fromkeys(token for action in actions for token in action.tokens)
+    return [token.removeprefix(f"{kind}:") for token in found if token.startswith(f"{kind}:")]

@@ -83,7 +83,7 @@ class DeploymentBuilder:
         )
 
     def _actions(self, steps: Sequence[DeploymentStep]) -> tuple[Action, ...]:
-        uuids = [self._surroundings.new_id() for _ in steps]
+        uuids = self._surroundings.new_ids(len(steps))
         shared: dict[tuple[int, ...], tuple[str, ...]] = {}
 
         def links(positions: tuple[int, ...]) -> tuple[str, ...]:
