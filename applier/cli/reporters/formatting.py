@@ -126,5 +126,6 @@ def resources(actions: Iterable[Action], kind: str) -> list[str]:
     >>> resources([Action(uuid="u", action_type="nop", tokens=("node:c1",))], "node")
     ['c1']
     """
-    found = dict.fromkeys(token for action in actions for token in action.tokens)
-    return [token.removeprefix(f"{kind}:") for token in found if token.startswith(f"{kind}:")]
+    begins = f"{kind}:"
+    found = (t for action in actions for t in action.tokens if t.startswith(begins))
+    return [token.removeprefix(begins) for token in dict.fromkeys(found)]
