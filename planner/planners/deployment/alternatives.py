@@ -13,7 +13,7 @@ from planner import graph_algorithms
 from planner.errors import Mistake
 from planner.graph_algorithms import CycleError
 from planner.planners.deployment.links import Choice, Links
-from planner.planners.deployment.tasks import Relation
+from planner.planners.deployment.problem import Relation
 
 #: Above this many tasks that share a set of more than this many, a join holds the set.
 MANY = 16

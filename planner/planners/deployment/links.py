@@ -14,7 +14,7 @@ from typing import NamedTuple
 from planner.errors import Mistake
 from planner.planners.deployment.name_patterns import near
 from planner.planners.deployment.placement import Placement
-from planner.planners.deployment.tasks import SYNC, Relation, Task
+from planner.planners.deployment.problem import SYNC, Relation, Task
 
 #: Up to this many links are direct; more go through a join.
 DENSE = 16
