@@ -60,6 +60,14 @@ class Surroundings:
     check_types: bool = True
     locate: Callable[[Path], str | None] = lambda _: None
 
+    def new_ids(self, number: int) -> list[str]:
+        """Return new ids in ascending order.
+
+        A record appends rows of ascending ids to its indexes, which is much faster than inserting
+        them at random places.
+        """
+        return sorted([self.new_id() for _ in range(number)])
+
 
 class Planner(ABC, Generic[Problem]):
     """Turns a problem into a plan. Neither method does input or output."""

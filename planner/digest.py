@@ -11,10 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from planner.model import Action, ActionPlan, Blocker, Trigger
+from typing import Any, NamedTuple
 
 #: The version of the digests of new plans.
 NEWEST = 2
@@ -22,28 +19,50 @@ NEWEST = 2
 PREFIXES: Mapping[int, str] = {1: "sha256:", NEWEST: "v2:sha256:"}
 
 
-def of(plan: ActionPlan, version: int = NEWEST) -> str:
-    """Return the digest of a plan.
+class CoveredAction(NamedTuple):
+    """What a digest covers of an action. Other actions are named by uuid.
+
+    A trigger or a blocker is an action and some of its outcomes.
+    """
+
+    uuid: str
+    values: Sequence[Any]
+    parents: tuple[str, ...]
+    needs: tuple[str, ...]
+    needs_any: Sequence[tuple[str, ...]]
+    triggers: Sequence[tuple[str, Sequence[str]]]
+    blocked_by: Sequence[tuple[str, Sequence[str]]]
+
+
+def of(
+    actions: Sequence[CoveredAction],
+    *,
+    planner: str,
+    limits: Mapping[str, int],
+    tolerances: Sequence[Mapping[str, Any]],
+    on_failure: str | None,
+    version: int = NEWEST,
+) -> str:
+    """Return the digest of a plan with these actions and values.
 
     The time is linear in actions and edges: a tuple of uuids that many actions share is read once.
     """
-    head: dict[str, Any] = {"planner": plan.planner, "limits": plan.limits}
+    head: dict[str, Any] = {"planner": planner, "limits": limits}
     if version > 1:
-        head["tolerances"] = [dict(tolerance) for tolerance in plan.tolerances]
-        head["on_failure"] = plan.on_failure
+        head["tolerances"] = [dict(tolerance) for tolerance in tolerances]
+        head["on_failure"] = on_failure
     total = hashlib.sha256(_encode(head))
-    for line in _lines(plan.actions):
+    for line in _lines(actions):
         total.update(b"\n" + line)
     return PREFIXES[version] + total.hexdigest()
 
 
-def fits(plan: ActionPlan, digest: str) -> bool:
-    """Return whether a digest, of any known version, is the digest of this plan."""
-    versions = (version for version, prefix in PREFIXES.items() if digest.startswith(prefix))
-    return any(digest == of(plan, version) for version in versions)
+def versions_of(digest: str) -> list[int]:
+    """List the versions whose digests begin like this one: one, or none if it is no digest."""
+    return [version for version, prefix in PREFIXES.items() if digest.startswith(prefix)]
 
 
-def _lines(actions: Sequence[Action]) -> Iterator[bytes]:
+def _lines(actions: Sequence[CoveredAction]) -> Iterator[bytes]:
     """Encode the fields of each action that the digest covers. Links are written as positions."""
     position = {action.uuid: i for i, action in enumerate(actions)}
     shared: dict[int, str] = {}
@@ -54,14 +73,12 @@ def _lines(actions: Sequence[Action]) -> Iterator[bytes]:
             text = shared[id(uuids)] = ",".join(str(position.get(u, u)) for u in uuids)
         return text
 
-    def events(pairs: Iterable[Trigger | Blocker]) -> list[Any]:
-        return [[position.get(p.action, p.action), p.outcomes] for p in pairs]
+    def events(pairs: Iterable[tuple[str, Sequence[str]]]) -> list[Any]:
+        return [[position.get(uuid, uuid), outcomes] for uuid, outcomes in pairs]
 
     for a in actions:
-        what: list[Any] = [a.name, a.action_type, a.resource_id, a.input_parameters]
-        what += [a.tokens, a.estimate_s, a.timeout_s, a.retries]
         after = [links(a.parents), links(a.needs), [links(group) for group in a.needs_any]]
-        covered = [what, after, events(a.triggers)]
+        covered = [a.values, after, events(a.triggers)]
         if a.blocked_by:
             covered.append(events(a.blocked_by))
         yield _encode(covered)

@@ -9,7 +9,7 @@ where that is possible.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from planner import graph_algorithms
 from planner.errors import InvalidPlan
@@ -45,10 +45,10 @@ def validate(actions: Sequence[Action]) -> None:
     for i, action in enumerate(actions):
         if action.uuid in position:
             problems.append(f"uuid {action.uuid} occurs twice")
-        if action.name is not None and action.name in names:
-            problems.append(f"name {action.name!r} occurs twice")
         position[action.uuid] = i
         if action.name is not None:
+            if action.name in names:
+                problems.append(f"name {action.name!r} occurs twice")
             names.add(action.name)
     before = _before(actions, position, problems)
     for action in actions:
@@ -74,38 +74,38 @@ def validate(actions: Sequence[Action]) -> None:
 def _before(
     actions: Sequence[Action], position: Mapping[str, int], problems: list[str]
 ) -> list[Predecessors]:
-    """Translate the links of each action into positions; append a problem for each unknown uuid."""
+    """Translate the links of each action into positions; append a problem for each unknown uuid.
+
+    No group of a valid plan is empty.
+    """
+    # id() identifies an object only while the object exists: the links of the actions outlive this.
     known: dict[int, tuple[int, ...]] = {}
     before: list[Predecessors] = []
     for action in actions:
-        groups = [action.parents, action.needs, *action.needs_any]
-        sources = tuple(dict.fromkeys([source for source, _ in action.triggers]))
-        if sources != action.needs:
-            groups.append(sources)
-        before.append([_positions(group, position, known, action, problems) for group in groups])
+        groups = []
+        for group in (action.parents, action.needs, *action.needs_any):
+            if group:
+                found = known.get(id(group))
+                if found is None:
+                    found = known[id(group)] = _positions(group, position, action, problems)
+                groups.append(found)
+        if action.triggers:
+            sources = tuple(dict.fromkeys([source for source, _ in action.triggers]))
+            if sources != action.needs:
+                groups.append(_positions(sources, position, action, problems))
+        before.append(groups)
     return before
 
 
 def _positions(
-    group: tuple[str, ...],
-    position: Mapping[str, int],
-    known: dict[int, tuple[int, ...]],
-    action: Action,
-    problems: list[str],
+    group: tuple[str, ...], position: Mapping[str, int], action: Action, problems: list[str]
 ) -> tuple[int, ...]:
-    if not group:
-        return ()
-    found = known.get(id(group))
-    if found is None:
+    found = tuple([position[uuid] for uuid in group if uuid in position])
+    if len(set(found)) < len(group):
         missing = [uuid for uuid in group if uuid not in position]
         problems += [f"{action.label} comes after {u}, which is not in the plan" for u in missing]
-        if len(set(group)) < len(group):
-            twice = [uuid for uuid, times in Counter(group).items() if times > 1]
-            problems += [f"{action.label} comes after {uuid} twice" for uuid in twice]
-        found = tuple([position[uuid] for uuid in group if uuid in position])
-        # id() identifies an object only while the object exists: these must outlive this call.
-        if group is action.parents or group is action.needs:
-            known[id(group)] = found
+        twice = [uuid for uuid, times in Counter(group).items() if times > 1]
+        problems += [f"{action.label} comes after {uuid} twice" for uuid in twice]
     return found
 
 
@@ -119,26 +119,32 @@ def waves(actions: Sequence[Action]) -> list[list[Action]]:
     The actions of a wave are in schedule order. Joins are in no wave, and do not count in the
     length of a path.
     """
-    before = _before(actions, {action.uuid: i for i, action in enumerate(actions)}, [])
-    level = [0] * len(actions)
+    try:
+        return _waves(actions)
+    except KeyError:
+        # An action stands before one that it follows.
+        before = _before(actions, {action.uuid: i for i, action in enumerate(actions)}, [])
+        return _waves([actions[i] for i in graph_algorithms.topological_order(before)])
+
+
+def _waves(actions: Iterable[Action]) -> list[list[Action]]:
+    """Group actions, each of which stands after all that it follows; raises KeyError otherwise."""
+    level: dict[str, int] = {}
     shared: dict[int, int] = {}
     found: list[list[Action]] = []
-    for i in graph_algorithms.topological_order(before):
-        deepest = max((_deepest(group, level, shared) for group in before[i]), default=0)
-        if actions[i].action_type == JOIN:
-            level[i] = deepest
+    for action in actions:
+        deepest = max([level[source] for source, _ in action.triggers], default=0)
+        for group in (action.parents, action.needs, *action.needs_any):
+            if group:
+                depth = shared.get(id(group))
+                if depth is None:
+                    depth = shared[id(group)] = max([level[uuid] for uuid in group])
+                deepest = max(deepest, depth)
+        if action.action_type == JOIN:
+            level[action.uuid] = deepest
             continue
-        level[i] = deepest + 1
+        level[action.uuid] = deepest + 1
         if deepest == len(found):
             found.append([])
-        found[deepest].append(actions[i])
+        found[deepest].append(action)
     return found
-
-
-def _deepest(group: Sequence[int], level: Sequence[int], shared: dict[int, int]) -> int:
-    if not group:
-        return 0
-    depth = shared.get(id(group))
-    if depth is None:
-        depth = shared[id(group)] = max(level[p] for p in group)
-    return depth

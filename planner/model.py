@@ -161,6 +161,13 @@ class Action:
         links.update(dict.fromkeys(t.action for t in self.triggers))
         return tuple(links)
 
+    def covered(self) -> digest.CoveredAction:
+        """Select what changes what a run does: the digest of a plan covers it."""
+        what: list[Any] = [self.name, self.action_type, self.resource_id, self.input_parameters]
+        what += [self.tokens, self.estimate_s, self.timeout_s, self.retries]
+        links = self.parents, self.needs, self.needs_any
+        return digest.CoveredAction(self.uuid, what, *links, self.triggers, self.blocked_by)
+
     def to_dict(self) -> dict[str, Any]:
         """Convert the action to JSON types: texts, numbers, lists and mappings."""
         return {
@@ -256,7 +263,22 @@ class ActionPlan:
     @cached_property
     def digest(self) -> str:
         """A checksum of everything that changes what a run does: see :mod:`planner.digest`."""
-        return digest.of(self)
+        return self.digest_of_version(digest.NEWEST)
+
+    def has_digest(self, written: str) -> bool:
+        """Return whether a digest of any known version is the digest of this plan."""
+        return any(written == self.digest_of_version(v) for v in digest.versions_of(written))
+
+    def digest_of_version(self, version: int) -> str:
+        """Return the digest that releases with this version of it compute."""
+        return digest.of(
+            [action.covered() for action in self.actions],
+            planner=self.planner,
+            limits=self.limits,
+            tolerances=self.tolerances,
+            on_failure=self.on_failure,
+            version=version,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the plan to format 2.0, to be written as JSON or YAML."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
-from planner import checking, digest, documents, graph
+from planner import checking, documents, graph
 from planner.documents import Document
 from planner.errors import InvalidInput, Mistake
 from planner.model import VERSION, ActionPlan
@@ -35,7 +35,7 @@ def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> Action
     plan = ActionPlan.from_dict(read.value)
     graph.validate(plan.actions)
     written = read.value.get("digest")
-    if written is not None and not digest.fits(plan, written):
+    if written is not None and not plan.has_digest(written):
         text = "does not fit the plan: it was changed after it was made; make it again"
         raise InvalidInput([Mistake(text, ("digest",))]).located(read.locate)
     return plan

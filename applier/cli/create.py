@@ -112,12 +112,11 @@ class Create(Verb):
     ) -> str | None:
         """Return the expected duration of each ordering; None if it is unknown, or for only one."""
         from applier.cli.predictions import makespan_s, past_durations
-        from applier.run.durations import NOTHING
 
         orderings = _ORDERINGS.get(plan.planner)
         known = past_durations(self.session)
         # Checked first: without durations, nothing can be compared, and no second plan is needed.
-        if not orderings or known.of(plan, recorded=recorded).known_from.get(NOTHING):
+        if not orderings or not known.are_known(plan, recorded=recorded):
             return None
         chosen, parts = problem.resolve(options).ordering, []
         for ordering in orderings:

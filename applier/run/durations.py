@@ -69,9 +69,9 @@ class PastDurations:
         the seconds of its type in ``otherwise``, else one second. Earlier runs are looked up only
         if ``recorded``, and only if an action has no estimate.
         """
-        left = [a for a in plan.actions if a.state in OPEN and a.action_type != JOIN]
+        left = _left(plan)
         if recorded:
-            self._ask({a.action_type for a in left if a.estimate_s is None})
+            self._ask(_without_estimate(left))
         seconds: dict[str, float] = dict.fromkeys((a.uuid for a in plan.actions), 0.0)
         cautious, known_from = dict(seconds), Counter[str]()
         for action in left:
@@ -79,6 +79,13 @@ class PastDurations:
             seconds[action.uuid], cautious[action.uuid] = took
             known_from[source] += 1
         return Durations(seconds, cautious, known_from)
+
+    def are_known(self, plan: ActionPlan, *, recorded: bool = True) -> bool:
+        """Return whether :meth:`of` bases the duration of each action on something."""
+        names = _without_estimate(_left(plan))
+        if recorded:
+            self._ask(names)
+        return all(self._took.get(name) or name in self._otherwise for name in names)
 
     def _one(self, action: Action) -> tuple[Took, str]:
         if action.estimate_s is not None:
@@ -95,6 +102,15 @@ class PastDurations:
         new = sorted(set(names) - set(self._took))
         found = self._look_up(new) if new else {}
         self._took |= {name: took(found.get(name, ())) for name in new}
+
+
+def _left(plan: ActionPlan) -> list[Action]:
+    return [a for a in plan.actions if a.state in OPEN and a.action_type != JOIN]
+
+
+def _without_estimate(actions: Iterable[Action]) -> set[str]:
+    """Return the types of the actions that have no estimate of their own."""
+    return {action.action_type for action in actions if action.estimate_s is None}
 
 
 def took(runs: Sequence[float]) -> Took | None:

@@ -83,12 +83,12 @@ class Course:
         )
         return _drive(scheduler, self.durations)
 
-    def remaining(self) -> dict[str, float]:
+    def remaining(self, durations: Mapping[str, float]) -> dict[str, float]:
         """Return, for each action and join, the length of the longest path to the end."""
         longest: dict[str, float] = {}
         for name in reversed(acyclic_part(self.after)):
             behind = max((longest[n] for n in self.after[name]), default=0.0)
-            longest[name] = self.durations.get(name, 0.0) + behind
+            longest[name] = durations.get(name, 0.0) + behind
         return longest
 
     def ranked(self, priorities: Mapping[str, float]) -> dict[str, int]:
@@ -96,17 +96,22 @@ class Course:
         first = sorted(self.actions, key=lambda a: -priorities.get(a.uuid, 0.0))
         return {action.uuid: rank for rank, action in enumerate(first)}
 
-    def lower_bound(self, remaining: Mapping[str, float]) -> float:
-        """Return a lower bound of the makespan: the longest path, or all work under one limit."""
+    def lower_bound(self, timeline: Timeline) -> float:
+        """Return a lower bound of the makespan: the longest path, or the work under one limit.
+
+        Only the actions of ``timeline`` count, which may be any simulation of this course: in what
+        order actions start does not change which of them run.
+        """
+        ran = {uuid: self.durations[uuid] for uuid in timeline.start_s}
         gates = Gates(self.limits, self.max_workers)
         work: defaultdict[str, float] = defaultdict(float)
         for action in self.left:
             for token in action.tokens:
-                if gates.limit(token) is not None:
-                    work[token] += self.durations[action.uuid]
+                if action.uuid in ran and gates.limit(token) is not None:
+                    work[token] += ran[action.uuid]
         bounds = [seconds / (gates.limit(token) or 1) for token, seconds in work.items()]
-        everything = sum(self.durations[a.uuid] for a in self.left if a.uuid not in self.workerless)
-        return max([*remaining.values(), *bounds, everything / self.max_workers], default=0.0)
+        everything = sum(seconds for uuid, seconds in ran.items() if uuid not in self.workerless)
+        return max([*self.remaining(ran).values(), *bounds, everything / self.max_workers])
 
 
 def _drive(scheduler: Scheduler, durations: Mapping[str, float]) -> Timeline:

@@ -53,12 +53,10 @@ def forecast(
     more than ``MANY`` actions have none.
     """
     course = Course(actions, durations, limits, max_workers, workerless)
-    remaining = course.remaining()
-    bound = course.lower_bound(remaining)
-    best, ranks = _best(course, course.ranked(remaining), bound, _rounds(course, rounds))
+    best, ranks = _best(course, _longest_first(course), _rounds(course, rounds))
     return Forecast(
         timeline=best,
-        lower_bound_s=bound,
+        lower_bound_s=course.lower_bound(best),
         slack_s=slacks(course, best),
         critical=critical_path(course, best),
         ranks=ranks,
@@ -78,9 +76,7 @@ def makespan_s(
     This is faster than a forecast, because slacks and the critical path are not computed.
     """
     course = Course(actions, durations, limits, max_workers, workerless)
-    remaining = course.remaining()
-    bound, ranks = course.lower_bound(remaining), course.ranked(remaining)
-    return _best(course, ranks, bound, _rounds(course, ROUNDS))[0].makespan_s
+    return _best(course, _longest_first(course), _rounds(course, ROUNDS))[0].makespan_s
 
 
 def best_ranks(
@@ -97,12 +93,12 @@ def best_ranks(
     Without rounds, nothing is simulated.
     """
     course = Course(actions, durations, limits, max_workers, workerless)
-    remaining = course.remaining()
-    ranks = course.ranked(remaining)
-    rounds = _rounds(course, rounds)
-    if not rounds:
-        return ranks
-    return _best(course, ranks, course.lower_bound(remaining), rounds)[1]
+    ranks, rounds = _longest_first(course), _rounds(course, rounds)
+    return _best(course, ranks, rounds)[1] if rounds else ranks
+
+
+def _longest_first(course: Course) -> dict[str, int]:
+    return course.ranked(course.remaining(course.durations))
 
 
 def _rounds(course: Course, rounds: int) -> int:
@@ -110,10 +106,11 @@ def _rounds(course: Course, rounds: int) -> int:
 
 
 def _best(
-    course: Course, ranks: Mapping[str, int], bound: float, rounds: int
+    course: Course, ranks: Mapping[str, int], rounds: int
 ) -> tuple[Timeline, Mapping[str, int]]:
     """Return the shortest timeline of the first simulation and all rounds, and its ranks."""
     best = current = course.run(ranks)
+    bound = course.lower_bound(best) if rounds else 0.0
     for _ in range(rounds):
         if best.makespan_s <= bound:
             break

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from types import EllipsisType
 
 from applier.contracts import Claimant
@@ -21,6 +22,9 @@ from applier.store import PlanSummary
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
+#: How many rows of actions are in memory while a plan is saved.
+AT_ONCE = 1000
+
 
 class Plans:
     """The part of the store for plans that are not being run."""
@@ -30,15 +34,16 @@ class Plans:
     def save_plan(self, plan: ActionPlan) -> None:
         """See :meth:`applier.store.Store.save_plan`."""
         rules.require_distinct(plan)
-        head, members = rows.plan_row(plan), list(rows.action_rows(plan))
+        head = rows.plan_row(plan)
 
         def save() -> None:
+            members = rows.action_rows(plan)
             try:
                 with self._database.write() as transaction:
                     transaction.write(statements.INSERT_PLAN, head)
-                    if members:
-                        transaction.write(statements.INSERT_ACTION, *members)
-                        transaction.write(statements.INSERT_STATE, *members)
+                    while some := tuple(islice(members, AT_ONCE)):
+                        transaction.write(statements.INSERT_ACTION, *some)
+                        transaction.write(statements.INSERT_STATE, *some)
             except Duplicate:
                 state = self._database.head(plan.uuid)["state"]
                 raise rules.already_saved(plan.uuid, state) from None

@@ -57,21 +57,34 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
             text = texts[uuids] = _encode(uuids)
         return text
 
-    for position, action in enumerate(plan.actions):
-        row = {key: getattr(action, key) for key in Action.__dataclass_fields__}
-        row |= {key: links(row[key]) for key in ACTION_LINKS}
-        row |= {
+    for position, a in enumerate(plan.actions):
+        yield {
             "plan": plan.uuid,
+            "uuid": a.uuid,
             "position": position,
-            "input_parameters": _encode(action.input_parameters),
-            "needs_any": _encode(action.needs_any),
-            "triggers": _encode(action.triggers),
-            "blocked_by": _encode(action.blocked_by) if action.blocked_by else None,
-            "state": str(action.state),
-            "outcome": _text(action.outcome),
-            "state_reason": _text(action.state_reason),
+            "name": a.name,
+            "action_type": a.action_type,
+            "resource_id": a.resource_id,
+            "state": str(a.state),
+            "outcome": _text(a.outcome),
+            "state_reason": _text(a.state_reason),
+            "started_at": a.started_at,
+            "ended_at": a.ended_at,
+            "attempts": a.attempts,
+            "estimate_s": a.estimate_s,
+            "timeout_s": a.timeout_s,
+            "retries": a.retries,
+            "status_message": a.status_message,
+            "description": a.description,
+            "reason": a.reason,
+            "input_parameters": _encode(a.input_parameters),
+            "tokens": links(a.tokens),
+            "parents": links(a.parents),
+            "needs": links(a.needs),
+            "needs_any": _encode(a.needs_any) if a.needs_any else "[]",
+            "triggers": _encode(a.triggers) if a.triggers else "[]",
+            "blocked_by": _encode(a.blocked_by) if a.blocked_by else None,
         }
-        yield row
 
 
 def plan_of(head: Row, planned: Iterable[Row], states: Iterable[Row]) -> ActionPlan:

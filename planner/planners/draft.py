@@ -17,7 +17,7 @@ class Draft:
 
     def __init__(self, planner: str, solution: Solution, surroundings: Surroundings) -> None:
         self._planner, self._solution = planner, solution
-        self._new_id, self._now = surroundings.new_id, surroundings.now
+        self._surroundings = surroundings
         self._proposed: list[ProposedAction] = []
         self._parents: list[tuple[int, ...]] = []
         self._reasons: list[str] = []
@@ -60,11 +60,11 @@ class Draft:
         settled = effects.settle(self._parents, effects.find(touches), precedes or self._precedes)
         solution = self._solution
         return ActionPlan(
-            uuid=self._new_id(),
+            uuid=self._surroundings.new_id(),
             name=solution.name,
             planner=self._planner,
             state=PlanState.RECOMMENDED if self._proposed else PlanState.SUCCEEDED,
-            created_at=self._now(),
+            created_at=self._surroundings.now(),
             audit_uuid=solution.audit_uuid,
             strategy_name=solution.strategy_name,
             efficacy_indicators=tuple(solution.efficacy_indicators),
@@ -91,7 +91,7 @@ class Draft:
         return False
 
     def _actions(self, settled: effects.Settled) -> tuple[Action, ...]:
-        uuids = [self._new_id() for _ in self._proposed]
+        uuids = self._surroundings.new_ids(len(self._proposed))
         shared: dict[int, tuple[str, ...]] = {}
 
         def links(positions: tuple[int, ...]) -> tuple[str, ...]:

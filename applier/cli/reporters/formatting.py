@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts for states, durations, names and lists."""
+"""Texts for states, durations, names and lists, and the width of output."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from applier.contracts import Report
 from planner.model import Action
 from planner.states import ActionState, Outcome
 
+#: Width of output that is not written to a terminal.
+WIDTH = 100
 #: Colour of each state, which is also written as a word.
 STYLES = {
     ActionState.SUCCEEDED: "green",
@@ -124,5 +126,6 @@ def resources(actions: Iterable[Action], kind: str) -> list[str]:
     >>> resources([Action(uuid="u", action_type="nop", tokens=("node:c1",))], "node")
     ['c1']
     """
-    found = (token.partition(":") for action in actions for token in action.tokens)
-    return list(dict.fromkeys(name for k, _, name in found if k == kind))
+    begins = f"{kind}:"
+    found = (t for action in actions for t in action.tokens if t.startswith(begins))
+    return [token.removeprefix(begins) for token in dict.fromkeys(found)]

@@ -14,9 +14,16 @@ from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
-from applier.cli.reporters.formatting import STYLES, count, duration, one_line, resources, some
+from applier.cli.reporters.formatting import (
+    STYLES,
+    WIDTH,
+    count,
+    duration,
+    one_line,
+    resources,
+    some,
+)
 from applier.cli.reporters.joins import through
-from applier.cli.reporters.table import WIDTH
 from planner import graph
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState

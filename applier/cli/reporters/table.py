@@ -10,10 +10,8 @@ from typing import Any, TextIO
 
 from cliff.formatters.base import ListFormatter
 
-from applier.cli.reporters.formatting import one_line
+from applier.cli.reporters.formatting import WIDTH, one_line
 
-#: Width of output that is not written to a terminal.
-WIDTH = 100
 #: Columns that are no wider than this are not folded, except the widest one.
 _SHORT = 26
 #: The number of blanks between two columns.

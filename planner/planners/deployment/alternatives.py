@@ -14,7 +14,7 @@ from planner import graph_algorithms
 from planner.errors import Mistake
 from planner.graph_algorithms import CycleError
 from planner.planners.deployment.links import Choice, Links
-from planner.planners.deployment.tasks import Relation
+from planner.planners.deployment.problem import Relation
 
 #: If more than this number of tasks wait for the same set of more than this number of tasks, the
 #: set gets a join.

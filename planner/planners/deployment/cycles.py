@@ -9,7 +9,7 @@ from planner import graph_algorithms
 from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError, Predecessors
 from planner.planners.deployment.links import Linker, Links
-from planner.planners.deployment.tasks import Relation
+from planner.planners.deployment.problem import Relation
 
 
 def topological_order(links: Links) -> list[int]:

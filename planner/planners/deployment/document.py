@@ -13,9 +13,7 @@ from planner.model import ActionPlan
 from planner.planners.deployment import fields
 from planner.planners.deployment.conditions import Condition, Unreadable
 from planner.planners.deployment.name_patterns import Patterns, near
-from planner.planners.deployment.schema import IGNORED, RUNNABLE
-from planner.planners.deployment.task_parameters import ParameterChecker, translated
-from planner.planners.deployment.tasks import (
+from planner.planners.deployment.problem import (
     NOWHERE,
     SYNC,
     Deployment,
@@ -25,6 +23,8 @@ from planner.planners.deployment.tasks import (
     Task,
     Where,
 )
+from planner.planners.deployment.schema import IGNORED, RUNNABLE
+from planner.planners.deployment.task_parameters import ParameterChecker, translated
 
 #: Prefixes in the names of actions that are not the uid of a node: no node may have such a uid.
 RESERVED = (SYNC, "join", "null")

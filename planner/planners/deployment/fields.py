@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from planner.planners.deployment.tasks import EVERY, NOWHERE, Where
+from planner.planners.deployment.problem import EVERY, NOWHERE, Where
 from planner.planners.numbers import at_least_one, finite
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from planner.errors import Mistake
 from planner.planners.deployment.name_patterns import near
 from planner.planners.deployment.placement import Placement
-from planner.planners.deployment.tasks import SYNC, Relation, Task
+from planner.planners.deployment.problem import SYNC, Relation, Task
 
 #: Up to this number of links between two sets are direct; more go through a join.
 DENSE = 16

@@ -17,8 +17,8 @@ from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path
 from planner.graph_algorithms import CycleError, topological_order
 from planner.model import JOIN, Action, ActionPlan
-from planner.planners.deployment.plan_actions import tokens
 from planner.planners.deployment.schema import RUNNABLE
+from planner.planners.deployment.steps import tokens
 from planner.states import PlanState
 
 #: Fields that are copied between an action and its entry in the message.

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from planner.errors import InvalidInput, Mistake, Path
 from planner.planners.deployment.name_patterns import Index, near
-from planner.planners.deployment.tasks import MASTER, SYNC, Deployment, Task, Where
+from planner.planners.deployment.problem import MASTER, SYNC, Deployment, Task, Where
 
 #: Maps the id of each task to its nodes in document order; these map to positions.
 Places = Mapping[str, Mapping[str, int]]

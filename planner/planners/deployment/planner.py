@@ -21,14 +21,14 @@ from planner.planners.deployment.document import DeploymentReader
 from planner.planners.deployment.fault_tolerance import tolerances
 from planner.planners.deployment.links import Linker
 from planner.planners.deployment.placement import Placement
-from planner.planners.deployment.plan_actions import (
+from planner.planners.deployment.problem import Deployment
+from planner.planners.deployment.schema import SCHEMA
+from planner.planners.deployment.selection import Selection
+from planner.planners.deployment.steps import (
     DeploymentBuilder,
     DeploymentStep,
     groups_not_implied,
 )
-from planner.planners.deployment.schema import SCHEMA
-from planner.planners.deployment.selection import Selection
-from planner.planners.deployment.tasks import Deployment
 
 
 class DeploymentPlanner(Planner[Deployment | ActionPlan]):

@@ -18,8 +18,8 @@ from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError, Predecessors
 from planner.planners.deployment.name_patterns import Index, near
 from planner.planners.deployment.placement import Placement, Places
-from planner.planners.deployment.plan_actions import DeploymentStep
-from planner.planners.deployment.tasks import MASTER, Deployment, Task
+from planner.planners.deployment.problem import MASTER, Deployment, Task
+from planner.planners.deployment.steps import DeploymentStep
 
 #: Groups of which no node may fail, unless the document gives them a fault tolerance.
 CRITICAL = ("primary-controller", "controller", "ceph-osd", "primary-mongo")

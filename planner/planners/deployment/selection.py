@@ -15,12 +15,12 @@ from planner.errors import InvalidInput, Mistake, accepted
 from planner.graph_algorithms import reachable
 from planner.model import Action, ActionPlan
 from planner.planners.deployment.name_patterns import Index, near
-from planner.planners.deployment.plan_actions import (
+from planner.planners.deployment.problem import MASTER, SYNC, Deployment
+from planner.planners.deployment.steps import (
     DeploymentBuilder,
     DeploymentStep,
     groups_not_implied,
 )
-from planner.planners.deployment.tasks import MASTER, SYNC, Deployment
 
 #: Parameters that only a simulated node reads.
 _SIMULATION_ONLY = frozenset({"duration_s"})

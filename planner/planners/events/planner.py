@@ -54,7 +54,7 @@ class EventsPlanner(Planner[EventsProblem]):
         except UnbreakableCycles as error:
             raise InvalidInput(mistakes(problem, found, error.components)) from None
         runs, left_open = selected(whole, problem.subset)
-        uuids = [self.surroundings.new_id() for _ in runs]
+        uuids = self.surroundings.new_ids(len(runs))
         return ActionPlan(
             uuid=self.surroundings.new_id(),
             name=problem.name,

@@ -141,8 +141,8 @@ WRITTEN = {
 
 @pytest.mark.parametrize("version", WRITTEN)
 def test_a_version_is_computed_as_it_always_was(version: int) -> None:
-    assert digest.of(rich_plan(), version) == WRITTEN[version]
-    assert digest.fits(rich_plan(), WRITTEN[version])
+    assert rich_plan().digest_of_version(version) == WRITTEN[version]
+    assert rich_plan().has_digest(WRITTEN[version])
 
 
 def test_the_digest_of_a_plan_is_of_the_newest_version() -> None:
@@ -152,15 +152,15 @@ def test_the_digest_of_a_plan_is_of_the_newest_version() -> None:
 @pytest.mark.parametrize("changed", [{"on_failure": None}, {"tolerances": ()}])
 def test_version_1_does_not_cover_tolerances_and_on_failure(changed: dict[str, Any]) -> None:
     other = replace(rich_plan(), **changed)
-    assert digest.fits(other, WRITTEN[1])
-    assert not digest.fits(other, WRITTEN[2])
+    assert other.has_digest(WRITTEN[1])
+    assert not other.has_digest(WRITTEN[2])
 
 
 @pytest.mark.parametrize("version", WRITTEN)
 def test_a_plan_that_was_changed_fits_no_version(version: int) -> None:
-    assert not digest.fits(with_action(rich_plan(), 2, parents=()), WRITTEN[version])
+    assert not with_action(rich_plan(), 2, parents=()).has_digest(WRITTEN[version])
 
 
 @pytest.mark.parametrize("text", ["", "sha256:", "v3:sha256:TWO", "md5:0"])
 def test_what_is_no_known_digest_fits_nothing(text: str) -> None:
-    assert not digest.fits(rich_plan(), text)
+    assert not rich_plan().has_digest(text)

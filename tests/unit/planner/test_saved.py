@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planner import digest, make_plan, saved
+from planner import make_plan, saved
 from planner.documents import as_document
 from planner.errors import InvalidInput, InvalidPlan
 from planner.model import ActionPlan
@@ -42,7 +42,7 @@ def test_a_plan_without_its_digest_is_read() -> None:
 
 def test_a_plan_with_a_digest_of_an_older_version_is_read_and_checked_by_its_rule() -> None:
     value = written()
-    value["digest"] = digest.of(ActionPlan.from_dict(value), 1)
+    value["digest"] = ActionPlan.from_dict(value).digest_of_version(1)
     assert saved.read_plan(value).name == "two"
     value["on_failure"] = "continue"
     assert saved.read_plan(value).on_failure == "continue"

@@ -89,6 +89,12 @@ def test_surroundings_have_a_clock_that_stands_and_ids_that_count() -> None:
     assert [around.new_id()[-2:] for _ in range(2)] == ["01", "02"]
 
 
+def test_several_new_ids_ascend() -> None:
+    ids = iter(["plan", "b", "c", "a", "d"])
+    around = replace(surroundings(), new_id=ids.__next__)
+    assert (around.new_id(), around.new_ids(3), around.new_id()) == ("plan", ["a", "b", "c"], "d")
+
+
 def test_types_of_one_s_own_are_known_beside_the_installed() -> None:
     mine = action_type("mine", touches=[Touch("node:c1")], estimate_s=3, schema={"required": ["a"]})
     around = surroundings(mine, action_type("nop", estimate_s=9))

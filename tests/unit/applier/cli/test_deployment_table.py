@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from applier.cli.reporters import deployment_table, plan_table, recap
+from applier.cli.reporters import deployment_table, formatting, recap
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -76,7 +76,7 @@ def test_it_fits_however_many_nodes_and_states(state, states, name) -> None:
         for i, each in enumerate([*states, *[S.SUCCEEDED] * n])
     ]
     lines = shown(deployment(state, tasks))
-    assert max(map(len, lines)) <= plan_table.WIDTH
+    assert max(map(len, lines)) <= formatting.WIDTH
     assert lines[-1] == "and 20 more nodes"
     assert lines[-2].startswith(name.format(39)[:7])
     assert lines[-2].split()[-1] == "1"

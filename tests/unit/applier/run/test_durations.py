@@ -44,6 +44,17 @@ def test_what_the_plan_says_comes_first_then_the_record_then_the_type(action, se
     assert (found.seconds["a"], dict(found.known_from)) == (seconds, {source: 1})
 
 
+@pytest.mark.parametrize("state", [ActionState.PENDING, ActionState.SUCCEEDED])
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("estimate_s", [7, None])
+@pytest.mark.parametrize("name", ["migrate", "resize", "nop", JOIN])
+def test_durations_are_known_unless_one_is_based_on_nothing(name, estimate_s, recorded, state):
+    plan = plan_of(Action(uuid="a", action_type=name, estimate_s=estimate_s, state=state))
+    past = PastDurations(lambda names: {n: RUNS.get(n, []) for n in names}, OTHERWISE)
+    known = past.are_known(plan, recorded=recorded)
+    assert known is not bool(past.of(plan, recorded=recorded).known_from.get("nothing"))
+
+
 def test_what_has_ended_and_joins_take_no_time_and_are_not_counted():
     found = known(
         Action(uuid="a", action_type="migrate", state=ActionState.SUCCEEDED),

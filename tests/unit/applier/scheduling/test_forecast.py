@@ -114,6 +114,15 @@ def test_the_bound_counts_the_work_of_each_limit_and_of_the_workers():
     assert free.lower_bound_s == free.timeline.makespan_s == 2.0
 
 
+def test_an_action_that_is_not_triggered_counts_for_no_bound():
+    found = predicted(
+        action("a"), action("recover", triggers=(Trigger("a", ("failed",)),), tokens=("node:1",)),
+        action("b", parents=("recover",), tokens=("node:1",)),
+        seconds={"a": 1.0, "recover": 50.0, "b": 2.0}, limits={"node:*": 1}, max_workers=1,
+    )  # fmt: skip
+    assert found.lower_bound_s == found.timeline.makespan_s == 3.0
+
+
 @pytest.mark.parametrize(
     "field", [{"triggers": (Trigger("a", ("changed",)),)}, {"needs_any": (("a",),)}]
 )

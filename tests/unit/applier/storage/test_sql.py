@@ -168,6 +168,14 @@ class TestFile:
         store.save_plan(other)
         assert store.load_plan(other.uuid) == other
 
+    def test_an_action_that_is_no_json_leaves_nothing(self, store):
+        plan = new_plan("a", "b")
+        wrong = replace(plan.actions[1], input_parameters={"what": object()})
+        with pytest.raises(TypeError):
+            store.save_plan(replace(plan, actions=(plan.actions[0], wrong)))
+        assert store.list_plans() == []
+        store.save_plan(plan)
+
     @pytest.mark.slow
     def test_a_process_killed_while_it_saves_leaves_nothing(self, path, store):
         script = (
@@ -179,7 +187,7 @@ class TestFile:
             "write = Transaction.write\n"
             "def die(*given):\n"
             "    write(*given)\n"
-            "    if len(given) > 1000: os.kill(os.getpid(), signal.SIGKILL)\n"
+            "    if len(given) > 3: os.kill(os.getpid(), signal.SIGKILL)\n"
             "Transaction.write = die\n"
             "store.save_plan(new_plan(*map(str, range(3000))))\n"
         )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from planner.contract import ActionType, Surroundings
 from planner.errors import UnknownPlugin
 from planner.model import JOIN, Action, ActionPlan
-from planner.planners.deployment.tasks import Deployment, Task
+from planner.planners.deployment.problem import Deployment, Task
 from planner.planners.solution import about
 from planner.states import PlanState
 
@@ -85,7 +85,7 @@ class DeploymentBuilder:
         )
 
     def _actions(self, steps: Sequence[DeploymentStep]) -> tuple[Action, ...]:
-        uuids = [self._surroundings.new_id() for _ in steps]
+        uuids = self._surroundings.new_ids(len(steps))
         shared: dict[tuple[int, ...], tuple[str, ...]] = {}
 
         def links(positions: tuple[int, ...]) -> tuple[str, ...]:
