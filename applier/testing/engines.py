@@ -17,9 +17,12 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
+
+import pytest
 
 from applier.contracts import ActionContext, Report, Request, StopSignal
 from applier.engines import Engine
@@ -40,12 +43,18 @@ class EngineContract:
     def make_engine(self, max_workers: int) -> Engine:
         """Return an engine that runs up to ``max_workers`` actions at once."""
 
+    @pytest.fixture(autouse=True)
+    def _close_trials(self) -> Iterator[None]:
+        with ExitStack() as self._trials:
+            yield
+
     def trial(
         self, plan: ActionPlan, work: Work = changed, *, max_workers: int = 4, **options: Any
     ) -> Trial:
-        """Put a plan into a checked store, and the engine beside it."""
+        """Return a trial of a plan with the engine; it is closed after the test."""
         engine = self.make_engine(max_workers)
-        return Trial(plan, engine, work, max_workers=max_workers, **options)
+        trial = Trial(plan, engine, work, max_workers=max_workers, **options)
+        return self._trials.enter_context(trial)
 
     def test_random_plans_end_as_the_rules_say(self) -> None:
         """Whatever the threads do, each action ends as if they ran one after another."""

@@ -15,7 +15,6 @@ from applier.contracts import Claimant
 from applier.errors import PlanConflict
 from applier.storage import schema_version
 from applier.storage.connection import make_engine
-from applier.storage.memory import MemoryStore
 from applier.storage.sql import SqlStore
 from applier.storage.tables import metadata, turn
 from applier.storage.urls import parse
@@ -74,12 +73,6 @@ class TestSqlStore(StoreContract):
                 assert store.load_plan(uuid).state is PlanState.PENDING
                 held = sorted(answer["held"][number] for answer in raced)
                 assert held == [0, 2, 2, 2]
-
-
-class TestMemoryStore(StoreContract):
-    @pytest.fixture
-    def store(self) -> Store:
-        return MemoryStore()
 
 
 _barrier = None
