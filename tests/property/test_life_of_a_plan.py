@@ -214,7 +214,7 @@ class LifeOfAPlan(RuleBasedStateMachine):
     @property
     def plan(self) -> ActionPlan:
         """The plan as it is on record."""
-        return self.store.load_plan(self.uuid)
+        return self.store.refresh_plan(self.seen)
 
     def some(self, data, states: set[ActionState]) -> str | None:
         """Choose an action in one of these states, if there is one."""
