@@ -25,7 +25,7 @@ class TemporaryStore(SqlStore):
     def __init__(self) -> None:
         self._folder = TemporaryDirectory(prefix="actionplan-", dir=FOLDER)
         path = Path(self._folder.name, "plans.db")
-        path.write_bytes(_empty_record())
+        path.write_bytes(empty_record())
         super().__init__(f"sqlite:///{path}")
 
     def close(self) -> None:
@@ -35,7 +35,7 @@ class TemporaryStore(SqlStore):
 
 
 @cache
-def _empty_record() -> bytes:
+def empty_record() -> bytes:
     """Return the content of a SQLite file that has the tables and no rows."""
     with TemporaryDirectory(prefix="actionplan-", dir=FOLDER) as folder:
         path = Path(folder, "plans.db")

@@ -13,7 +13,7 @@ import pytest
 from applier.contracts import Claimant
 from applier.errors import PlanConflict
 from applier.run.resume import alive, resume, to_reset
-from applier.testing.plans import new_plan
+from applier.testing.sample_plans import new_plan
 from planner.model import Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState, StateReason
 

@@ -10,7 +10,7 @@ import pytest
 from applier.contracts import Claimant, Report, Request
 from applier.errors import PlanConflict
 from applier.run.resume import DEATHS, alive, resume, take_over
-from applier.testing.plans import new_plan
+from applier.testing.sample_plans import new_plan
 from planner.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

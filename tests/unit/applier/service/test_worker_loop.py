@@ -21,8 +21,8 @@ from applier.scheduling.resumption import decide
 from applier.service.silence import SilenceWatch
 from applier.service.worker_loop import WorkerLoop
 from applier.store import Service
-from applier.testing.plans import new_plan
-from applier.testing.runs import starts
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import starts
 from planner.states import ActionState, PlanState
 
 PATIENCE_S = 120.0
