@@ -250,6 +250,6 @@ class Store(RunStore, PlanStore, OperatorStore, ServiceStore, Protocol):
 
     Raises :class:`applier.errors.StoreError` when the record cannot be reached. Nobody knows then
     whether a write was made; the same call made again, ``now`` aside, makes it once (``save_plan``
-    and ``add_request`` excepted). No clock decides about any order. The suite in
-    ``applier.testing`` holds for every implementation.
+    and ``add_request`` excepted). No clock decides about any order. The tests in
+    :mod:`applier.testing.store_suite` hold for every implementation, part by part.
     """

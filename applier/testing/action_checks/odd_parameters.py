@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters that the suite tries: the examples of a schema, and changes of them."""
+"""The parameters that the suite tries: the examples of a schema, and odd variants of them."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -40,6 +40,7 @@ def examples_of(action: type[ActionPlugin]) -> list[dict[str, Any]]:
 def odd_parameters(
     action: type[ActionPlugin], example: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
+    """Yield an example without each of its parameters, and with each odd value for each."""
     for key in action.SCHEMA.get("properties", {}):
         yield {k: v for k, v in example.items() if k != key}
         for odd in ODDITIES:

@@ -50,6 +50,7 @@ class EngineSetting:
 
 
 def plan_of(*actions: Action, **fields: Any) -> ActionPlan:
+    """Return a PENDING plan of these actions, which have different uuids."""
     named = {a.uuid for a in actions}
     assert len(named) == len(actions)
     return ActionPlan(
@@ -58,17 +59,21 @@ def plan_of(*actions: Action, **fields: Any) -> ActionPlan:
 
 
 def nop(uuid: str, **fields: Any) -> Action:
+    """Return an action that has its uuid as its name."""
     return Action(uuid=uuid, name=uuid, **{"action_type": "nop", **fields})
 
 
 def chain() -> ActionPlan:
+    """Return a plan of three actions, each of which needs the one before."""
     return plan_of(nop("a"), nop("b", needs=("a",)), nop("c", needs=("b",)))
 
 
 def pair() -> ActionPlan:
+    """Return a plan of two actions that are independent of each other."""
     return plan_of(nop("a"), nop("b"))
 
 
+#: One action, and others that need it or only come after it, directly and through a join.
 FAMILY = plan_of(
     nop("a"),
     nop("child", needs=("a",)),
@@ -79,6 +84,8 @@ FAMILY = plan_of(
 
 
 def raising(uuid: str, error: BaseException) -> Work:
+    """Return work that raises an error in one action and changes something in the others."""
+
     def work(parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal) -> Outcome:
         if parameters["uuid"] == uuid:
             raise error
@@ -88,10 +95,12 @@ def raising(uuid: str, error: BaseException) -> Work:
 
 
 def failing(uuid: str) -> Work:
+    """Return work that fails in one action."""
     return raising(uuid, ActionFailed("it cannot be done"))
 
 
 def fated(seed: int) -> Work:
+    """Return work that ends as :func:`applier.testing.random_plans.random_fate` says."""
     fate = random_fate(seed)
 
     def work(parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal) -> Outcome:

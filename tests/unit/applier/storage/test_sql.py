@@ -31,7 +31,7 @@ from applier.storage.tables import attempts
 from applier.storage.urls import parse
 from applier.store import Service
 from applier.testing.sample_plans import new_plan
-from applier.testing.store_checks.running_plans import NOW, claimed, starts, succeeds
+from applier.testing.store_checks.running_plans import ME, NOW, claimed, starts, succeeds
 from planner.model import Action
 from planner.states import PlanState
 
@@ -330,7 +330,9 @@ class TestCost:
             store.save_plan(other)
             store.skip_action(other.uuid, other.actions[0].uuid, now=NOW, message="")
             store.move_plan(other.uuid, PlanState.CANCELLED, now=NOW)
-            claim = claimed(store, plan)
+            store.save_plan(plan)
+            store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
+            claim = store.claim_plan(plan.uuid, ME, now=NOW)
             store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
             store.beat(plan.uuid, claim, now=NOW)
             store.reserve(plan.uuid, claim, ["node:a"], now=NOW)
