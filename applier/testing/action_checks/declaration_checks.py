@@ -40,7 +40,7 @@ class DeclarationChecks:
         assert isinstance(action.RERUN_SAFE, bool), "RERUN_SAFE is True or False"
 
     def test_its_options_can_be_configured(self, action: type[ActionPlugin]) -> None:
-        """They stand in the sample configuration, with help, beside those of every type."""
+        """The sample configuration shows them with their help."""
         for option in of_action_type(action.TYPE, action):
             assert option.help, f"option {option.name} has no help"
 

@@ -27,7 +27,7 @@ class ConcurrencyChecks(EngineSetting):
     """Order, workers, limits and joins."""
 
     def test_random_plans_end_as_the_rules_say(self) -> None:
-        """Whatever the threads do, each action ends as if they ran one after another."""
+        """Each action ends as it would if all ran one after another."""
         for seed in range(30):
             plan, fate = random_plan(seed), random_fate(seed)
             trial = self.trial(plan, fated(seed))
@@ -35,7 +35,7 @@ class ConcurrencyChecks(EngineSetting):
             assert trial.store.ends == expected_ends(plan, fate), f"plan {seed}"
 
     def test_exactly_max_workers_run_at_once(self) -> None:
-        """Each action waits until as many are inside as may be; counted inside the actions."""
+        """Each action waits until ``max_workers`` actions run; they are counted in the actions."""
         meeting = _Meeting(3)
         plan = plan_of(*(Action(uuid=f"a{i}", action_type="nop") for i in range(12)))
         trial = self.trial(plan, meeting.work, max_workers=3)
@@ -43,7 +43,7 @@ class ConcurrencyChecks(EngineSetting):
         assert (meeting.peak, trial.store.peak) == (3, 3)
 
     def test_exactly_the_limit_of_a_token_run_at_once(self) -> None:
-        """With workers to spare, a limit of two lets two in, never a third."""
+        """With more workers than that, a limit of two lets two run, never a third."""
         meeting = _Meeting(2)
         members = [Action(uuid=f"a{i}", action_type="nop", tokens=("node:1",)) for i in range(8)]
         trial = self.trial(plan_of(*members, limits={"node:*": 2}), meeting.work, max_workers=8)
@@ -51,7 +51,7 @@ class ConcurrencyChecks(EngineSetting):
         assert (meeting.peak, trial.store.peak) == (2, 2)
 
     def test_a_join_is_on_record_without_a_worker(self) -> None:
-        """It ends in the commit of the turn in which all before it has ended."""
+        """It ends in the commit of the turn in which everything before it has ended."""
         trial = self.trial(FAMILY)
         assert trial.run() is PlanState.SUCCEEDED
         assert trial.states()["join"] == "SUCCEEDED"
@@ -59,7 +59,7 @@ class ConcurrencyChecks(EngineSetting):
 
 
 class _Meeting:
-    """Actions that wait inside until a number of them are there; counts how many there were."""
+    """Lets actions wait until a number of them run; ``peak`` is the most that ran at once."""
 
     def __init__(self, number: int) -> None:
         self._barrier = threading.Barrier(number)

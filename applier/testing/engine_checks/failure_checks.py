@@ -28,7 +28,7 @@ class FailureChecks(EngineSetting):
     """Failed actions, broken plugins, a broken store, a broken listener."""
 
     def test_a_failed_action_never_lets_through_what_needs_it(self) -> None:
-        """Directly or through others and joins; what only comes after it goes on."""
+        """Neither directly nor through joins; what only comes after it runs."""
         trial = self.trial(FAMILY, failing("a"))
         assert trial.run() is PlanState.FAILED
         assert trial.states() == {
@@ -42,21 +42,21 @@ class FailureChecks(EngineSetting):
         assert "because of a" in (trial.messages()["grandchild"] or "")
 
     def test_with_continue_it_does(self) -> None:
-        """The failure is on record, and stops nothing."""
+        """The failure is on record, and everything else runs."""
         trial = self.trial(FAMILY, failing("a"), on_failure="continue")
         trial.store.needed = False
         assert trial.run() is PlanState.FAILED
         assert {u for u, s in trial.states().items() if s != "SUCCEEDED"} == {"a"}
 
     def test_the_plan_decides_what_a_failure_does_before_the_applier(self) -> None:
-        """``on_failure`` of the plan wins."""
+        """``on_failure`` of the plan is preferred to that of the configuration."""
         plan = plan_of(*FAMILY.actions, on_failure="continue")
         trial = self.trial(plan, failing("a"), on_failure="skip_descendants")
         trial.run()
         assert trial.states()["grandchild"] == "SUCCEEDED"
 
     def test_what_a_plugin_raises_costs_its_own_action_only(self) -> None:
-        """Nor does SystemExit end a worker."""
+        """SystemExit and KeyboardInterrupt do not end a worker either."""
         for error in (ValueError("no such thing"), SystemExit(3), KeyboardInterrupt()):
             trial = self.trial(pair(), raising("a", error), max_workers=1)
             assert trial.run() is PlanState.FAILED
@@ -66,14 +66,14 @@ class FailureChecks(EngineSetting):
             assert other.state is ActionState.SUCCEEDED
 
     def test_what_is_done_already_is_skipped_and_lets_through(self) -> None:
-        """An action that finds nothing to do ends well."""
+        """An action that raises AlreadyDone is SKIPPED, and what needs it runs."""
         trial = self.trial(chain(), raising("a", AlreadyDone("it is there")))
         assert trial.run() is PlanState.SUCCEEDED
         assert trial.states() == {"a": "SKIPPED", "b": "SUCCEEDED", "c": "SUCCEEDED"}
         assert trial.messages()["a"] == "it is there"
 
     def test_a_store_that_fails_lets_nothing_new_start(self) -> None:
-        """What runs is told to stop and awaited; then the error comes out."""
+        """What runs is told to stop and awaited; then the error is raised."""
         for error in (StoreError("disk full"), PlanConflict("plan", "ONGOING", "another has it")):
             self._break_store(error)
 
@@ -100,7 +100,7 @@ class FailureChecks(EngineSetting):
         assert trial.states() == {"a": "ONGOING", "b": "ONGOING"}, "nothing was written after it"
 
     def test_a_bug_does_not_leave_the_plan_running(self) -> None:
-        """A listener that raises stands for one; the plan and all actions get a final state."""
+        """When a listener raises, the plan FAILED and no action stays ONGOING."""
         trial = self.trial(chain(), listeners=[_Broken()])
         assert isinstance(trial.broken(), ZeroDivisionError)
         assert trial.plan().state is PlanState.FAILED
@@ -110,11 +110,11 @@ class FailureChecks(EngineSetting):
 
 
 class _Broken:
-    """A listener that hears of the first end, and breaks."""
+    """A listener that raises an error at the first end of an action."""
 
     def on_reports(self, reports: Sequence[Report]) -> None:
         if any(report.old is ActionState.ONGOING for report in reports):
             raise ZeroDivisionError
 
     def on_plan(self, state: PlanState, message: str | None) -> None:
-        """Hear of the plan."""
+        """Do nothing."""

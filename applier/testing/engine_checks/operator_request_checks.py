@@ -20,7 +20,7 @@ class OperatorRequestChecks(EngineSetting):
     """Cancels, pauses and skips."""
 
     def test_a_cancel_before_the_start_lets_nothing_start(self) -> None:
-        """The request may be there before the plan runs."""
+        """The request is made before the plan runs."""
         trial = self.trial(chain())
         trial.runner.cancel("ann", "enough")
         assert trial.run() is PlanState.CANCELLED
@@ -29,7 +29,7 @@ class OperatorRequestChecks(EngineSetting):
         assert "ann: enough" in (trial.messages()["a"] or "")
 
     def test_a_cancel_stops_what_runs_and_awaits_it(self) -> None:
-        """It comes through the record; the plan is CANCELLING meanwhile."""
+        """The request comes through the record; until then the plan is CANCELLING."""
         trial = self.trial(chain(), request_interval_s=0.001)
         seen: list[PlanState] = []
 
@@ -48,14 +48,14 @@ class OperatorRequestChecks(EngineSetting):
         assert trial.messages()["a"] == "aborted: stopped half-way"
 
     def test_an_action_that_ends_well_after_a_cancel_has_succeeded(self) -> None:
-        """What is done is done."""
+        """A cancel does not change the end of an action that did its work."""
         trial = self.trial(chain())
         trial.work = _then(trial.runner.cancel)
         assert trial.run() is PlanState.CANCELLED
         assert trial.states() == {"a": "SUCCEEDED", "b": "CANCELLED", "c": "CANCELLED"}
 
     def test_a_paused_plan_goes_on_with_what_is_left(self) -> None:
-        """Nothing runs twice, and it ends as if it had not been paused."""
+        """No action runs twice, and the plan ends as if it had not been paused."""
         trial = self.trial(chain())
         trial.work = _then(trial.runner.pause)
         assert trial.run() is PlanState.PAUSED
@@ -66,7 +66,7 @@ class OperatorRequestChecks(EngineSetting):
         assert again.store.started == ["b", "c"]
 
     def test_a_request_to_skip_is_followed_in_its_turn(self) -> None:
-        """And what needs the skipped one goes on."""
+        """What needs the skipped action runs."""
         trial = self.trial(chain(), request_interval_s=0.001)
         skip = Request(verb="skip", who="ann", why="not today", action="b")
 

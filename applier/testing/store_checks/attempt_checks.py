@@ -33,7 +33,7 @@ class AttemptChecks:
     """When attempts began, when and how they ended, and what they printed."""
 
     def test_an_attempt_is_on_record_from_its_start(self, store: RunStoreUnderTest) -> None:
-        """Its end adds what is known then."""
+        """The start makes the attempt; the end adds time, state, outcome, message and output."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)
@@ -53,7 +53,7 @@ class AttemptChecks:
         assert store.attempts(plan.uuid, a.uuid) == [ended]
 
     def test_an_attempt_that_is_tried_again_failed(self, store: RunStoreUnderTest) -> None:
-        """The action waits, without times and outcome; the message says why."""
+        """The action is PENDING without times and outcome, and its message says why."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)
@@ -82,7 +82,7 @@ class AttemptChecks:
     def test_one_batch_may_end_an_attempt_and_start_the_next(
         self, store: RunStoreUnderTest
     ) -> None:
-        """Each has its own number and times, whatever else is in the batch."""
+        """Each attempt has its own number and times."""
         plan = new_plan("a", "b")
         a, b = plan.actions
         claim = claimed(store, plan)
@@ -96,7 +96,7 @@ class AttemptChecks:
             assert second == Attempt(number=2, started_at=LATER)
 
     def test_what_is_known_later_does_not_change_an_attempt(self, store: RunStoreUnderTest) -> None:
-        """One that was cut off stays UNKNOWN, though its work is found done."""
+        """An attempt that was cut off stays UNKNOWN when its work is found done later."""
         plan = new_plan("a", "b")
         a, b = plan.actions
         claim = claimed(store, plan)
@@ -130,7 +130,7 @@ class AttemptChecks:
         assert (second.number, second.started_at, second.ended_at) == (2, LATER, AFTERWARDS)
 
     def test_the_end_of_a_long_output_is_kept(self, store: RunStoreUnderTest) -> None:
-        """64 KiB of UTF-8, in whole characters, and nothing in it is a reason to refuse it."""
+        """The last 64 KiB of UTF-8 are kept, in whole characters; no character is refused."""
         plan = new_plan("a", "b", "c")
         a, b, c = plan.actions
         claim = claimed(store, plan)

@@ -31,7 +31,7 @@ class ClaimChecks:
     """Claims, and writes with claims that have ended."""
 
     def test_a_claim_makes_the_plan_ongoing(self, store: RunStoreUnderTest) -> None:
-        """Until its claimant moves it to another state, with a message."""
+        """The claim ends when the claimant moves the plan to a state in which nobody runs it."""
         plan = new_plan("a", state=PlanState.PENDING)
         store.save_plan(plan)
         claim = store.claim_plan(plan.uuid, ME, now=NOW)
@@ -44,7 +44,7 @@ class ClaimChecks:
         assert loaded.status_message == "asked to"
 
     def test_only_a_pending_plan_can_be_claimed(self, store: RunStoreUnderTest) -> None:
-        """Neither one that nobody started, nor one that somebody runs."""
+        """A RECOMMENDED and an ONGOING plan are refused."""
         recommended, running = new_plan("a"), new_plan("a")
         store.save_plan(recommended)
         claimed(store, running)
@@ -54,7 +54,7 @@ class ClaimChecks:
             assert refusal.value.state == state
 
     def test_of_many_who_claim_at_once_exactly_one_does(self, store: RunStoreUnderTest) -> None:
-        """And its token lets it write."""
+        """The others get PlanConflict; the token of the one lets it write."""
         for _ in range(5):
             plan = new_plan("a", state=PlanState.PENDING)
             store.save_plan(plan)
@@ -71,7 +71,7 @@ class ClaimChecks:
     def test_a_claim_that_has_ended_lets_nobody_write(
         self, store: RunStoreUnderTest, given_up: PlanState
     ) -> None:
-        """Whatever state its claimant left the plan in."""
+        """All writes are refused, whether the plan was paused or handed back."""
         plan = new_plan("a")
         old = claimed(store, plan)
         store.move_claimed(plan.uuid, old, given_up, now=NOW)
@@ -82,7 +82,7 @@ class ClaimChecks:
     def test_an_old_claim_lets_nobody_write_while_another_runs_the_plan(
         self, store: RunStoreUnderTest
     ) -> None:
-        """A plan that was handed back is another's after the next claim."""
+        """After the next claim only the new token lets anybody write."""
         plan = new_plan("a")
         old = claimed(store, plan)
         store.move_claimed(plan.uuid, old, PlanState.PENDING, now=NOW)
@@ -110,7 +110,7 @@ class ClaimChecks:
     def test_a_claimant_moves_its_plan_by_the_table_of_states(
         self, store: RunStoreUnderTest
     ) -> None:
-        """The moves of operators are not its own."""
+        """States that only operators move a plan to are refused."""
         plan = new_plan("a")
         claim = claimed(store, plan)
         for new in (PlanState.CANCELLED, PlanState.DELETED, PlanState.RECOMMENDED):

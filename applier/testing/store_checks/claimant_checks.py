@@ -27,7 +27,7 @@ class ClaimantChecks:
     """Claimants and their heartbeats."""
 
     def test_the_claimant_of_a_plan_is_known_until_the_claim_ends(self, store: Store) -> None:
-        """Also while the plan is being cancelled."""
+        """A plan that is CANCELLING has a claimant, a PENDING or CANCELLED one has none."""
         plan = new_plan("a", state=PlanState.PENDING)
         store.save_plan(plan)
         assert store.claimant(plan.uuid) is None
@@ -39,7 +39,7 @@ class ClaimantChecks:
         assert store.claimant(plan.uuid) is None
 
     def test_of_many_who_claim_at_once_the_one_who_does_is_the_claimant(self, store: Store) -> None:
-        """Its host, process and user are those of the token that was returned."""
+        """Host, process and user are those of the caller that got the token."""
         plan = new_plan("a", state=PlanState.PENDING)
         store.save_plan(plan)
         answers = at_once(
@@ -49,7 +49,7 @@ class ClaimantChecks:
         assert store.claimant(plan.uuid) == replace(ME, pid=winner, heartbeat_at=NOW)
 
     def test_a_claimant_is_heard_of_when_it_claims_and_when_it_says_so(self, store: Store) -> None:
-        """A time that goes backwards is taken as it is; the plan is not changed by it."""
+        """A heartbeat earlier than the last is stored too; heartbeats do not change the plan."""
         plan = new_plan("a")
         claim = claimed(store, plan)
         assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=MADE)
@@ -59,7 +59,7 @@ class ClaimantChecks:
         assert store.load_plan(plan.uuid).updated_at == MADE
 
     def test_who_lost_its_claim_is_told_when_it_says_that_it_lives(self, store: Store) -> None:
-        """Also when another has the plan now, whose heartbeat stays as it is."""
+        """Its heartbeat is refused, and does not change that of the next claimant."""
         plan = new_plan("a")
         claim = claimed(store, plan)
         store.resume_plan(plan.uuid, [], now=NOW)
@@ -71,7 +71,7 @@ class ClaimantChecks:
         assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=NOW)
 
     def test_a_plan_may_be_handed_back_by_its_claimant(self, store: Store) -> None:
-        """It waits for another, who gets it without anybody being asked."""
+        """The plan is PENDING, so that another applier can claim it."""
         plan = new_plan("a")
         claim = claimed(store, plan)
         store.reserve(plan.uuid, claim, ["node:a"], now=NOW)

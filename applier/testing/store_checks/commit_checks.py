@@ -26,7 +26,7 @@ class CommitChecks:
     """What a commit writes."""
 
     def test_a_start_and_an_end_set_their_times(self, store: RunStoreUnderTest) -> None:
-        """A start counts an attempt; an end keeps when it started."""
+        """A start adds one to the attempts; an end leaves the time of the start."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)
@@ -51,7 +51,7 @@ class CommitChecks:
         assert store.attempts(plan.uuid, a.uuid)[-1].output == "all of it"
 
     def test_what_does_not_run_has_no_start_on_record(self, store: RunStoreUnderTest) -> None:
-        """It ends, though."""
+        """It gets the time of its end, and no time of a start."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)
@@ -63,7 +63,7 @@ class CommitChecks:
         )
 
     def test_a_batch_is_written_in_its_order(self, store: RunStoreUnderTest) -> None:
-        """Ends first, then what they let start; one action may start and end in it."""
+        """An action may start and end in one batch."""
         plan = new_plan("a", "b", "c")
         a, b, c = plan.actions
         claim = claimed(store, plan)
@@ -73,7 +73,7 @@ class CommitChecks:
         assert states == [ActionState.SUCCEEDED, ActionState.SUCCEEDED, ActionState.ONGOING]
 
     def test_several_plans_run_at_once(self, store: RunStoreUnderTest) -> None:
-        """Each in its own thread, without losing a report."""
+        """Threads that commit for different plans lose no report."""
         several = [new_plan(*map(str, range(12))) for _ in range(4)]
         claims = [claimed(store, plan) for plan in several]
 

@@ -32,7 +32,7 @@ class CommitRefusalChecks:
     def test_a_report_that_does_not_fit_leaves_nothing_of_its_batch(
         self, store: RunStoreUnderTest
     ) -> None:
-        """The refusal names the action, the state it has and the one it should have had."""
+        """The refusal names the action, its state, and the state that the report expects."""
         plan = new_plan("a", "b", "c", "d")
         a, b, c, _ = plan.actions
         claim = claimed(store, plan)
@@ -54,7 +54,7 @@ class CommitRefusalChecks:
         assert attempt.ended_at is None
 
     def test_a_batch_is_not_written_twice(self, store: RunStoreUnderTest) -> None:
-        """Though it is the very same, at the very same time."""
+        """An equal batch with an equal time is refused as well."""
         plan = new_plan("a")
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
@@ -63,7 +63,7 @@ class CommitRefusalChecks:
         assert store.load_plan(plan.uuid).actions[0].attempts == 1
 
     def test_a_commit_with_another_claim_writes_nothing(self, store: RunStoreUnderTest) -> None:
-        """The actions may be as expected: the plan is not this one's."""
+        """It is refused although the actions are in the states that the reports expect."""
         plan = new_plan("a")
         claimed(store, plan)
         before = store.load_plan(plan.uuid)
@@ -72,7 +72,7 @@ class CommitRefusalChecks:
         assert store.load_plan(plan.uuid) == before
 
     def test_a_batch_that_does_not_fit_leaves_no_attempt(self, store: RunStoreUnderTest) -> None:
-        """Not of those that would have fitted either."""
+        """The reports of the batch that fit are not written either."""
         plan = new_plan("a", "b")
         a, b = plan.actions
         claim = claimed(store, plan)

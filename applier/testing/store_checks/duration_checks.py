@@ -30,7 +30,7 @@ class DurationChecks:
     def test_durations_are_those_of_attempts_that_did_their_work(
         self, store: RunStoreUnderTest
     ) -> None:
-        """Newest first: in the order in which they ended, whatever the clock said."""
+        """The newest come first, by the order of the ends and not by the clock."""
         plan = new_plan(*"abcdef")
         plan = replace(plan, actions=(*plan.actions[:5], replace(plan.actions[5], action_type="x")))
         claim = claimed(store, plan)
@@ -51,7 +51,7 @@ class DurationChecks:
         assert store.durations(["x", "nop"], most=2) == {"nop": [20.0], "x": [0.25]}
 
     def test_work_that_was_cut_off_has_no_duration(self, store: RunStoreUnderTest) -> None:
-        """The next claimant finds it done, and nobody knows since when."""
+        """The next claimant finds it done, and nobody knows when it was done."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)

@@ -42,7 +42,7 @@ class FindChecks:
     def test_what_fits_several_plans_is_refused_with_what_tells_them_apart(
         self, store: Store
     ) -> None:
-        """Beginnings and names count alike; the candidates are short enough to type."""
+        """Beginnings and names are treated alike; candidates are shortened."""
         self.save(store, ("6a1f0000-1111-a", "web"), ("6a1f0000-1111-b", "77e0"))
         self.save(store, ("77e0aaaa-2222", "web"))
         for reference, candidates in {
@@ -55,12 +55,12 @@ class FindChecks:
             assert refusal.value.candidates == candidates
 
     def test_a_whole_uuid_is_preferred(self, store: Store) -> None:
-        """Though it is also the beginning of another, and the name of a third."""
+        """It may also be the beginning of another uuid, and the name of a third plan."""
         self.save(store, ("abcd", None), ("abcdef", None), ("ffff", "abcd"))
         assert store.find_plan("abcd") == "abcd"
 
     def test_last_is_the_plan_that_was_saved_last(self, store: Store) -> None:
-        """No clock decides; removed ones do not count."""
+        """The order of saving decides, not the clock; removed plans do not count."""
         with pytest.raises(PlanNotFound):
             store.find_plan("last")
         self.save(store, ("first", None))
@@ -70,7 +70,7 @@ class FindChecks:
         assert store.find_plan("last") == "first"
 
     def test_a_removed_plan_is_found_by_its_whole_uuid_only(self, store: Store) -> None:
-        """And its name is free for another."""
+        """Its name and the beginning of its uuid then mean another plan."""
         self.save(store, ("abcd-1", "web"), ("abcd-2", "web"))
         store.move_plan("abcd-1", PlanState.DELETED, now=NOW)
         assert store.find_plan("web") == store.find_plan("abcd") == "abcd-2"

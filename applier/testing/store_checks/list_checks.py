@@ -32,7 +32,7 @@ class ListChecks:
     """Lists, queues and outputs."""
 
     def test_plans_are_listed_saved_last_first_with_counts(self, store: Store) -> None:
-        """One line each; removed ones only when asked for. Joins are not counted."""
+        """Removed plans are listed only by their state. Joins are not counted."""
         assert store.list_plans() == []
         plan = new_plan("a", "b", "c", name="web")
         join = Action(uuid=str(uuid4()), action_type=JOIN)
@@ -56,7 +56,7 @@ class ListChecks:
         assert [store.count_plans(state=state) for state in states] == [2, 1, 1, 0]
 
     def test_plans_wait_in_the_order_in_which_they_began_to_wait(self, store: Store) -> None:
-        """Not in the order in which they were saved, nor by the clock."""
+        """The order of saving and the clock do not matter."""
         assert store.pending_plans() == []
         several = [new_plan("a", uuid=name) for name in ("first", "second", "third", "idle")]
         for plan in several:
@@ -71,7 +71,7 @@ class ListChecks:
         assert store.pending_plans() == ["first", "second", "third"]
 
     def test_the_output_of_an_action_is_that_of_its_last_attempt(self, store: Store) -> None:
-        """None before its first end and while it runs; ActionNotFound, PlanNotFound."""
+        """It is None before the first attempt ends, and while an attempt runs."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)

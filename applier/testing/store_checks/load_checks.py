@@ -40,21 +40,21 @@ class LoadChecks:
     def test_any_plan_comes_back_as_it_was_saved(
         self, store: RunStoreUnderTest, plan: ActionPlan
     ) -> None:
-        """Every field, every document in it, and the digest over it."""
+        """Every field, every document in a field, and the digest are equal."""
         store.save_plan(plan)
         loaded = store.load_plan(plan.uuid)
         assert loaded.to_dict() == plan.to_dict()
         assert loaded.digest == plan.digest
 
     def test_actions_come_back_in_the_order_of_the_schedule(self, store: RunStoreUnderTest) -> None:
-        """Whatever their uuids are."""
+        """The uuids do not matter."""
         plan = new_plan(*map(str, range(300)))
         store.save_plan(plan)
         loaded = store.load_plan(plan.uuid)
         assert [action.name for action in loaded.actions] == [str(i) for i in range(300)]
 
     def test_equal_sets_of_links_are_one_object(self, store: RunStoreUnderTest) -> None:
-        """A chunk that many actions wait for costs one tuple, not one each."""
+        """Many actions that wait for the same actions share one tuple."""
         first = [f"first-{i}" for i in range(20)]
         chunk = tuple(first)
         links: dict[str, Any] = {"parents": chunk, "needs": chunk, "needs_any": (chunk,)}
@@ -79,7 +79,7 @@ class LoadChecks:
         assert store.load_plan(twin.uuid).actions == plan.actions
 
     def test_a_plan_that_was_loaded_is_refreshed(self, store: RunStoreUnderTest) -> None:
-        """It gets the states, times and messages of now; what was planned is the same object."""
+        """It equals the plan that is loaded anew: states, times and messages are those of now."""
         plan = new_plan("a", "b")
         a, _ = plan.actions
         claim = claimed(store, plan)

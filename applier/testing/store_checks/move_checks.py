@@ -43,7 +43,7 @@ class MoveChecks:
         assert loaded.status_message is None
 
     def test_a_move_that_the_table_of_states_does_not_have_is_refused(self, store: Store) -> None:
-        """Also one that only an applier may do."""
+        """Moves that only a claimant may make are refused as well."""
         plan = new_plan("a")
         store.save_plan(plan)
         for new in (PlanState.ONGOING, PlanState.SUCCEEDED, PlanState.PAUSED):
@@ -52,7 +52,7 @@ class MoveChecks:
         assert store.load_plan(plan.uuid).to_dict() == plan.to_dict()
 
     def test_of_several_who_start_a_plan_one_does(self, store: Store) -> None:
-        """The others come too late, and are told."""
+        """The others get PlanConflict or InvalidTransition."""
         plan = new_plan("a")
         store.save_plan(plan)
         answers = at_once(4, lambda _: store.move_plan(plan.uuid, PlanState.PENDING, now=NOW))
@@ -61,7 +61,7 @@ class MoveChecks:
         assert all(isinstance(r, PlanConflict | InvalidTransition) for r in refusals), refusals
 
     def test_a_plan_that_somebody_runs_is_not_moved(self, store: Store) -> None:
-        """Only its claimant moves it; an operator sends requests."""
+        """Only its claimant moves it; operators send requests."""
         plan = new_plan("a")
         claimed(store, plan)
         with pytest.raises(InvalidTransition, match="is ONGOING"):

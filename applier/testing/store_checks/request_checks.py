@@ -24,7 +24,7 @@ class RequestChecks:
     def test_requests_are_numbered_and_listed_from_where_one_stopped(
         self, store: RunStoreUnderTest
     ) -> None:
-        """Per plan, from 1, oldest first."""
+        """Each plan has its own numbers from 1; the oldest request comes first."""
         plan, other = new_plan("a"), new_plan("b")
         claimed(store, plan)
         claimed(store, other)
@@ -42,7 +42,7 @@ class RequestChecks:
         assert [request.number for request in store.requests(other.uuid)] == [1]
 
     def test_a_request_for_limits_keeps_them(self, store: RunStoreUnderTest) -> None:
-        """As they were asked for, to whoever reads them."""
+        """The reader gets the limits, the user and the time."""
         plan = new_plan("a")
         claimed(store, plan)
         limits = {"type:migrate": 1, "node:*": 2, "max_workers": 8}

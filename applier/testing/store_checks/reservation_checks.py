@@ -40,7 +40,7 @@ class ReservationChecks:
         return {r.resource: r.name for r in store.held_by_others(plan.uuid)}
 
     def test_the_first_to_reserve_a_resource_has_it(self, store: RunStoreUnderTest) -> None:
-        """The next waits, and is told by whom; what others need does not matter."""
+        """The next plan is told which resource is held, by which plan and which user."""
         first, _ = self.runs(store, "first", "node:a", "node:b", "node:a")
         second, _ = self.runs(store, "second", "node:b", "node:c")
         third, _ = self.runs(store, "third", "node:c", "node:b", "node:d")
@@ -54,7 +54,7 @@ class ReservationChecks:
     def test_resources_are_released_when_the_claim_ends(
         self, store: RunStoreUnderTest, way: str
     ) -> None:
-        """In whatever state the claimant leaves the plan; not while it is being cancelled."""
+        """A plan that is CANCELLING still has its claim and its resources."""
         first, claim = self.runs(store, "first", "node:a")
         second, _ = self.runs(store, "second", "node:a")
         store.move_claimed(first.uuid, claim, PlanState(way), now=NOW)
@@ -62,7 +62,7 @@ class ReservationChecks:
         assert self.held(store, second) == expected
 
     def test_who_reserves_again_stands_behind_the_others(self, store: RunStoreUnderTest) -> None:
-        """What was reserved before is given back with it."""
+        """The second call releases what the first one reserved."""
         first, claim = self.runs(store, "first", "node:a", "node:b")
         second, _ = self.runs(store, "second", "node:a", "node:b")
         store.reserve(first.uuid, claim, ["node:a"], now=MADE)
@@ -70,7 +70,7 @@ class ReservationChecks:
         assert self.held(store, second) == {}
 
     def test_who_does_not_run_the_plan_reserves_nothing(self, store: RunStoreUnderTest) -> None:
-        """Nor takes anything from who does."""
+        """The reservations of the claimant stay."""
         first, _ = self.runs(store, "first", "node:a")
         with pytest.raises(PlanConflict, match="claim"):
             store.reserve(first.uuid, "another", [], now=NOW)
@@ -80,7 +80,7 @@ class ReservationChecks:
     def test_of_plans_that_reserve_at_once_one_has_everything(
         self, store: RunStoreUnderTest
     ) -> None:
-        """They stand in one line: nobody has half of it."""
+        """No plan gets only a part of its resources before another."""
         claims = [(plan := new_plan("a"), claimed(store, plan)) for _ in range(4)]
         resources = [f"node:{number}" for number in range(20)]
 

@@ -57,7 +57,7 @@ class ResumeChecks:
     def test_a_plan_that_stands_or_has_lost_its_claimant_is_resumed(
         self, store: Store, state: PlanState
     ) -> None:
-        """It waits for an applier, and nobody has it."""
+        """The plan is PENDING and has no claimant."""
         plan = new_plan("a")
         brought(store, plan, state)
         store.resume_plan(plan.uuid, [], now=NOW, message="by wanda")
@@ -71,7 +71,7 @@ class ResumeChecks:
         "state", [PlanState.RECOMMENDED, PlanState.PENDING, PlanState.SUCCEEDED]
     )
     def test_a_plan_that_needs_no_resuming_is_refused(self, store: Store, state: PlanState) -> None:
-        """And stays as it is."""
+        """InvalidTransition is raised and nothing changes."""
         plan = new_plan("a")
         brought(store, plan, state)
         before = store.load_plan(plan.uuid)
@@ -80,7 +80,7 @@ class ResumeChecks:
         assert store.load_plan(plan.uuid) == before
 
     def test_what_a_rollback_undid_can_be_done_again(self, store: Store) -> None:
-        """A plan that SUCCEEDED is resumed where there is something to run, and only there."""
+        """A SUCCEEDED plan is resumed only with actions that are to run again."""
         plan, rollback = new_plan("a"), new_plan("b")
         undoes = ActionOf(plan.uuid, plan.actions[0].uuid)
         for each, undone in ((plan, None), (rollback, undoes)):
@@ -96,7 +96,7 @@ class ResumeChecks:
         assert (loaded.state, loaded.actions[0].state) == (PlanState.PENDING, ActionState.PENDING)
 
     def test_the_named_actions_wait_again_as_if_they_had_not_run(self, store: Store) -> None:
-        """Only what they printed and how often they were tried is still known."""
+        """They keep only their output and the number of their attempts."""
         plan = new_plan(*"abcdef")
         claim = claimed(store, plan)
         done, failed, *others = plan.actions
@@ -122,7 +122,7 @@ class ResumeChecks:
         assert store.output(plan.uuid, failed.uuid) == "log"
 
     def test_a_resume_that_does_not_fit_leaves_everything(self, store: Store) -> None:
-        """An action that may not wait again, or is not there, is a reason to refuse all."""
+        """One action that cannot become PENDING, or is not there, refuses all."""
         plan = new_plan(*"abcd")
         claim = claimed(store, plan)
         done, failed, running, doubt = plan.actions

@@ -25,7 +25,7 @@ class RevertChecks:
     """Commits of a plan that undoes another."""
 
     def test_a_revert_tells_what_became_of_what_it_undid(self, store: RunStoreUnderTest) -> None:
-        """In the same commit: of what still stands, and of nothing else."""
+        """The same commit changes actions that SUCCEEDED, and no others."""
         plan = new_plan(*"abcde")
         stands, fails, doubtful, failed, other = plan.actions
         claim = claimed(store, plan)

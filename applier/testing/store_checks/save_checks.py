@@ -20,7 +20,7 @@ class SaveChecks:
     """Saving plans."""
 
     def test_a_uuid_is_saved_once(self, store: Store) -> None:
-        """The second is refused, and the first stays as it is."""
+        """The second is refused, and the first does not change."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
         with pytest.raises(PlanConflict, match=plan.uuid) as refusal:

@@ -25,7 +25,7 @@ class SendRequestChecks:
     """Which requests are kept, and their numbers."""
 
     def test_a_plan_that_nobody_runs_takes_no_requests(self, store: Store) -> None:
-        """Nobody would read them; those that were made stay to be read."""
+        """A request is refused; those that were made before can still be read."""
         plan = new_plan("a")
         store.save_plan(plan)
         request = Request(verb="cancel", who="wanda")
@@ -40,7 +40,7 @@ class SendRequestChecks:
         assert [request.number for request in store.requests(plan.uuid)] == [1]
 
     def test_requests_made_at_once_get_different_numbers(self, store: Store) -> None:
-        """None is lost."""
+        """No request is lost, and no number is used twice."""
         plan = new_plan("a")
         claimed(store, plan)
 

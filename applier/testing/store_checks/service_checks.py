@@ -23,7 +23,7 @@ class ServiceChecks:
     """Reports of services."""
 
     def test_services_are_kept_as_they_last_reported(self, store: ServiceStore) -> None:
-        """The one that was heard of last stands first; one that ended is forgotten."""
+        """The latest heartbeat comes first; a service that was removed is not listed."""
         assert store.services() == []
         who = Claimant(host="db-7", pid=1, user="wanda")
         known: dict[str, Any] = {"host": who.host, "pid": who.pid, "user": who.user}

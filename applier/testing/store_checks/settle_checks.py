@@ -31,7 +31,7 @@ class SettleChecks:
     """Changes of the actions of a plan that nobody runs."""
 
     def test_an_action_is_skipped_while_nobody_runs_the_plan(self, store: Store) -> None:
-        """It has no start on record."""
+        """It has no start and no attempt on record."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
         store.skip_action(plan.uuid, plan.actions[0].uuid, now=NOW, message="by hand")
@@ -43,7 +43,7 @@ class SettleChecks:
         assert loaded.updated_at == NOW
 
     def test_a_skip_that_is_not_allowed_changes_nothing(self, store: Store) -> None:
-        """Unknown, done already, or somebody runs the plan."""
+        """The action is not there, has ended, or somebody runs the plan."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
         a, b = (action.uuid for action in plan.actions)
@@ -62,7 +62,7 @@ class SettleChecks:
         assert (loaded.actions[0].status_message, loaded.updated_at) == ("first", NOW)
 
     def doubtful(self, store: Store) -> tuple[ActionPlan, str]:
-        """Make a plan of two actions that runs: UNKNOWN and FAILED."""
+        """Save and claim a plan of an UNKNOWN and a FAILED action; return it and its claim."""
         plan = new_plan("a", "b")
         a, b = plan.actions
         claim = claimed(store, plan)
@@ -71,7 +71,7 @@ class SettleChecks:
         return plan, claim
 
     def test_work_in_doubt_is_settled_either_way(self, store: Store) -> None:
-        """It ends then; how often it was tried, and how that went, stays on record."""
+        """It has ended then; its attempts on record do not change."""
         plan, claim = self.doubtful(store)
         a, b = plan.actions
         store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
@@ -93,7 +93,7 @@ class SettleChecks:
         assert [attempt.state for (attempt,) in tried] == ["UNKNOWN", "FAILED"]
 
     def test_what_is_not_in_doubt_is_not_settled(self, store: Store) -> None:
-        """Nor settled as anything else, nor while somebody runs the plan."""
+        """Other states are refused, and so is a plan that somebody runs."""
         plan, claim = self.doubtful(store)
         a, b = (action.uuid for action in plan.actions)
         succeeded = ActionState.SUCCEEDED

@@ -34,7 +34,7 @@ class TakeOverChecks:
     """Plans whose claimant is taken for dead."""
 
     def test_who_runs_it_must_be_who_was_seen(self, store: Store) -> None:
-        """Of two that find a claimant gone, the second does not take the plan from the first."""
+        """A heartbeat, or another claim, since the claimant was read refuses the resume."""
         plan = new_plan("a")
         claim = claimed(store, plan)
         seen = store.claimant(plan.uuid)
@@ -57,7 +57,7 @@ class TakeOverChecks:
     def test_a_plan_whose_claimant_was_seen_to_be_gone_is_stopped(
         self, store: Store, old: PlanState, new: PlanState, waits: ActionState, ran: ActionState
     ) -> None:
-        """What ran is in doubt; its claim is void. Who was heard of in between keeps the plan."""
+        """What ran is UNKNOWN, and the claim has ended. A heartbeat in between refuses it."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
@@ -77,7 +77,7 @@ class TakeOverChecks:
             store.commit(plan.uuid, claim, [succeeds(plan.actions[0])], now=LATER)
 
     def test_a_claimant_that_was_thought_dead_writes_nothing_more(self, store: Store) -> None:
-        """Not before another has the plan, and not then."""
+        """Its writes are refused before and after the next claim."""
         plan = new_plan("a", "b")
         a, b = plan.actions
         old = claimed(store, plan)
@@ -100,7 +100,7 @@ class TakeOverChecks:
         assert store.load_plan(plan.uuid).actions == before.actions
 
     def test_of_several_who_resume_a_plan_at_once_one_does(self, store: Store) -> None:
-        """The others are told; what they asked of its actions is not done."""
+        """The others are refused, and the actions that they named do not change."""
         for _ in range(5):
             plan = new_plan(*"abcd")
             claim = claimed(store, plan)
@@ -121,7 +121,7 @@ class TakeOverChecks:
             assert states == expected
 
     def test_attempts_are_counted_after_a_resume(self, store: Store) -> None:
-        """They go on from the last number."""
+        """The next run continues the numbers of the last."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)
@@ -137,7 +137,7 @@ class TakeOverChecks:
         assert (second.number, second.started_at, second.ended_at) == (2, LATER, AFTERWARDS)
 
     def test_resources_are_released_when_the_plan_is_resumed(self, store: Store) -> None:
-        """Those of a claimant that is gone are held until then."""
+        """Until then those of a claimant that is gone are held."""
         plans = [new_plan("a"), new_plan("a")]
         for plan in plans:
             store.reserve(plan.uuid, claimed(store, plan), ["node:a"], now=NOW)
