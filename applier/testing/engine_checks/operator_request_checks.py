@@ -29,7 +29,7 @@ class OperatorRequestChecks(EngineSetting):
         assert "ann: enough" in (trial.messages()["a"] or "")
 
     def test_a_cancel_stops_what_runs_and_awaits_it(self) -> None:
-        """The request comes through the record; until then the plan is CANCELLING."""
+        """The plan is CANCELLING until what runs has ended."""
         trial = self.trial(chain(), request_interval_s=0.001)
         seen: list[PlanState] = []
 
