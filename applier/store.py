@@ -259,5 +259,5 @@ class Store(RunStore, PlanStore, OperatorStore, ServiceStore, Protocol):
     Every method raises :class:`applier.errors.StoreError` if the store cannot be reached. It is
     then unknown whether a write was made. Repeating the call, even with another ``now``, never
     writes twice, except for ``save_plan`` and ``add_request``. No order depends on clocks. The
-    tests in ``applier.testing`` hold for every implementation.
+    suites of :mod:`applier.testing.store_suite` hold for every implementation, part by part.
     """

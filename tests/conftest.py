@@ -63,6 +63,22 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
             item.user_properties.append(("processor_s", time.process_time() - began))
 
 
+@pytest.fixture(scope="session")
+def postgresql_url() -> Iterator[str]:
+    """Return the URL of an empty database of PostgreSQL."""
+    from scratch_database import POSTGRESQL, database_for_tests
+
+    yield from database_for_tests("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL)
+
+
+@pytest.fixture(scope="session")
+def mysql_url() -> Iterator[str]:
+    """Return the URL of an empty database of MySQL or MariaDB."""
+    from scratch_database import MYSQL, database_for_tests
+
+    yield from database_for_tests("ACTIONPLAN_TEST_MYSQL", MYSQL)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List the tests that take long and are not marked as slow."""
     long = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where plans are kept: in a database (:mod:`.sql`), and for tests in memory (:mod:`.memory`).
+"""The record in a database: :mod:`.sql` keeps the promises of :class:`applier.store.Store`.
 
-Both keep the promises of :class:`applier.store.Store`, which the suite in
-:mod:`applier.testing.stores` checks. ``rules`` holds what is true of every store; ``tables``,
-``rows``, ``statements``, ``compiled``, ``transactions``, ``connection``, ``refusals`` and
-``schema_version`` are the parts of the database one.
+``plans`` and ``runs`` are its two halves. ``claims``, ``transitions`` and ``references`` decide
+what is refused, ``changes`` writes changes of state, ``rows`` converts, ``statements`` are run by
+``compiled``, ``transactions`` and ``database``, on the ``connection`` of one of the ``urls``.
+``tables`` and ``schema_version`` are about the tables, ``refusals`` about errors of drivers.
 """

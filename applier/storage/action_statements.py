@@ -14,9 +14,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.storage.rules import UNDOABLE
 from applier.storage.tables import action_states, attempts, plans
 from applier.storage.transactions import Write
+from applier.storage.transitions import UNDOABLE
 from planner.states import ActionState, Outcome
 
 #: The parameters for the uuids of actions: as many actions are in one statement at most.

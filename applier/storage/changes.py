@@ -10,10 +10,11 @@ from itertools import groupby
 
 from applier.contracts import Report
 from applier.errors import ActionNotFound
-from applier.storage import rows, rules, statements
+from applier.storage import claims, rows, statements, transitions
 from applier.storage.action_statements import AGAIN, END, KEEP_ATTEMPT, START, UNDONE, writes
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
+from applier.storage.texts import storable
 from applier.storage.transactions import Transaction, Write
 from planner.states import ActionState, PlanState, StateReason, Who, check
 
@@ -53,20 +54,20 @@ class Move:
         if not moved:
             found = database.head(self.plan)
             if found["last_write"] != self.name:
-                raise rules.changed_meanwhile(self.plan, head["state"], found["state"])
+                raise transitions.changed_meanwhile(self.plan, head["state"], found["state"])
 
     def _values(self, head: Row) -> rows.Changes:
         return {
             "new_state": str(self.new),
-            "new_claim": None if rules.gives_up(self.new) else head["claim"],
-            "new_message": rules.kept(self.message),
+            "new_claim": None if claims.ends_claim(self.new) else head["claim"],
+            "new_message": storable(self.message),
             "now": self.now,
             "write": self.name,
         }
 
     def _queue(self, transaction: Transaction) -> None:
         row = {"plan_uuid": self.plan}
-        if rules.gives_up(self.new):
+        if claims.ends_claim(self.new):
             give_back(transaction, self.plan)
         if self.new is PlanState.PENDING:
             transaction.write(statements.QUEUE, {**row, "new_number": take_turn(transaction)})
@@ -94,12 +95,12 @@ class Change:
         if not held:
             head = database.head(self.plan)
             if head["last_write"] != self.name:
-                raise rules.not_waiting(self.plan, head["state"], states)
+                raise claims.not_waiting(self.plan, head["state"], states)
 
     def _write(self, transaction: Transaction) -> None:
         old = ActionState(action_row(transaction, self.plan, self.action)["state"])
         check("action", self.action, old, self.new, Who.OPERATOR)
-        outcome = rules.SETTLED.get(self.new)
+        outcome = transitions.SETTLED.get(self.new)
         report = Report(
             uuid=self.action,
             old=old,
@@ -128,7 +129,7 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime) -> Iterator[W
         if first.state is ActionState.PENDING:
             yield from writes(AGAIN, uuids, values)
     for report in reports:
-        if report.undoes and (undone := rules.undone(plan, report)):
+        if report.undoes and (undone := transitions.undone(plan, report)):
             values = {"plan_uuid": report.undoes.plan, **rows.report_values(undone)}
             yield from writes(UNDONE, [undone.uuid], values, checked=False)
 

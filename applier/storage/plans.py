@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -10,15 +11,17 @@ from itertools import islice
 from types import EllipsisType
 
 from applier.contracts import Claimant
-from applier.errors import ActionNotFound, PlanNotFound
-from applier.storage import rows, rules, statements
+from applier.errors import ActionNotFound, PlanConflict, PlanNotFound
+from applier.storage import claims, references, rows, statements, transitions
 from applier.storage.action_statements import AGAIN, writes
 from applier.storage.changes import Change, Move
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.refusals import Duplicate
+from applier.storage.texts import storable
 from applier.storage.transactions import Transaction
 from applier.store import PlanSummary
+from planner.errors import InvalidPlan
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
@@ -33,7 +36,7 @@ class Plans:
 
     def save_plan(self, plan: ActionPlan) -> None:
         """See :meth:`applier.store.Store.save_plan`."""
-        rules.require_distinct(plan)
+        _require_distinct(plan)
         head = rows.plan_row(plan)
 
         def save() -> None:
@@ -46,7 +49,8 @@ class Plans:
                         transaction.write(statements.INSERT_STATE, *some)
             except Duplicate:
                 state = self._database.head(plan.uuid)["state"]
-                raise rules.already_saved(plan.uuid, state) from None
+                text = f"plan {plan.uuid} is already in the record, {state}"
+                raise PlanConflict(plan.uuid, state, text) from None
 
         self._database.tried(save, lost_too=False)
 
@@ -67,7 +71,7 @@ class Plans:
 
         def find() -> str:
             with self._database.read() as transaction:
-                if reference == rules.LAST:
+                if reference == references.LAST:
                     found = transaction.read(statements.LAST)
                     if not found:
                         raise PlanNotFound(reference)
@@ -75,7 +79,7 @@ class Plans:
                 pattern = statements.beginning(reference)
                 asked = {"reference": reference, "beginning": pattern}
                 found = transaction.read(statements.FIND, asked)
-            return rules.choose(reference, [(row["uuid"], row["name"]) for row in found])
+            return references.choose(reference, [(row["uuid"], row["name"]) for row in found])
 
         return self._database.tried(find)
 
@@ -128,11 +132,11 @@ class Plans:
 
         def allowed(head: Row) -> None:
             check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
-            rules.require_free(uuid, head["state"], rows.claimant_of(head), seen)
+            claims.require_free(uuid, head["state"], rows.claimant_of(head), seen)
 
         def members(transaction: Transaction) -> None:
-            change = {"plan_uuid": uuid, "new_message": rules.kept(message), "now": now}
-            for old, then in rules.LEFT_OPEN.get(new, {}).items():
+            change = {"plan_uuid": uuid, "new_message": storable(message), "now": now}
+            for old, then in transitions.LEFT_OPEN.get(new, {}).items():
                 states = {"old_state": str(old), "new_state": str(then)}
                 transaction.write(statements.CANCEL, {**change, **states})
 
@@ -163,8 +167,8 @@ class Plans:
             transaction.write_all(writes(AGAIN, wanted, {"plan_uuid": uuid, "new_message": None}))
 
         def allowed(head: Row) -> None:
-            rules.require_resumable(uuid, PlanState(head["state"]), wanted)
-            rules.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
+            transitions.require_resumable(uuid, PlanState(head["state"]), wanted)
+            claims.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
 
         with self._database.named(uuid, "resume", wanted, message) as name:
             move = Move(uuid, PlanState.PENDING, now=now, message=message, name=name)
@@ -174,13 +178,21 @@ class Plans:
         """See :meth:`applier.store.Store.skip_action`."""
         with self._database.named(plan, "skip", action, message) as name:
             change = Change(plan, action, ActionState.SKIPPED, now=now, message=message, name=name)
-            self._database.tried(partial(change.make, self._database, rules.WAITING_PLAN))
+            self._database.tried(partial(change.make, self._database, claims.WAITING_PLAN))
 
     def settle_action(
         self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
     ) -> None:
         """See :meth:`applier.store.Store.settle_action`."""
-        rules.require_settling(action, new)
+        transitions.require_settling(action, new)
         with self._database.named(plan, "settle", action, new, message) as name:
             change = Change(plan, action, new, now=now, message=message, name=name)
-            self._database.tried(partial(change.make, self._database, rules.UNCLAIMED_PLAN))
+            self._database.tried(partial(change.make, self._database, claims.UNCLAIMED_PLAN))
+
+
+def _require_distinct(plan: ActionPlan) -> None:
+    """Raise InvalidPlan if two actions of a plan have one uuid: no record could tell them apart."""
+    counts = Counter(action.uuid for action in plan.actions)
+    if len(counts) != len(plan.actions):
+        twice = (uuid for uuid, number in counts.items() if number > 1)
+        raise InvalidPlan(f"two actions of plan {plan.uuid} have the uuid {u}" for u in twice)

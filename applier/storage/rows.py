@@ -16,7 +16,7 @@ from typing import Any
 
 from applier.contracts import Claimant, Report, Request
 from applier.storage.compiled import Row
-from applier.storage.rules import attempt_end, kept
+from applier.storage.texts import storable
 from applier.store import Attempt, PlanSummary
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome, PlanState, StateReason
@@ -159,14 +159,15 @@ def _events(text: str) -> Iterator[tuple[str, tuple[Outcome, ...]]]:
 
 def report_values(report: Report) -> Changes:
     """Return the bind parameters for writing a report, without plan, action and time."""
-    state, outcome = attempt_end(report)
+    again = report.state is ActionState.PENDING
     return {
         "old_state": str(report.old),
-        "new_state": str(state),
-        "new_outcome": _text(outcome),
+        # The attempt of an action that is tried again has FAILED.
+        "new_state": str(ActionState.FAILED if again else report.state),
+        "new_outcome": _text(report.outcome),
         "new_reason": _text(report.state_reason),
-        "new_message": kept(report.message),
-        "new_output": kept(report.output),
+        "new_message": storable(report.message),
+        "new_output": storable(report.output),
     }
 
 

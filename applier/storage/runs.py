@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from applier.contracts import Claimant, Report, Request
 from applier.errors import PlanConflict
-from applier.storage import rows, rules, statements
+from applier.storage import claims, rows, statements
 from applier.storage.changes import Move, action_row, give_back, take_turn, writes_of
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.transactions import Unexpected, Write
+from applier.storage.transitions import row_changed
 from applier.store import Attempt, Reservation
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
@@ -46,7 +47,7 @@ class Runs:
                 head = self._database.head(uuid)
                 # It is ours if a try was written whose answer was lost.
                 if head["claim"] != token:
-                    raise rules.cannot_claim(uuid, head["state"])
+                    raise claims.cannot_claim(uuid, head["state"])
 
         with self._database.named(uuid, "claim", claimant) as token:
             change = {"plan_uuid": uuid, "new_claim": token, "now": now}
@@ -66,7 +67,7 @@ class Runs:
                 held = {"plan_uuid": uuid, "held": claim, "now": now}
                 lives = transaction.write(statements.BEAT, held)
             if not lives:
-                raise rules.lost_claim(uuid, self._database.head(uuid)["state"])
+                raise claims.lost_claim(uuid, self._database.head(uuid)["state"])
 
         self._database.tried(beat)
 
@@ -94,11 +95,11 @@ class Runs:
             if head["last_write"] == name:
                 return
             if head["claim"] != claim:
-                raise rules.lost_claim(uuid, head["state"])
+                raise claims.lost_claim(uuid, head["state"])
             for report in reports:
                 found = action_row(transaction, uuid, report.uuid)["state"]
                 if found != report.old:
-                    raise rules.row_changed(uuid, head["state"], report.uuid, report.old, found)
+                    raise row_changed(uuid, head["state"], report.uuid, report.old, found)
         text = f"plan {uuid}: two reports of one batch start from one state"
         raise PlanConflict(uuid, head["state"], text)
 
@@ -109,7 +110,7 @@ class Runs:
 
         def allowed(head: Row) -> None:
             if head["claim"] != claim:
-                raise rules.lost_claim(uuid, head["state"])
+                raise claims.lost_claim(uuid, head["state"])
             check("plan", uuid, PlanState(head["state"]), new, Who.ENGINE)
 
         with self._database.named(uuid, "move", claim, new, message) as name:
@@ -133,7 +134,7 @@ class Runs:
                     turn = {"plan_uuid": uuid, "new_number": number}
                     transaction.write(statements.QUEUE_RESERVED, turn)
             if not held:
-                raise rules.lost_claim(uuid, self._database.head(uuid)["state"])
+                raise claims.lost_claim(uuid, self._database.head(uuid)["state"])
 
         self._database.tried(reserve)
 
@@ -145,7 +146,10 @@ class Runs:
                 found = transaction.read(statements.HELD, {"plan_uuid": uuid})
                 if not found:
                     plan_row(transaction, uuid)
-            return rules.firsts(Reservation(**row) for row in found)
+            first: dict[str, Reservation] = {}
+            for row in found:
+                first.setdefault(row["resource"], Reservation(**row))
+            return [first[resource] for resource in sorted(first)]
 
         return self._database.tried(read)
 
@@ -159,7 +163,7 @@ class Runs:
                     row = rows.request_row(plan, number, request, now)
                     transaction.write(statements.INSERT_REQUEST, row)
                     return
-            raise rules.not_claimed(plan, self._database.head(plan)["state"])
+            raise claims.not_claimed(plan, self._database.head(plan)["state"])
 
         self._database.tried(add, lost_too=False)
 
@@ -201,7 +205,9 @@ class Runs:
                 for name in action_types:
                     asked = {"action_type": name, "most": most}
                     found = transaction.read(statements.DURATIONS, asked)
-                    took[name] = rules.seconds((r["started_at"], r["ended_at"]) for r in found)
+                    spans = (row["ended_at"] - row["started_at"] for row in found)
+                    # Of one that a clock made negative, nobody knows how long it took.
+                    took[name] = [s.total_seconds() for s in spans if s >= timedelta()]
             return took
 
         return self._database.tried(read)

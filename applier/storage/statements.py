@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.storage.rules import UNCLAIMED_PLAN, WAITING_PLAN
+from applier.storage.claims import UNCLAIMED_PLAN, WAITING_PLAN
 from applier.storage.tables import (
     action_states,
     actions,

@@ -129,6 +129,17 @@ class _Statements(dict[sa.ClauseElement, Compiled]):
         return compiled
 
 
+#: By driver of SQLite: a process that opens many files compiles each statement once.
+_OF_FILES: dict[str, _Statements] = {}
+
+
+def _statements(dialect: sa.Dialect) -> _Statements:
+    """Return the compiled statements; those of a server depend on its version as well."""
+    if dialect.name != "sqlite":
+        return _Statements(dialect)
+    return _OF_FILES.setdefault(dialect.driver, _Statements(dialect))
+
+
 class Transactions:
     """Makes transactions on an engine of :func:`applier.storage.connection.make_engine`.
 
@@ -138,7 +149,7 @@ class Transactions:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._connections = IdleConnections(engine)
-        self._compiled = _Statements(engine.dialect)
+        self._compiled = _statements(engine.dialect)
 
     def begin(self, statement: str, lock: Lock | None = None) -> Transaction:
         """Return a transaction that the statement begins, when its block is entered."""

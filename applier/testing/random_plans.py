@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans at random, the same for the same seed, and how they must end: for tests of engines."""
+"""Random plans, the same for the same seed, and how their actions must end."""
 
 # Chance is there to vary plans, not to keep secrets.
 # ruff: noqa: S311
@@ -24,7 +24,10 @@ _OUTCOMES = (Outcome.CHANGED, Outcome.OK, Outcome.FAILED)
 
 
 def random_plan(seed: int, size: int = 40) -> ActionPlan:
-    """Layers that share parents, with needs, alternatives, triggers, blockers, tokens, joins."""
+    """Return a PENDING plan of at least ``size`` actions, with every kind of link, limit and join.
+
+    The actions of a layer mostly have all actions of the layer before as parents.
+    """
     chance = random.Random(seed)
     actions: list[Action] = []
     layer: tuple[str, ...] = ()
@@ -69,7 +72,7 @@ def _action(chance: random.Random, uuid: str, layer: tuple[str, ...], earlier: l
 
 
 def random_fate(seed: int, failing: float = 0.08) -> Fate:
-    """Let each action end as it does every time, some of them badly."""
+    """Return a function that says how an action ends; the share ``failing`` of them fails."""
 
     def fate(uuid: str) -> End:
         chance = random.Random(f"{seed} {uuid}")
@@ -81,7 +84,7 @@ def random_fate(seed: int, failing: float = 0.08) -> Fate:
 
 
 def carry_out(end: End) -> Outcome:
-    """End as an action's work does: give the outcome of a success, raise for a failure."""
+    """Return the outcome of an action that succeeds, or raise what one that fails raises."""
     if end.outcome is Outcome.ERROR:
         raise RuntimeError("fate")
     if end.outcome is None or end.state is ActionState.FAILED:

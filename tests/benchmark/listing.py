@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from applier.storage import rows
 from applier.storage.sql import SqlStore
 from applier.storage.tables import action_states, actions, plans
-from applier.testing.plans import new_plan
+from applier.testing.sample_plans import new_plan
 
 SHOWN, OF_A_PLAN, ROUNDS = 25, 20, 31
 MOST = 1.5

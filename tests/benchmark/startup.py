@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from applier.storage.sql import SqlStore
-from applier.testing.plans import new_plan
+from applier.testing.sample_plans import new_plan
 
 ROUNDS = 11
 ROOT = Path(__file__).parents[2]

@@ -36,7 +36,6 @@ from applier.scheduling.gates import Gates
 from applier.scheduling.verdict import End
 from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
-from applier.testing.databases import scratch_database
 from applier.testing.random_plans import FAILURES, expected_ends
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ENDED_PLAN, OPEN, WELL, ActionState, Outcome, PlanState
@@ -283,6 +282,9 @@ def record(server: str | None, folder: Path) -> Iterator[str]:
     if server is None:
         yield f"sqlite:///{folder}/plans.db"
         return
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from scratch_database import scratch_database
+
     with scratch_database(server) as url:
         upgrade(url)
         yield url

@@ -14,7 +14,7 @@ from applier.actions.nop import Nop
 from applier.clouds.simulated import SimulatedCloud
 from applier.contracts import ActionContext, ActionPlugin
 from applier.errors import ActionFailed, AlreadyDone
-from applier.testing.actions import ActionContract
+from applier.testing.action_suite import ActionContract
 from planner.states import Outcome
 
 INSTALLED = sorted(entry_points(group="watcher_actions"), key=lambda entry: entry.name)
@@ -110,7 +110,7 @@ class TestTheSuiteItself:
             self.suite.test_planning_with_it_survives_parameters_that_nobody_checked(Broken)
 
     def test_it_finds_an_action_that_does_not_stop(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("applier.testing.actions.SOON_S", 0.05)
+        monkeypatch.setattr("applier.testing.action_suite.SOON_S", 0.05)
         with pytest.raises(AssertionError, match="still runs"):
             self.suite.test_a_stop_that_is_set_ends_it_soon(Broken, tmp_path)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.testing.engines import EngineContract
+from applier.testing.engine_suite import EngineContract
 
 
 class TestTaskFlowEngine(EngineContract):

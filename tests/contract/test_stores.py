@@ -7,6 +7,7 @@ import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -15,14 +16,14 @@ from applier.contracts import Claimant
 from applier.errors import PlanConflict
 from applier.storage import schema_version
 from applier.storage.connection import make_engine
-from applier.storage.memory import MemoryStore
 from applier.storage.sql import SqlStore
 from applier.storage.tables import metadata, turn
 from applier.storage.urls import parse
-from applier.store import Store
-from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
-from applier.testing.plans import MADE, new_plan
-from applier.testing.stores import StoreContract
+from applier.store import ServiceStore, Store
+from applier.testing.sample_plans import MADE, new_plan
+from applier.testing.store_checks.running_plans import RunStoreUnderTest
+from applier.testing.store_suite import RunStoreContract, ServiceStoreContract, StoreContract
+from applier.testing.temporary_store import TemporaryStore, empty_record
 from planner.errors import InvalidTransition
 from planner.states import PlanState
 
@@ -38,7 +39,9 @@ SERVERS = [
 def url(request, tmp_path) -> str:
     """An empty database: a new file, or the scratch database of the session, emptied."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/plans.db"
+        path = tmp_path / "plans.db"
+        path.write_bytes(empty_record())
+        return f"sqlite:///{path}"
     url = request.getfixturevalue(request.param)
     schema_version.upgrade(url)
     engine = make_engine(parse(url))
@@ -58,6 +61,7 @@ def store(url) -> Iterator[Store]:
 
 @pytest.mark.parametrize("url", ["sqlite", *SERVERS], indirect=True)
 class TestSqlStore(StoreContract):
+    @pytest.mark.slow
     def test_of_several_processes_at_once_exactly_one_comes_first(self, url):
         with closing(SqlStore(url)) as store:
             uuids, own = [], []
@@ -76,10 +80,23 @@ class TestSqlStore(StoreContract):
                 assert held == [0, 2, 2, 2]
 
 
-class TestMemoryStore(StoreContract):
+def only(part: type) -> Iterator[SimpleNamespace]:
+    """Yield a store that has the methods of a protocol and no others."""
+    names = [name for name in dir(part) if not name.startswith("_")]
+    with closing(TemporaryStore()) as store:
+        yield SimpleNamespace(**{name: getattr(store, name) for name in names})
+
+
+class TestRunStoreAlone(RunStoreContract):
     @pytest.fixture
-    def store(self) -> Store:
-        return MemoryStore()
+    def store(self):
+        yield from only(RunStoreUnderTest)
+
+
+class TestServiceStoreAlone(ServiceStoreContract):
+    @pytest.fixture
+    def store(self):
+        yield from only(ServiceStore)
 
 
 _barrier = None

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,8 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.machines import OpenMachines
 from applier.machines.settings import SshSettings
 from applier.run import resume
-from applier.storage.memory import MemoryStore
+from applier.store import Store
+from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import Trial
 from planner.model import Action, ActionPlan
 from planner.states import PlanState
@@ -53,6 +54,12 @@ def settings(servers) -> SshSettings:
     folder = servers[1].folder.parent
     known, key = str(folder / "known_hosts"), str(folder / "id")
     return SshSettings(known_hosts=known, keys=(key,), connect_timeout_s=5)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with closing(TemporaryStore()) as store:
+        yield store
 
 
 def plan(servers: dict[int, Sshd], folder: Path) -> ActionPlan:
@@ -90,7 +97,7 @@ def action(name: str, kind: str, given: dict, node: int | None, **links: tuple) 
     )
 
 
-def trial(made: ActionPlan, settings: SshSettings, store: MemoryStore) -> Trial:
+def trial(made: ActionPlan, settings: SshSettings, store: Store) -> Trial:
     return Trial(
         made,
         TaskFlowEngine(max_workers=10),
@@ -101,9 +108,9 @@ def trial(made: ActionPlan, settings: SshSettings, store: MemoryStore) -> Trial:
     )
 
 
-def test_ten_nodes_are_deployed_each_over_one_connection(servers, settings, tmp_path):
+def test_ten_nodes_are_deployed_each_over_one_connection(servers, settings, store, tmp_path):
     before = {n: server.accepted for n, server in servers.items()}
-    made, store = plan(servers, tmp_path), MemoryStore()
+    made = plan(servers, tmp_path)
     store.save_plan(made)
     one = trial(made, settings, store)
     assert one.run() is PlanState.SUCCEEDED, one.messages()
@@ -113,11 +120,11 @@ def test_ten_nodes_are_deployed_each_over_one_connection(servers, settings, tmp_
     assert "ssh" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_a_node_that_is_lost_midway_fails_and_the_others_go_on(servers, settings, tmp_path):
+def test_a_node_that_is_lost_midway_fails_and_the_others_go_on(servers, settings, store, tmp_path):
     """It comes back, and the plan goes on with what is left: nothing else runs twice."""
     waits = tmp_path / "waits"
     (tmp_path / "gate-3").write_text("")
-    made, store, lost = plan(servers, tmp_path), MemoryStore(), servers[3]
+    made, lost = plan(servers, tmp_path), servers[3]
     store.save_plan(made)
     one = trial(made, settings, store)
 
@@ -152,7 +159,7 @@ def test_a_node_that_is_lost_midway_fails_and_the_others_go_on(servers, settings
         assert (tmp_path / f"ran-{n}").read_text() == f"node {n}\n{again}last\n"
 
 
-def test_a_task_that_never_returns_is_ended_and_tried_again(servers, settings, tmp_path):
+def test_a_task_that_never_returns_is_ended_and_tried_again(servers, settings, store, tmp_path):
     """Its time-out is the plan's; what it started on the node ends with it."""
     where = {"node": "1", "address": servers[1].address}
     first = f"test -e {tmp_path}/tried || {{ echo $$ > {tmp_path}/tried; exec sleep 1000; }}"
@@ -170,7 +177,6 @@ def test_a_task_that_never_returns_is_ended_and_tried_again(servers, settings, t
         limits={"node:*": 1},
         state=PlanState.PENDING,
     )
-    store = MemoryStore()
     store.save_plan(made)
     one = trial(made, settings, store)
     assert one.run() is PlanState.FAILED

@@ -24,8 +24,7 @@ from applier.storage.sql import SqlStore
 from applier.storage.tables import VERSION_TABLE, metadata
 from applier.storage.urls import parse
 from applier.store import Attempt
-from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
-from applier.testing.plans import new_plan
+from applier.testing.sample_plans import new_plan
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
 SERVERS = [

@@ -16,10 +16,10 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
+from scratch_database import POSTGRESQL, database_for_tests
 
 from applier.storage import schema_version
 from applier.storage.sql import SqlStore
-from applier.testing.databases import POSTGRESQL, database_for_tests
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from applier.storage.sql import SqlStore
-from applier.testing.plans import new_plan
+from applier.testing.sample_plans import new_plan
 
 #: Modules that take long to import, by the name under which a verb may have them.
 HEAVY = {

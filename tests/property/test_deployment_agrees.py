@@ -76,11 +76,11 @@ def test_each_report_agrees_with_the_log_of_the_nodes(seed, tmp_path):
     made, log = plan(100), tmp_path / "log"
     settings = SimulationSettings(failures=("0.01",), seed=seed, log=str(log))
     machines = OpenMachines(simulation=settings)
-    store_of = Trial(
+    with Trial(
         made, TaskFlowEngine(max_workers=20), max_workers=20, plugins=PLUGINS, machines=machines
-    )
-    state = store_of.run()
-    found, log_of = node_states.report(store_of.plan()), logged(log)
+    ) as trial:
+        state = trial.run()
+        found, log_of = node_states.report(trial.plan()), logged(log)
     assert len(found.nodes) == 100
     for node in found.nodes:
         expected = log_of[node.uid]

@@ -11,7 +11,9 @@ import itertools
 import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from examples import examples
 from hypothesis import given, settings
@@ -26,12 +28,13 @@ from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
 from applier.scheduling import order
 from applier.scheduling.verdict import End, OnFailure
-from applier.storage.memory import MemoryStore
 from applier.testing.random_plans import random_fate
+from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT, plugin
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, Outcome, PlanState
 
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
 WORKERS = 3
 
 
@@ -98,21 +101,21 @@ def by_taskflow(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, En
 
 
 def by_ours(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, End]:
-    store = MemoryStore()
-    store.save_plan(plan)
-    claim = store.claim_plan(plan.uuid, CLAIMANT, now=None)
-    recorder = Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: None)
-    run = PlanRun(
-        plan=replace(plan, limits={}),
-        recorder=recorder,
-        events=queue.SimpleQueue(),
-        make_task=lambda _: None,
-        on_failure=OnFailure.CONTINUE,
-    )
-    made = make_flow(plan, journal, joins)
-    engine = engines.load(made, engine="actionplan", run=run, max_workers=WORKERS, grace_s=30)
-    engine.run()
-    return {a.uuid: End(a.state, a.outcome) for a in store.load_plan(plan.uuid).actions}
+    with closing(TemporaryStore()) as store:
+        store.save_plan(plan)
+        claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
+        recorder = Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: NOW)
+        run = PlanRun(
+            plan=replace(plan, limits={}),
+            recorder=recorder,
+            events=queue.SimpleQueue(),
+            make_task=lambda _: None,
+            on_failure=OnFailure.CONTINUE,
+        )
+        made = make_flow(plan, journal, joins)
+        engine = engines.load(made, engine="actionplan", run=run, max_workers=WORKERS, grace_s=30)
+        engine.run()
+        return {a.uuid: End(a.state, a.outcome) for a in store.load_plan(plan.uuid).actions}
 
 
 @settings(max_examples=examples(60), deadline=None)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import heapq
 import queue
 import random
+from contextlib import closing
+from datetime import UTC, datetime
 
 import pytest
 from examples import examples
@@ -23,12 +25,13 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker, workerless
 from applier.recording.recorder import Recorder
 from applier.scheduling.forecast import best_ranks, forecast
-from applier.storage.memory import MemoryStore
 from applier.testing.random_plans import random_plan
+from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT, changed, plugin
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import PlanState
 
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PLUGINS = {"nop": plugin(changed), "pause": Pause}
 
 
@@ -116,26 +119,23 @@ def durations_of(plan, seed):
 
 
 def engine_times(plan, durations, workers, ranks):
-    """Run the plan under a simulated clock; gives the starts and ends of its actions."""
-    store, simulation = MemoryStore(), Simulation(durations)
-    store.save_plan(plan)
-    claim = store.claim_plan(plan.uuid, CLAIMANT, now=None)
+    """Run the plan under a simulated clock; return the starts and ends of its actions."""
+    simulation = Simulation(durations)
     clock = Clock(simulation)
     clock.joins = {a.uuid for a in plan.actions if a.action_type == JOIN}
-    recorder = Recorder(
-        store, store.load_plan(plan.uuid), claim, clock=lambda: None, listeners=[clock]
-    )
-    with pytest.MonkeyPatch.context() as patch:
+    environment = ActionEnvironment(plugins=PLUGINS, cloud=lambda: None)
+    with closing(TemporaryStore()) as store, pytest.MonkeyPatch.context() as patch:
+        store.save_plan(plan)
+        claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
+        saved = store.load_plan(plan.uuid)
         patch.setattr(linear, "Workers", simulation)
         patch.setattr(linear.time, "monotonic", simulation.clock)
         TaskFlowEngine(max_workers=workers).run(
             PlanRun(
                 plan=plan,
-                recorder=recorder,
+                recorder=Recorder(store, saved, claim, clock=lambda: NOW, listeners=[clock]),
                 events=simulation,
-                make_task=task_maker(
-                    plan.actions, ActionEnvironment(plugins=PLUGINS, cloud=lambda: None)
-                ),
+                make_task=task_maker(plan.actions, environment),
                 ranks=ranks,
                 workerless=workerless(plan.actions, PLUGINS),
             )

@@ -8,6 +8,7 @@ counters stands for what actions do. A crash drops all of that but the store and
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -29,8 +30,9 @@ from applier.scheduling.resumption import TO_VERIFY, decide
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure, ends
-from applier.storage.memory import MemoryStore
+from applier.store import Store
 from applier.testing.random_plans import random_plan
+from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import (
@@ -103,7 +105,7 @@ def report(uuid: str, state: ActionState, how: Outcome | None = None, **more) ->
 class Applier:
     """Does what runner and engine do, one turn at a time."""
 
-    def __init__(self, store: MemoryStore, uuid: str, world: World) -> None:
+    def __init__(self, store: Store, uuid: str, world: World) -> None:
         earlier = store.requests(uuid)
         self.claim = store.claim_plan(uuid, CLAIMANT, now=NOW)
         plan = store.load_plan(uuid)
@@ -201,7 +203,7 @@ class LifeOfAPlan(RuleBasedStateMachine):
             a if a.action_type == JOIN else replace(a, action_type=types[number % 4])
             for number, a in enumerate(plan.actions)
         )
-        self.store, self.uuid = MemoryStore(), plan.uuid
+        self.store, self.uuid = TemporaryStore(), plan.uuid
         plan = replace(plan, actions=actions, state=state, on_failure=str(policy))
         self.store.save_plan(plan)
         self.world = World(plan, {a.uuid: (seed + i) % 4 % 3 for i, a in enumerate(actions[::3])})
@@ -212,11 +214,11 @@ class LifeOfAPlan(RuleBasedStateMachine):
     @property
     def plan(self) -> ActionPlan:
         """The plan as it is on record."""
-        return self.store.load_plan(self.uuid)
+        return self.store.refresh_plan(self.seen)
 
     def some(self, data, states: set[ActionState]) -> str | None:
         """Choose an action in one of these states, if there is one."""
-        found = [a.uuid for a in self.plan.actions if a.state in states]
+        found = [a.uuid for a in self.seen.actions if a.state in states]
         return data.draw(st.sampled_from(found)) if found else None
 
     @precondition(lambda self: self.seen.state is PlanState.RECOMMENDED)
@@ -292,7 +294,7 @@ class LifeOfAPlan(RuleBasedStateMachine):
     @precondition(lambda self: self.applier is None and self.seen.state in STANDS)
     @rule()
     def resume(self):
-        self.store.resume_plan(self.uuid, to_reset(self.plan), now=NOW)
+        self.store.resume_plan(self.uuid, to_reset(self.seen), now=NOW)
 
     @precondition(lambda self: self.applier is None and self.seen.state not in DIED)
     @rule(data=st.data())
@@ -343,8 +345,12 @@ class LifeOfAPlan(RuleBasedStateMachine):
 
     def teardown(self):
         """Whatever happened, the plan can be brought to its end."""
-        if not hasattr(self, "seen"):
-            return
+        if hasattr(self, "seen"):
+            with closing(self.store):
+                self.bring_to_its_end()
+
+    def bring_to_its_end(self) -> None:
+        """Resume and run the plan, if that is allowed."""
         self.seen = self.plan
         if self.applier is None and self.seen.state in STANDS - ENDED_PLAN:
             self.resume()
@@ -384,9 +390,9 @@ def test_a_plan_that_was_cut_off_and_cancelled_has_nothing_open():
         state=PlanState.PENDING,
         on_failure=str(OnFailure.SKIP_DESCENDANTS),
     )
-    store = MemoryStore()
-    store.save_plan(plan)
-    Applier(store, plan.uuid, World(plan, {})).turn(elapsed=False, dies=False)
-    store.resume_plan(plan.uuid, [], now=NOW)
-    store.move_plan(plan.uuid, PlanState.CANCELLED, now=NOW)
-    assert not [a.uuid for a in store.load_plan(plan.uuid).actions if a.state in OPEN]
+    with closing(TemporaryStore()) as store:
+        store.save_plan(plan)
+        Applier(store, plan.uuid, World(plan, {})).turn(elapsed=False, dies=False)
+        store.resume_plan(plan.uuid, [], now=NOW)
+        store.move_plan(plan.uuid, PlanState.CANCELLED, now=NOW)
+        assert not [a.uuid for a in store.load_plan(plan.uuid).actions if a.state in OPEN]

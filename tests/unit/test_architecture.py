@@ -177,7 +177,7 @@ CATCHES_ALL = {
     ("applier/engines/tasks.py", "waits_s"): "a plugin may raise anything; executed, it says so",
     ("planner/registry.py", "load"): "importing a plugin may raise anything; the error names it",
     ("planner/planners/solution.py", "about"): "a plugin may raise anything; the error names it",
-    ("applier/testing/actions.py", "_note_end"): "the suite judges whatever a plugin raises",
+    ("applier/testing/action_suite.py", "_note_end"): "the suite judges whatever a plugin raises",
 }
 
 #: Modules that hand a command line to a shell.

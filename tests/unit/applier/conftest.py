@@ -5,8 +5,26 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import ExitStack, closing
 
 import pytest
+
+from applier.testing.temporary_store import TemporaryStore
+from applier.testing.trials import Trial
+
+
+@pytest.fixture
+def store():
+    """Return an empty store."""
+    with closing(TemporaryStore()) as made:
+        yield made
+
+
+@pytest.fixture
+def open_trial():
+    """Return a function that makes trials, which are closed after the test."""
+    with ExitStack() as trials:
+        yield lambda *given, **options: trials.enter_context(Trial(*given, **options))
 
 
 @pytest.fixture

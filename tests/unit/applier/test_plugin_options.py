@@ -18,7 +18,6 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ConfigurationError
 from applier.plugin_options import ActionOptions
 from applier.scheduling.type_policy import TypePolicy
-from applier.testing.trials import Trial
 from planner import registry
 from planner.errors import BrokenPlugin
 from planner.model import Action, ActionPlan
@@ -147,32 +146,38 @@ def plan(**fields):
     return ActionPlan(uuid="plan", planner="test", state=PlanState.PENDING, actions=(action,))
 
 
-def trial(made, tmp_path, plugins=None):
-    plugins = {"siren": Siren, **(plugins or {})}
-    options = ActionOptions(read(tmp_path, "[watcher_actions.siren]\nvolume = 9\n"), plugins)
-    engine = TaskFlowEngine(max_workers=1)
-    return Trial(made, engine, max_workers=1, plugins=plugins, options=options)
+@pytest.fixture
+def trial(open_trial, tmp_path):
+    """Return a function that makes a trial of a plan."""
+
+    def make(made, plugins=None):
+        plugins = {"siren": Siren, **(plugins or {})}
+        options = ActionOptions(read(tmp_path, "[watcher_actions.siren]\nvolume = 9\n"), plugins)
+        engine = TaskFlowEngine(max_workers=1)
+        return open_trial(made, engine, max_workers=1, plugins=plugins, options=options)
+
+    return make
 
 
 GIVEN = {"volume": 9, "dial_out": ""}
 
 
-def test_precheck_and_execute_are_given_the_options(tmp_path, heard):
-    assert trial(plan(), tmp_path).run() is PlanState.SUCCEEDED
+def test_precheck_and_execute_are_given_the_options(trial, tmp_path, heard):
+    assert trial(plan()).run() is PlanState.SUCCEEDED
     assert heard == [("precheck", GIVEN), ("execute", GIVEN)]
 
 
-def test_verify_is_given_the_options(tmp_path, heard):
+def test_verify_is_given_the_options(trial, heard):
     made = plan(state=ActionState.UNKNOWN, attempts=1)
-    assert trial(made, tmp_path).run() is PlanState.SUCCEEDED
+    assert trial(made).run() is PlanState.SUCCEEDED
     assert heard == [("verify", GIVEN)]
 
 
-def test_a_revert_is_given_the_options_of_the_type_that_it_undoes(tmp_path, heard, monkeypatch):
+def test_a_revert_is_given_the_options_of_the_type_that_it_undoes(trial, heard, monkeypatch):
     revert = registry.load(registry.ACTIONS, "revert")
     monkeypatch.setattr("applier.actions.revert._TYPES", {"siren": Siren})
     made = plan(action_type="revert", input_parameters={"action_type": "siren", "parameters": {}})
-    assert trial(made, tmp_path, {"revert": revert}).run() is PlanState.SUCCEEDED
+    assert trial(made, {"revert": revert}).run() is PlanState.SUCCEEDED
     assert heard == [("revert", GIVEN)]
 
 

@@ -12,7 +12,7 @@ from rackplan.rack_by_rack import RackByRackPlanner
 
 from applier.contracts import ActionContext
 from applier.errors import ActionFailed, AlreadyDone
-from applier.testing.actions import ActionContract, default_options
+from applier.testing.action_suite import ActionContract, default_options
 from planner.documents import read
 from planner.errors import PlannerError
 from planner.states import Outcome

@@ -16,7 +16,7 @@ from applier.cli.foreground import exit_code, lapses, signals
 from applier.contracts import Claimant
 from applier.errors import StoreError
 from applier.recording.store_retry import StoreRetry
-from applier.testing.plans import new_plan
+from applier.testing.sample_plans import new_plan
 from planner.model import Action
 from planner.states import ActionState, PlanState
 

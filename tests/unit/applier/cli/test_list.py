@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from applier.cli.reporters import table
 from applier.store import Store
-from applier.testing.plans import new_plan
+from applier.testing.sample_plans import new_plan
 
 from .conftest import Run
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from applier.store import Store
-from applier.testing.plans import MADE
+from applier.testing.sample_plans import MADE
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 

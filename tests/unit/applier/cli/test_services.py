@@ -7,7 +7,7 @@ import socket
 from datetime import UTC, datetime
 
 from applier.store import Service, Store
-from applier.testing.plans import new_plan
+from applier.testing.sample_plans import new_plan
 
 from .conftest import Run
 

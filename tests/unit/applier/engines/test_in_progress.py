@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import pytest
@@ -18,10 +19,11 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import KEPT_BYTES
 from applier.errors import ActionFailed, AlreadyDone
 from applier.scheduling.type_policy import TypePolicy
-from applier.testing.trials import Trial, changed
+from applier.testing.trials import changed
 from planner.model import Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState
 
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PATIENCE_S = 120.0
 SOON_S = 0.03
 
@@ -36,9 +38,15 @@ def nop(uuid: str, **fields) -> Action:
     return Action(uuid=uuid, name=uuid, **{"action_type": "nop", **fields})
 
 
-def trial(plan, work=changed, *, max_workers=2, grace_s=SOON_S, **options) -> Trial:
-    engine = TaskFlowEngine(max_workers=max_workers, grace_s=grace_s)
-    return Trial(plan, engine, work, max_workers=max_workers, **options)
+@pytest.fixture
+def trial(open_trial):
+    """Return a function that makes a trial of a plan."""
+
+    def make(plan, work=changed, *, max_workers=2, grace_s=SOON_S, **options):
+        engine = TaskFlowEngine(max_workers=max_workers, grace_s=grace_s)
+        return open_trial(plan, engine, work, max_workers=max_workers, **options)
+
+    return make
 
 
 def policies(**fields) -> dict[str, TypePolicy]:
@@ -102,7 +110,7 @@ SCRIPTED = nop("a", action_type="scripted", timeout_s=SOON_S)
 # Retries
 
 
-def test_every_attempt_is_a_start_on_record():
+def test_every_attempt_is_a_start_on_record(trial):
     one = trial(plan_of(nop("a")), failing(2), policies=policies(retries=3, retry_delay_s=0.01))
     assert one.run() is PlanState.SUCCEEDED
     assert one.store.started == ["a", "a", "a"]
@@ -112,7 +120,7 @@ def test_every_attempt_is_a_start_on_record():
     assert told[2] == (ActionState.SUCCEEDED, None)
 
 
-def test_a_delay_that_is_nothing_is_another_commit():
+def test_a_delay_that_is_nothing_is_another_commit(trial):
     one = trial(plan_of(nop("a", retries=1)), failing(1))
     assert one.run() is PlanState.SUCCEEDED
     assert [[(r.old, r.state) for r in batch] for batch in one.store.commits] == [
@@ -124,12 +132,12 @@ def test_a_delay_that_is_nothing_is_another_commit():
 
 
 @pytest.mark.parametrize("error", [OSError("gone"), SystemExit(1)])
-def test_what_broke_is_tried_again_too(error, caplog):
+def test_what_broke_is_tried_again_too(trial, error, caplog):
     one = trial(plan_of(nop("a", retries=1)), failing(1, error))
     assert one.run() is PlanState.SUCCEEDED
 
 
-def test_what_another_attempt_finds_done_counts_as_changed_after_one_that_broke(caplog):
+def test_what_another_attempt_finds_done_counts_as_changed_after_one_that_broke(trial, caplog):
     """The connection was lost after the work was asked for: no event may be lost by that."""
     errors = [AlreadyDone("it is there"), OSError("connection lost")]
     plan = plan_of(nop("a", retries=1), nop("b", triggers=(Trigger("a", (Outcome.CHANGED,)),)))
@@ -145,7 +153,7 @@ def test_what_another_attempt_finds_done_counts_as_changed_after_one_that_broke(
     assert one.messages()["a"] == "an interrupted attempt had done it: it is there"
 
 
-def test_a_pause_in_a_delay_leaves_it_pending_and_the_next_run_tries_it():
+def test_a_pause_in_a_delay_leaves_it_pending_and_the_next_run_tries_it(trial):
     one = trial(plan_of(nop("a")), policies=policies(retries=1, retry_delay_s=3600))
     failed = failing(1)
 
@@ -157,7 +165,7 @@ def test_a_pause_in_a_delay_leaves_it_pending_and_the_next_run_tries_it():
     assert one.run() is PlanState.PAUSED
     assert one.states() == {"a": "PENDING"}
     assert one.plan().status_message == "paused by ann; 1 left to do"
-    one.store.move_plan("plan", PlanState.PENDING, now=None)
+    one.store.move_plan("plan", PlanState.PENDING, now=NOW)
     again = one.again(TaskFlowEngine(max_workers=1))
     again.work = changed
     assert again.run() is PlanState.SUCCEEDED
@@ -175,7 +183,9 @@ def test_a_pause_in_a_delay_leaves_it_pending_and_the_next_run_tries_it():
         (ValueError("no"), "UNKNOWN", None, "actionplan action set PLAN a --state"),
     ],
 )
-def test_after_a_time_out_the_world_decides(scripted, answer, state, outcome, message, caplog):
+def test_after_a_time_out_the_world_decides(
+    trial, scripted, answer, state, outcome, message, caplog
+):
     kind = scripted(answer=answer)
     one = trial(plan_of(SCRIPTED), plugins={"scripted": kind}, grace_s=PATIENCE_S)
     one.run()
@@ -186,14 +196,14 @@ def test_after_a_time_out_the_world_decides(scripted, answer, state, outcome, me
     assert kind.aborted[0].startswith("action-abort"), "in a thread of its own"
 
 
-def test_work_that_ends_well_although_its_time_was_over_has_succeeded(scripted):
+def test_work_that_ends_well_although_its_time_was_over_has_succeeded(trial, scripted):
     kind = scripted(ended=Outcome.CREATED)
     one = trial(plan_of(SCRIPTED), plugins={"scripted": kind}, grace_s=PATIENCE_S)
     assert one.run() is PlanState.SUCCEEDED
     assert one.plan().actions[0].outcome == "created"
 
 
-def test_what_timed_out_is_tried_again(scripted):
+def test_what_timed_out_is_tried_again(trial, scripted):
     kind = scripted()
     one = trial(
         plan_of(SCRIPTED),
@@ -205,7 +215,7 @@ def test_what_timed_out_is_tried_again(scripted):
     assert one.store.started == ["a", "a"]
 
 
-def test_the_type_says_the_limit_where_the_plan_does_not(scripted):
+def test_the_type_says_the_limit_where_the_plan_does_not(trial, scripted):
     one = trial(
         plan_of(nop("a", action_type="scripted")),
         plugins={"scripted": scripted()},
@@ -215,7 +225,7 @@ def test_the_type_says_the_limit_where_the_plan_does_not(scripted):
     assert one.run() is PlanState.FAILED
 
 
-def test_an_abort_that_hangs_holds_up_nobody(scripted):
+def test_an_abort_that_hangs_holds_up_nobody(trial, scripted):
     kind = scripted()
     kind.abort = lambda _action: kind.go.wait()
     one = trial(plan_of(SCRIPTED), plugins={"scripted": kind}, grace_s=PATIENCE_S)
@@ -225,7 +235,7 @@ def test_an_abort_that_hangs_holds_up_nobody(scripted):
 # Given up
 
 
-def test_what_ignores_its_stop_is_given_up_and_its_worker_replaced(scripted, caplog):
+def test_what_ignores_its_stop_is_given_up_and_its_worker_replaced(trial, scripted, caplog):
     plan = plan_of(SCRIPTED, *(nop(f"b{i}") for i in range(5)))
     one = trial(plan, plugins={"scripted": scripted(obeys=False)}, max_workers=1)
     assert one.run() is PlanState.FAILED
@@ -233,7 +243,7 @@ def test_what_ignores_its_stop_is_given_up_and_its_worker_replaced(scripted, cap
     assert one.messages()["a"] == "hangs: its thread was given up"
 
 
-def test_what_waits_only_for_its_tokens_is_cancelled(scripted):
+def test_what_waits_only_for_its_tokens_is_cancelled(trial, scripted):
     held = {"tokens": ("node:1",)}
     hanging = nop("a", action_type="scripted", timeout_s=SOON_S, **held)
     plan = plan_of(hanging, nop("b", **held), nop("c"), limits={"node:*": 1})
@@ -243,7 +253,7 @@ def test_what_waits_only_for_its_tokens_is_cancelled(scripted):
     assert one.messages()["b"] == "node:1 is held by a, which hangs"
 
 
-def test_a_report_that_comes_after_all_is_dropped(scripted, caplog):
+def test_a_report_that_comes_after_all_is_dropped(trial, scripted, caplog):
     kind = scripted(obeys=False, ended=Outcome.CHANGED)
     one = trial(plan_of(SCRIPTED, nop("b", parents=("a",))), plugins={"scripted": kind})
     logged = threading.Event()
@@ -264,7 +274,7 @@ def test_a_report_that_comes_after_all_is_dropped(scripted, caplog):
     assert one.states() == {"a": "UNKNOWN", "b": "SUCCEEDED"}
 
 
-def test_a_cancel_waits_no_longer_than_the_grace(scripted):
+def test_a_cancel_waits_no_longer_than_the_grace(trial, scripted):
     kind = scripted(obeys=False)
     plan = plan_of(nop("a", action_type="scripted"), nop("b", parents=("a",)))
     one = trial(plan, plugins={"scripted": kind}, request_interval_s=0.005)
@@ -286,7 +296,7 @@ def cancel_when(one, event):
 # Aborts
 
 
-def test_an_abort_ends_one_action(scripted):
+def test_an_abort_ends_one_action(trial, scripted):
     kind = scripted()
     plan = plan_of(nop("a", action_type="scripted"), nop("b", needs=("a",)), nop("c"))
     one = trial(plan, plugins={"scripted": kind}, request_interval_s=0.005, grace_s=PATIENCE_S)
@@ -294,7 +304,7 @@ def test_an_abort_ends_one_action(scripted):
 
     def work(parameters, context, stop):
         assert kind.began.wait(PATIENCE_S)
-        one.store.add_request("plan", abort, now=None)
+        one.store.add_request("plan", abort, now=NOW)
         return Outcome.CHANGED
 
     one.work = work
@@ -316,7 +326,7 @@ def waiting(uuid, kind="sleep", seconds=SOON_S, **fields):
 WAITING = {"sleep": Sleep, "pause": Pause}
 
 
-def test_what_only_waits_holds_no_thread(monkeypatch):
+def test_what_only_waits_holds_no_thread(trial, monkeypatch):
     def no_thread(*_given):
         raise AssertionError("a thread for nothing")
 
@@ -327,7 +337,7 @@ def test_what_only_waits_holds_no_thread(monkeypatch):
     assert {a.outcome for a in one.plan().actions} == {Outcome.CHANGED}
 
 
-def test_a_sleep_counts_against_the_workers_and_a_pause_does_not():
+def test_a_sleep_counts_against_the_workers_and_a_pause_does_not(trial):
     plan = plan_of(
         waiting("s1", seconds=0),
         waiting("s2", seconds=0),
@@ -339,7 +349,7 @@ def test_a_sleep_counts_against_the_workers_and_a_pause_does_not():
     assert first == {"s1", "p0", "p1", "p2"}
 
 
-def test_a_stop_ends_a_wait_at_once():
+def test_a_stop_ends_a_wait_at_once(trial):
     one = trial(plan_of(waiting("a", seconds=3600), nop("b")), plugins=WAITING)
 
     def work(*given):
@@ -352,13 +362,13 @@ def test_a_stop_ends_a_wait_at_once():
     assert one.messages()["a"] == "aborted: it was to wait for 3600 s"
 
 
-def test_a_wait_can_time_out():
+def test_a_wait_can_time_out(trial):
     one = trial(plan_of(waiting("a", seconds=3600, timeout_s=SOON_S)), plugins=WAITING)
     assert one.run() is PlanState.FAILED
     assert one.messages()["a"] == "timed out after 0.03 s"
 
 
-def test_a_type_that_cannot_say_how_long_it_waits_is_executed(caplog):
+def test_a_type_that_cannot_say_how_long_it_waits_is_executed(trial, caplog):
     kind = type("Broken", (Pause,), {"waits_s": classmethod(lambda *_given: 1 / 0)})
     one = trial(plan_of(waiting("a", "pause", seconds=0)), plugins={"pause": kind})
     assert one.run() is PlanState.SUCCEEDED
@@ -367,7 +377,7 @@ def test_a_type_that_cannot_say_how_long_it_waits_is_executed(caplog):
 # Limits on a running plan
 
 
-def test_limits_change_while_the_plan_runs():
+def test_limits_change_while_the_plan_runs(trial):
     """Four at once; after the request, one after the other."""
     one = trial(
         plan_of(*(nop(f"a{i}") for i in range(12))), max_workers=4, request_interval_s=0.005
@@ -382,7 +392,7 @@ def test_limits_change_while_the_plan_runs():
             most.append(len(inside))
         if parameters["uuid"] in ("a0", "a1", "a2", "a3"):
             if together.wait(PATIENCE_S) == 0:
-                one.store.add_request("plan", request, now=None)
+                one.store.add_request("plan", request, now=NOW)
                 one.store.heard.clear()
             assert one.store.heard.wait(PATIENCE_S)
         with lock:
@@ -396,7 +406,7 @@ def test_limits_change_while_the_plan_runs():
     assert max(starts[-5:]) == 1
 
 
-def test_more_workers_are_there_at_once():
+def test_more_workers_are_there_at_once(trial):
     one = trial(plan_of(nop("a"), nop("b")), max_workers=1, request_interval_s=0.005)
     one.store.max_workers = 2
     together = threading.Barrier(2)
@@ -404,7 +414,7 @@ def test_more_workers_are_there_at_once():
     def work(parameters, context, stop):
         if parameters["uuid"] == "a":
             one.store.add_request(
-                "plan", Request(verb="limit", who="ann", limits={"max_workers": 2}), now=None
+                "plan", Request(verb="limit", who="ann", limits={"max_workers": 2}), now=NOW
             )
         together.wait(PATIENCE_S)
         return Outcome.CHANGED
@@ -413,12 +423,12 @@ def test_more_workers_are_there_at_once():
     assert one.run() is PlanState.SUCCEEDED
 
 
-def test_a_limit_that_is_none_is_told_and_passed_over(caplog):
+def test_a_limit_that_is_none_is_told_and_passed_over(trial, caplog):
     one = trial(plan_of(nop("a"), nop("b", parents=("a",))), request_interval_s=0.005)
 
     def work(parameters, context, stop):
         request = Request(verb="limit", who="ann", limits={"type:nop": 0})
-        one.store.add_request("plan", request, now=None)
+        one.store.add_request("plan", request, now=NOW)
         assert one.store.heard.wait(PATIENCE_S)
         return Outcome.CHANGED
 
@@ -430,7 +440,7 @@ def test_a_limit_that_is_none_is_told_and_passed_over(caplog):
 # What plugins do
 
 
-def test_plugins_that_print_megabytes_and_leave_cost_their_own_action_only(caplog):
+def test_plugins_that_print_megabytes_and_leave_cost_their_own_action_only(trial, caplog):
     def work(parameters, context, stop):
         if parameters["uuid"] == "a":
             for _ in range(50):
@@ -444,14 +454,14 @@ def test_plugins_that_print_megabytes_and_leave_cost_their_own_action_only(caplo
     assert len(one.store.output("plan", "a")) == KEPT_BYTES
 
 
-def test_a_failure_that_pauses_says_which_action_it_was():
+def test_a_failure_that_pauses_says_which_action_it_was(trial):
     one = trial(plan_of(nop("a"), nop("b", needs=("a",))), failing(1), on_failure="pause")
     assert one.run() is PlanState.PAUSED
     message = "paused because a ended FAILED; 1 failed, 1 left to do"
     assert one.plan().status_message == message
 
 
-def test_what_ends_at_once_takes_no_worker():
+def test_what_ends_at_once_takes_no_worker(trial):
     """While the only worker is busy, it is skipped, and what comes after both is not held up."""
     skipped = {"reason": "its condition is false"}
     plan = plan_of(
@@ -482,7 +492,7 @@ def test_what_ends_at_once_takes_no_worker():
     assert one.messages()["b"] == "its condition is false"
 
 
-def test_an_anchor_ends_well_whatever_became_of_what_is_before_it():
+def test_an_anchor_ends_well_whatever_became_of_what_is_before_it(trial):
     def work(parameters, context, stop):
         if parameters["uuid"] == "a":
             raise ActionFailed("no")

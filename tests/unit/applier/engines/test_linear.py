@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import queue
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -18,11 +20,13 @@ from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
 from applier.scheduling import order
 from applier.scheduling.verdict import ends
-from applier.storage.memory import MemoryStore
 from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
+from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT, changed, plugin
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, Outcome, PlanState
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 class Nothing(task.Task):
@@ -34,23 +38,29 @@ def plan_of(*actions: Action) -> ActionPlan:
     return ActionPlan(uuid="plan", planner="test", state=PlanState.PENDING, actions=actions)
 
 
-def engine_for(plan, work=changed, *, links=None, max_workers=2):
-    """Make an engine for a plan in a store of its own; returns both."""
-    store = MemoryStore()
-    store.save_plan(plan)
-    claim = store.claim_plan(plan.uuid, CLAIMANT, now=None)
-    make_task = task_maker(
-        plan.actions, ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None)
-    )
-    run = PlanRun(
-        plan=plan,
-        recorder=Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: None),
-        events=queue.SimpleQueue(),
-        make_task=make_task,
-    )
-    made = flow.build(order.links(plan.actions) if links is None else links, make_task, "plan")
-    engine = load(made, run=run, max_workers=max_workers)
-    return engine, store
+@pytest.fixture
+def engine_for():
+    """Return a function that makes an engine for a plan in a store of its own, and returns both."""
+    with ExitStack() as stores:
+
+        def make(plan, work=changed, *, links=None, max_workers=2):
+            store = stores.enter_context(closing(TemporaryStore()))
+            store.save_plan(plan)
+            claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
+            make_task = task_maker(
+                plan.actions, ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None)
+            )
+            run = PlanRun(
+                plan=plan,
+                recorder=Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: NOW),
+                events=queue.SimpleQueue(),
+                make_task=make_task,
+            )
+            wanted = order.links(plan.actions) if links is None else links
+            made = flow.build(wanted, make_task, "plan")
+            return load(made, run=run, max_workers=max_workers), store
+
+        yield make
 
 
 PAIR = plan_of(
@@ -77,7 +87,7 @@ class Heard(listeners.Listener):
         self.lines.append(f"{details['task_name']}: {details['old_state']} -> {state}")
 
 
-def test_the_order_is_that_of_the_links_of_the_flow():
+def test_the_order_is_that_of_the_links_of_the_flow(engine_for):
     plan = plan_of(*(Action(uuid=uuid, action_type="nop") for uuid in "abc"))
     engine, _ = engine_for(plan, links={"a": ["b", "c"], "b": [], "c": []}, max_workers=3)
     with Heard(engine) as heard:
@@ -87,7 +97,7 @@ def test_the_order_is_that_of_the_links_of_the_flow():
     assert len(heard.lines) == 8
 
 
-def test_links_that_make_a_cycle_do_not_let_it_wait_for_ever():
+def test_links_that_make_a_cycle_do_not_let_it_wait_for_ever(engine_for):
     plan = plan_of(*(Action(uuid=uuid, action_type="nop") for uuid in "ab"))
     engine, store = engine_for(plan, links={"a": ["b"], "b": ["a"]})
     engine.run()
@@ -149,7 +159,7 @@ def test_options_that_it_cannot_do_without_are_asked_for():
         load(graph_flow.Flow("plan"))
 
 
-def test_taskflow_listeners_hear_flow_and_tasks():
+def test_taskflow_listeners_hear_flow_and_tasks(engine_for):
     engine, _ = engine_for(PAIR)
     with Heard(engine) as heard:
         engine.run()
@@ -163,7 +173,7 @@ def test_taskflow_listeners_hear_flow_and_tasks():
     ]
 
 
-def test_taskflow_listeners_hear_of_a_failure_and_of_what_did_not_run():
+def test_taskflow_listeners_hear_of_a_failure_and_of_what_did_not_run(engine_for):
     def work(*_given):
         raise ActionFailed("no")
 
@@ -177,7 +187,7 @@ def test_taskflow_listeners_hear_of_a_failure_and_of_what_did_not_run():
     ]
 
 
-def test_suspending_pauses():
+def test_suspending_pauses(engine_for):
     engine, store = engine_for(PAIR, lambda *_given: engine.suspend() or Outcome.CHANGED)
     with Heard(engine) as heard:
         engine.run()
@@ -185,7 +195,7 @@ def test_suspending_pauses():
     assert [str(a.state) for a in store.load_plan("plan").actions] == ["SUCCEEDED", "PENDING"]
 
 
-def test_statistics_count_turns_and_examined_actions():
+def test_statistics_count_turns_and_examined_actions(engine_for):
     engine, _ = engine_for(PAIR)
     assert engine.statistics == {}
     engine.run()
@@ -193,7 +203,7 @@ def test_statistics_count_turns_and_examined_actions():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_joins_inside_the_flow_change_no_state(seed):
+def test_joins_inside_the_flow_change_no_state(engine_for, seed):
     plan, fate = random_plan(seed), random_fate(seed)
     actions = [
         Action.from_dict({**a.to_dict(), "input_parameters": {"uuid": a.uuid}})
@@ -214,7 +224,7 @@ def test_joins_inside_the_flow_change_no_state(seed):
     assert found[0] == found[1] == expected_ends(plan, fate)
 
 
-def test_the_work_of_a_run_is_linear_in_the_number_of_actions():
+def test_the_work_of_a_run_is_linear_in_the_number_of_actions(engine_for):
     """Dense layers: counted are links of the flow, examined actions and turns, not time."""
     counted = {}
     for number in (200, 400):
@@ -252,7 +262,7 @@ class Inline:
         self.done(work())
 
 
-def test_work_begins_after_the_commit_that_holds_its_start(monkeypatch):
+def test_work_begins_after_the_commit_that_holds_its_start(engine_for, monkeypatch):
     """And an end is on record before what depends on it begins."""
     monkeypatch.setattr("applier.engines.linear.Workers", Inline)
     seen = []

@@ -11,7 +11,7 @@ import pytest
 
 from applier.contracts import ActionPlugin
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.testing.trials import Trial, changed
+from applier.testing.trials import changed
 from planner.model import Action, ActionPlan
 from planner.states import Outcome, PlanState
 
@@ -27,7 +27,7 @@ def collecting():
 
 @pytest.mark.usefixtures("collecting")
 @pytest.mark.parametrize("enabled", [True, False])
-def test_no_garbage_is_collected_while_the_flow_is_built(enabled):
+def test_no_garbage_is_collected_while_the_flow_is_built(open_trial, enabled):
     built, ran = [], []
 
     class Watching(ActionPlugin):
@@ -48,7 +48,7 @@ def test_no_garbage_is_collected_while_the_flow_is_built(enabled):
         state=PlanState.PENDING,
         actions=(Action(uuid="a", action_type="watching"),),
     )
-    one = Trial(
+    one = open_trial(
         plan, TaskFlowEngine(max_workers=1), changed, max_workers=1, plugins={"watching": Watching}
     )
     gc.unfreeze()

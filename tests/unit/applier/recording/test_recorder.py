@@ -10,8 +10,7 @@ import pytest
 from applier.contracts import Report
 from applier.errors import PlanConflict, StoreError
 from applier.recording.recorder import Recorder
-from applier.scheduling.scheduler import Decisions
-from applier.storage.memory import MemoryStore
+from applier.scheduling.decisions import Decisions
 from applier.testing.trials import CLAIMANT
 from planner.errors import InvalidTransition
 from planner.model import Action, ActionPlan
@@ -38,13 +37,13 @@ class Log:
 
 
 @pytest.fixture
-def store():
-    made = MemoryStore()
+def store(store):
+    """Return a store with a plan of three actions."""
     actions = tuple(Action(uuid=u, action_type="nop") for u in "abc")
-    made.save_plan(
+    store.save_plan(
         ActionPlan(uuid="plan", planner="test", state=PlanState.PENDING, actions=actions)
     )
-    return made
+    return store
 
 
 @pytest.fixture

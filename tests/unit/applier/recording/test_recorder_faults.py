@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -11,7 +12,7 @@ from applier.contracts import Report
 from applier.errors import PlanConflict, StoreError
 from applier.recording.recorder import Recorder
 from applier.scheduling.decisions import Decisions
-from applier.storage.memory import MemoryStore
+from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT
 from planner.errors import InvalidTransition
 from planner.model import Action, ActionPlan
@@ -21,7 +22,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 State = ActionState
 
 
-class FailingStore(MemoryStore):
+class FailingStore(TemporaryStore):
     """A store whose next writes fail as they are told: before or after they are written."""
 
     def __init__(self) -> None:
@@ -39,8 +40,13 @@ class FailingStore(MemoryStore):
         if how == "after":
             raise StoreError("the answer was lost")
         if how == "taken":
-            self._plans["plan"].claim = "another's"
+            self.take_away()
             raise StoreError("the answer was lost")
+
+    def take_away(self):
+        """Let another claim the plan."""
+        self.resume_plan("plan", [], now=NOW)
+        self.claim_plan("plan", CLAIMANT, now=NOW)
 
     def commit(self, uuid, claim, reports, *, now):
         write = super().commit
@@ -74,10 +80,11 @@ class Heard:
 
 @pytest.fixture
 def store():
-    made = FailingStore()
     actions = tuple(Action(uuid=u, action_type="nop") for u in "abc")
-    made.save_plan(ActionPlan(uuid="plan", planner="t", state=PlanState.PENDING, actions=actions))
-    return made
+    plan = ActionPlan(uuid="plan", planner="t", state=PlanState.PENDING, actions=actions)
+    with closing(FailingStore()) as made:
+        made.save_plan(plan)
+        yield made
 
 
 @pytest.fixture
@@ -141,7 +148,7 @@ def test_they_stand_before_those_that_came_in_meanwhile(store, recorder):
 
     def wait(seconds):
         recorder.incoming.append(ended("c"))
-        store._plans["plan"].claim = "another's"
+        store.take_away()
 
     store.failures = ["before"]
     with pytest.raises(PlanConflict):
@@ -190,8 +197,8 @@ def test_it_is_a_conflict_if_the_claim_was_lost_meanwhile(store, recorder, heard
 
 def test_it_is_a_conflict_if_something_else_was_written(store, recorder):
     def wait(seconds):
-        kept = store._plans["plan"].actions
-        kept["b"] = Action(uuid="b", action_type="nop", state=State.SKIPPED)
+        skipped = Report(uuid="b", old=State.PENDING, state=State.SKIPPED)
+        store.commit("plan", recorder._claim, [skipped], now=NOW)
 
     store.failures = ["before"]
     with pytest.raises(PlanConflict):
@@ -217,12 +224,9 @@ def test_a_cancel_waits_as_the_turn_does(store, recorder):
 
 
 def test_a_state_that_somebody_else_wrote_is_a_conflict(store, recorder):
-    def wait(seconds):
-        store._plans["plan"].claim = "another's"
-
     store.failures = ["before"]
     with pytest.raises(PlanConflict):
-        recorder.move(PlanState.SUCCEEDED, None, wait)
+        recorder.move(PlanState.SUCCEEDED, None, lambda _: store.take_away())
     assert store.load_plan("plan").state is PlanState.ONGOING
 
 
@@ -258,11 +262,13 @@ def test_reservations_that_were_written_are_written_again_behind_the_others(stor
 
 
 def test_a_plan_that_was_taken_away_reserves_nothing(store, recorder):
-    store._plans["plan"].claim = "another's"
+    store.take_away()
     with pytest.raises(PlanConflict):
         recorder.reserve(["node:1"])
+
+
+def test_a_plan_that_is_taken_away_while_it_reserves_reserves_nothing(store, recorder):
     store.failures = ["taken"]
-    store._plans["plan"].claim = recorder._claim
     with pytest.raises(PlanConflict):
         recorder.reserve(["node:1"])
 

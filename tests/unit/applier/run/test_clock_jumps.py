@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +13,6 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ActionFailed
 from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import End
-from applier.storage.sql import SqlStore
 from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
 from applier.testing.trials import Trial
 from planner.model import JOIN
@@ -41,7 +39,7 @@ class JumpingClock:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_plan_runs_as_if_the_clock_stood(tmp_path, seed):
+def test_a_plan_runs_as_if_the_clock_stood(store, seed):
     plan = replace(random_plan(seed, 80), state=PlanState.PENDING)
     actions = tuple(
         a if a.action_type == JOIN else replace(a, action_type="nop") for a in plan.actions
@@ -56,27 +54,24 @@ def test_a_plan_runs_as_if_the_clock_stood(tmp_path, seed):
         return carry_out(fate(parameters["uuid"]))
 
     clock = JumpingClock(seed)
-    with closing(SqlStore(f"sqlite:///{tmp_path}/plans.db")) as store:
-        parameters = [replace(a, input_parameters={"uuid": a.uuid}) for a in plan.actions]
-        store.save_plan(replace(plan, actions=tuple(parameters)))
-        trial = Trial(
-            plan,
-            TaskFlowEngine(max_workers=3),
-            work,
-            max_workers=3,
-            inner=store,
-            clock=clock,
-            policies={"nop": TypePolicy(retries=1, retry_delay_s=0.001, timeout_s=600.0)},
-            heartbeat_interval_s=0.005,
-            request_interval_s=0.005,
-        )
-        state = trial.run()
-        ends = {a.uuid: End(a.state, a.outcome) for a in trial.plan().actions}
-        assert ends == expected_ends(plan, fate)
-        assert state is trial.plan().state
-        assert all(seconds >= 0 for seconds in store.durations(["nop"])["nop"])
-        order = [
-            attempt.number for a in plan.actions for attempt in store.attempts(plan.uuid, a.uuid)
-        ]
-        assert sum(number == 1 for number in order) == len(tried)
+    parameters = [replace(a, input_parameters={"uuid": a.uuid}) for a in plan.actions]
+    store.save_plan(replace(plan, actions=tuple(parameters)))
+    trial = Trial(
+        plan,
+        TaskFlowEngine(max_workers=3),
+        work,
+        max_workers=3,
+        inner=store,
+        clock=clock,
+        policies={"nop": TypePolicy(retries=1, retry_delay_s=0.001, timeout_s=600.0)},
+        heartbeat_interval_s=0.005,
+        request_interval_s=0.005,
+    )
+    state = trial.run()
+    ends = {a.uuid: End(a.state, a.outcome) for a in trial.plan().actions}
+    assert ends == expected_ends(plan, fate)
+    assert state is trial.plan().state
+    assert all(seconds >= 0 for seconds in store.durations(["nop"])["nop"])
+    order = [attempt.number for a in plan.actions for attempt in store.attempts(plan.uuid, a.uuid)]
+    assert sum(number == 1 for number in order) == len(tried)
     assert clock.jumps > len(tried)

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.storage.memory import MemoryStore
+from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import Trial, changed
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, Outcome, PlanState
 
 
-class ReservationLog(MemoryStore):
+class ReservationLog(TemporaryStore):
     """A store that notes what is reserved."""
 
     reserved: tuple[str, ...] = ()
@@ -26,12 +28,12 @@ class ReservationLog(MemoryStore):
 
 def reserved(*actions: Action) -> list[str]:
     """Run a plan, and return what it reserved."""
-    store = ReservationLog()
     plan = ActionPlan(uuid="plan", planner="test", state=PlanState.PENDING, actions=actions)
-    store.save_plan(plan)
-    one = Trial(plan, TaskFlowEngine(max_workers=2), changed, max_workers=2, inner=store)
-    assert one.run() is PlanState.SUCCEEDED
-    return list(store.reserved)
+    with closing(ReservationLog()) as store:
+        store.save_plan(plan)
+        one = Trial(plan, TaskFlowEngine(max_workers=2), changed, max_workers=2, inner=store)
+        assert one.run() is PlanState.SUCCEEDED
+        return list(store.reserved)
 
 
 @pytest.mark.parametrize("kind", ["instance", "node", "volume"])

@@ -13,8 +13,7 @@ import pytest
 from applier.contracts import Claimant
 from applier.errors import PlanConflict
 from applier.run.resume import alive, resume, to_reset
-from applier.storage.memory import MemoryStore
-from applier.testing.plans import new_plan
+from applier.testing.sample_plans import new_plan
 from planner.model import Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
@@ -104,25 +103,22 @@ def claimed(store, heartbeat_at=NOW):
     return plan.uuid
 
 
-def test_a_plan_whose_claimant_lives_is_refused_with_who_that_is():
-    store = MemoryStore()
+def test_a_plan_whose_claimant_lives_is_refused_with_who_that_is(store):
     uuid = claimed(store)
     with pytest.raises(PlanConflict, match=r"wanda runs it on c1, process 7, .* 12 s ago"):
         resume(store, uuid, now=NOW + timedelta(seconds=12), who="otto")
     assert store.load_plan(uuid).state is PlanState.ONGOING
 
 
-def test_a_plan_whose_claimant_is_gone_waits_again():
-    store = MemoryStore()
+def test_a_plan_whose_claimant_is_gone_waits_again(store):
     uuid = claimed(store)
     assert resume(store, uuid, now=NOW + timedelta(minutes=1), who="otto", why="c1 burnt") == []
     plan = store.load_plan(uuid)
     assert (plan.state, plan.status_message) == (PlanState.PENDING, "resumed by otto: c1 burnt")
 
 
-def test_of_two_that_resume_at_once_the_second_takes_nothing_away(monkeypatch):
+def test_of_two_that_resume_at_once_the_second_takes_nothing_away(store, monkeypatch):
     """The first resumes and claims it after the second has seen that the claimant is gone."""
-    store = MemoryStore()
     uuid = claimed(store)
     later = NOW + timedelta(minutes=1)
     load = store.load_plan
@@ -144,8 +140,7 @@ def test_of_two_that_resume_at_once_the_second_takes_nothing_away(monkeypatch):
     ("state", "why"),
     [("RECOMMENDED", "start it"), ("PENDING", "already"), ("SUCCEEDED", "left to do")],
 )
-def test_a_plan_that_needs_no_resuming_is_refused_with_a_sentence(state, why):
-    store = MemoryStore()
+def test_a_plan_that_needs_no_resuming_is_refused_with_a_sentence(store, state, why):
     plan = new_plan("a", state=PlanState(state))
     store.save_plan(plan)
     with pytest.raises(PlanConflict, match=f"is {state}: .*{why}"):

@@ -12,7 +12,6 @@ import pytest
 from applier.contracts import ActionPlugin, Report, Request, Verified
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import AlreadyDone, PlanConflict, StoreError
-from applier.storage.memory import MemoryStore
 from applier.testing.trials import CLAIMANT, Trial, changed
 from planner.model import Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState
@@ -30,8 +29,14 @@ def plan_of(*actions: Action, **fields) -> ActionPlan:
     return ActionPlan(actions=actions, **given)
 
 
-def trial(plan, work=changed, **options) -> Trial:
-    return Trial(plan, TaskFlowEngine(max_workers=2), work, max_workers=2, **options)
+@pytest.fixture
+def trial(open_trial):
+    """Return a function that makes a trial of a plan."""
+
+    def make(plan, work=changed, **options) -> Trial:
+        return open_trial(plan, TaskFlowEngine(max_workers=2), work, max_workers=2, **options)
+
+    return make
 
 
 CHAIN = plan_of(nop("a"), nop("b", needs=("a",)), nop("c", needs=("b",)))
@@ -58,7 +63,7 @@ class Away:
 
 
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_store_that_comes_back_is_written_to_again(times, caplog):
+def test_a_store_that_comes_back_is_written_to_again(trial, times, caplog):
     one = trial(CHAIN, store_patience_s=PATIENCE_S)
     away = Away(one, times)
     assert one.run() is PlanState.SUCCEEDED
@@ -67,7 +72,7 @@ def test_a_store_that_comes_back_is_written_to_again(times, caplog):
     assert "The record can be reached again" in caplog.text
 
 
-def test_a_commit_of_which_only_the_answer_was_lost_is_not_written_twice(caplog):
+def test_a_commit_of_which_only_the_answer_was_lost_is_not_written_twice(trial, caplog):
     one = trial(CHAIN, store_patience_s=PATIENCE_S)
     Away(one, 1, lost=True)
     assert one.run() is PlanState.SUCCEEDED
@@ -76,7 +81,7 @@ def test_a_commit_of_which_only_the_answer_was_lost_is_not_written_twice(caplog)
 
 
 @pytest.mark.parametrize("lost", [True, False])
-def test_the_end_of_the_plan_is_written_again_too(lost, caplog):
+def test_the_end_of_the_plan_is_written_again_too(trial, lost, caplog):
     one = trial(CHAIN, store_patience_s=PATIENCE_S)
     move, left = one.store._inner.move_claimed, [1]
 
@@ -92,7 +97,7 @@ def test_the_end_of_the_plan_is_written_again_too(lost, caplog):
     assert one.run() is PlanState.SUCCEEDED
 
 
-def test_nothing_runs_whose_start_is_not_on_record(caplog):
+def test_nothing_runs_whose_start_is_not_on_record(trial, caplog):
     """While the store is away, what runs ends, and its end is on record when it is back."""
     plan = plan_of(nop("a"), nop("b", parents=("x",)), nop("x"), nop("c", parents=("a",)))
     one = trial(plan, store_patience_s=PATIENCE_S)
@@ -117,7 +122,7 @@ def test_nothing_runs_whose_start_is_not_on_record(caplog):
     assert sorted(ran) == [(uuid, "ONGOING") for uuid in "abcx"]
 
 
-def test_a_store_that_stays_away_ends_the_run_and_leaves_the_plan_ongoing(caplog):
+def test_a_store_that_stays_away_ends_the_run_and_leaves_the_plan_ongoing(trial, caplog):
     one = trial(CHAIN, store_patience_s=0.1)
     away = Away(one, 1000)
     assert isinstance(one.broken(), StoreError)
@@ -129,7 +134,7 @@ def test_a_store_that_stays_away_ends_the_run_and_leaves_the_plan_ongoing(caplog
 # A claim that is lost
 
 
-def test_a_heartbeat_is_written_also_when_nothing_ends():
+def test_a_heartbeat_is_written_also_when_nothing_ends(trial):
     one = trial(plan_of(nop("a")), heartbeat_interval_s=0.005)
     beats, enough = [], threading.Event()
     beat = one.store._inner.beat
@@ -149,7 +154,7 @@ def test_a_heartbeat_is_written_also_when_nothing_ends():
     assert sorted(beats) == beats
 
 
-def test_a_heartbeat_that_cannot_be_written_is_written_later(caplog):
+def test_a_heartbeat_that_cannot_be_written_is_written_later(trial, caplog):
     one = trial(plan_of(nop("a")), heartbeat_interval_s=0.005)
     errors, enough = [StoreError("away for a moment")], threading.Event()
 
@@ -167,12 +172,13 @@ def test_a_heartbeat_that_cannot_be_written_is_written_later(caplog):
     assert "away for a moment" in caplog.text
 
 
-def test_a_claim_that_is_lost_in_mid_run_stops_what_runs_and_nothing_more_is_written():
+def test_a_claim_that_is_lost_in_mid_run_stops_what_runs_and_nothing_more_is_written(trial):
     one = trial(CHAIN, heartbeat_interval_s=0.005)
     stopped = []
 
     def work(parameters, context, stop):
-        one.store._inner._plans["plan"].claim = "another's"
+        one.store.resume_plan("plan", [], now=NOW)
+        one.store.claim_plan("plan", CLAIMANT, now=NOW)
         stopped.append(stop.wait(PATIENCE_S))
         return Outcome.CHANGED
 
@@ -204,9 +210,8 @@ class Moving(ActionPlugin):
         return self.answer
 
 
-def crashed(plan, *uuids, store=None, state=None) -> MemoryStore:
-    """Return a store with a plan whose applier died while these actions ran."""
-    store = store or MemoryStore()
+def crash(store, plan, *uuids, state=None) -> None:
+    """Save a plan whose applier died while these actions ran."""
     value = plan.to_dict()
     for action in value["actions"]:
         action["input_parameters"] = {"uuid": action["uuid"]}
@@ -218,7 +223,6 @@ def crashed(plan, *uuids, store=None, state=None) -> MemoryStore:
         ends = [Report(uuid=u, old=ActionState.ONGOING, state=state) for u in uuids]
         store.commit(plan.uuid, claim, ends, now=NOW)
     store.resume_plan(plan.uuid, [], now=NOW)
-    return store
 
 
 MOVES = plan_of(
@@ -228,9 +232,16 @@ MOVES = plan_of(
 )
 
 
-def resumed(plan=MOVES, *, state=None, **fields) -> Trial:
-    moving = type("Moving", (Moving,), {"ran": [], **fields})
-    return trial(plan, inner=crashed(plan, "a", state=state), plugins={"moving": moving})
+@pytest.fixture
+def resumed(store, trial):
+    """Return a function that makes a trial of a plan whose applier died."""
+
+    def make(*, state=None, **fields) -> Trial:
+        moving = type("Moving", (Moving,), {"ran": [], **fields})
+        crash(store, MOVES, "a", state=state)
+        return trial(MOVES, inner=store, plugins={"moving": moving})
+
+    return make
 
 
 @pytest.mark.parametrize("state", [None, ActionState.UNKNOWN])
@@ -243,7 +254,9 @@ def resumed(plan=MOVES, *, state=None, **fields) -> Trial:
         ({}, "", ["UNKNOWN", "FAILED_DEPENDENCIES", "FAILED_DEPENDENCIES"]),
     ],
 )
-def test_what_was_cut_off_is_verified_before_anything_starts(state, fields, starts, states):
+def test_what_was_cut_off_is_verified_before_anything_starts(
+    resumed, state, fields, starts, states
+):
     one = resumed(state=state, **fields)
     one.run()
     assert sorted(one.store.started) == list(starts)
@@ -251,7 +264,7 @@ def test_what_was_cut_off_is_verified_before_anything_starts(state, fields, star
 
 
 @pytest.mark.parametrize("found", [AlreadyDone("it is there"), Outcome.OK])
-def test_no_event_is_lost_when_the_next_attempt_finds_the_work_done(found):
+def test_no_event_is_lost_when_the_next_attempt_finds_the_work_done(resumed, found):
     one = resumed(answer=Verified.NOT_DONE, found=found)
     assert one.run() is PlanState.SUCCEEDED
     assert one.plan().actions[0].outcome is Outcome.CHANGED
@@ -259,7 +272,7 @@ def test_no_event_is_lost_when_the_next_attempt_finds_the_work_done(found):
     assert one.messages()["a"].startswith("an interrupted attempt had done it: ")
 
 
-def test_that_is_still_known_after_a_pause():
+def test_that_is_still_known_after_a_pause(resumed):
     """The run after the one that verified it finds it in the record."""
     one = resumed(answer=Verified.NOT_DONE, found=Outcome.OK)
     one.runner.pause("ann")
@@ -270,8 +283,8 @@ def test_that_is_still_known_after_a_pause():
     assert again.plan().actions[0].outcome is Outcome.CHANGED
 
 
-def test_limits_that_were_changed_hold_after_a_crash_as_well():
-    store = crashed(plan_of(*(nop(f"a{i}") for i in range(4))))
+def test_limits_that_were_changed_hold_after_a_crash_as_well(trial, store):
+    crash(store, plan_of(*(nop(f"a{i}") for i in range(4))))
     request = Request(verb="limit", who="ann", limits={"max_workers": 1})
     claim = store.claim_plan("plan", CLAIMANT, now=NOW)
     store.add_request("plan", request, now=NOW)
@@ -285,9 +298,9 @@ def test_limits_that_were_changed_hold_after_a_crash_as_well():
 # Two plans
 
 
-def test_two_plans_never_work_on_one_node_at_once():
+def test_two_plans_never_work_on_one_node_at_once(trial, store):
     """The second waits for the first, which is not hurried by that."""
-    store, inside = MemoryStore(), []
+    inside = []
     node = {"tokens": ("node:1", "type:nop")}
     first = plan_of(nop("a", **node), nop("b", parents=("a",)), uuid="first")
     second = plan_of(nop("c", **node), nop("d"), uuid="second")

@@ -10,8 +10,7 @@ import pytest
 from applier.contracts import Claimant, Report, Request
 from applier.errors import PlanConflict
 from applier.run.resume import DEATHS, alive, resume, take_over
-from applier.storage.memory import MemoryStore
-from applier.testing.plans import new_plan
+from applier.testing.sample_plans import new_plan
 from planner.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -22,8 +21,8 @@ S = ActionState
 class Claimed:
     """A plan of two actions that an applier runs, which then dies."""
 
-    def __init__(self) -> None:
-        self.store = MemoryStore()
+    def __init__(self, store) -> None:
+        self.store = store
         self.plan = new_plan("a", "b", state=PlanState.PENDING)
         self.store.save_plan(self.plan)
         self.uuid, self.first = self.plan.uuid, self.plan.actions[0].uuid
@@ -58,8 +57,8 @@ GONE = "process 7 on c1, which ran it, is gone; "
 
 
 @pytest.fixture
-def claimed():
-    return Claimed()
+def claimed(store):
+    return Claimed(store)
 
 
 def test_it_waits_for_another_applier(claimed):

@@ -10,6 +10,7 @@ import socket
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -19,10 +20,9 @@ from applier.run import resume
 from applier.scheduling.resumption import decide
 from applier.service.silence import SilenceWatch
 from applier.service.worker_loop import WorkerLoop
-from applier.storage.memory import MemoryStore
 from applier.store import Service
-from applier.testing.plans import new_plan
-from applier.testing.runs import starts
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import starts
 from planner.states import ActionState, PlanState
 
 PATIENCE_S = 120.0
@@ -40,10 +40,10 @@ class Fake:
 
 
 class Trial:
-    """A loop in a thread, over a record in memory."""
+    """A loop in a thread, over a store."""
 
-    def __init__(self, work=lambda _: PlanState.SUCCEEDED, **options):
-        self.store, self.ending, self.runners = MemoryStore(), threading.Event(), []
+    def __init__(self, store, work=lambda _: PlanState.SUCCEEDED, **options):
+        self.store, self.ending, self.runners = store, threading.Event(), []
         self.work = work
         now = datetime.now(UTC)
         service = Service(uuid="s", host="h", pid=1, user="u", started_at=now, heartbeat_at=now)
@@ -70,6 +70,12 @@ class Trial:
         assert not self.thread.is_alive()
 
 
+@pytest.fixture
+def make_trial(store):
+    """Return a function that makes a loop."""
+    return partial(Trial, store)
+
+
 def happens(trial, method, times=3):
     """Return an event that is set when a method of the store was called so often."""
     event, left, call = threading.Event(), [times], getattr(trial.store, method)
@@ -84,7 +90,7 @@ def happens(trial, method, times=3):
     return event
 
 
-def test_plans_run_oldest_first_and_no_more_at_once_than_there_are_workers():
+def test_plans_run_oldest_first_and_no_more_at_once_than_there_are_workers(make_trial):
     started, go, order = threading.Semaphore(0), threading.Event(), []
 
     def work(uuid):
@@ -94,7 +100,7 @@ def test_plans_run_oldest_first_and_no_more_at_once_than_there_are_workers():
         assert go.wait(PATIENCE_S)
         return PlanState.SUCCEEDED
 
-    trial = Trial(work, workers=2)
+    trial = make_trial(work, workers=2)
     uuids = [trial.pending() for _ in range(3)]
     with trial:
         for _ in range(2):
@@ -106,7 +112,7 @@ def test_plans_run_oldest_first_and_no_more_at_once_than_there_are_workers():
     assert order[2] == uuids[2]
 
 
-def test_what_runs_when_it_ends_is_handed_back():
+def test_what_runs_when_it_ends_is_handed_back(make_trial):
     started = threading.Event()
 
     def work(uuid):
@@ -114,16 +120,16 @@ def test_what_runs_when_it_ends_is_handed_back():
         assert trial.runners[0].handed_back.wait(PATIENCE_S)
         return PlanState.PENDING
 
-    trial = Trial(work)
+    trial = make_trial(work)
     trial.pending()
     with trial:
         assert started.wait(PATIENCE_S)
     assert trial.store.services() == []
 
 
-def test_an_outage_is_told_once_and_lived_through(caplog):
+def test_an_outage_is_told_once_and_lived_through(make_trial, caplog):
     caplog.set_level(logging.INFO)
-    trial, away, ran = Trial(), threading.Event(), threading.Event()
+    trial, away, ran = make_trial(), threading.Event(), threading.Event()
     report, tried = trial.store.pending_plans, threading.Semaphore(0)
 
     def broken():
@@ -148,7 +154,7 @@ def test_an_outage_is_told_once_and_lived_through(caplog):
 
 
 @pytest.mark.parametrize("error", [UnknownActionTypes("p", ["x"], []), ValueError("a bug")])
-def test_a_plan_that_cannot_run_does_not_end_the_service(error, caplog):
+def test_a_plan_that_cannot_run_does_not_end_the_service(make_trial, error, caplog):
     def work(uuid):
         if uuid == first:
             if isinstance(error, ValueError):
@@ -157,7 +163,7 @@ def test_a_plan_that_cannot_run_does_not_end_the_service(error, caplog):
         ran.set()
         return PlanState.SUCCEEDED
 
-    trial, ran = Trial(work), threading.Event()
+    trial, ran = make_trial(work), threading.Event()
     first = trial.pending()
     trial.pending()
     with trial:
@@ -165,8 +171,8 @@ def test_a_plan_that_cannot_run_does_not_end_the_service(error, caplog):
     assert len([r for r in caplog.records if first in r.message]) == 1
 
 
-def test_whose_heartbeat_stays_old_loses_its_plan():
-    trial, resumed = Trial(), None
+def test_whose_heartbeat_stays_old_loses_its_plan(make_trial):
+    trial, resumed = make_trial(), None
     uuid = trial.pending()
     old = datetime.now(UTC) - timedelta(hours=1)
     trial.store.claim_plan(uuid, Claimant(host="elsewhere", pid=1, user="u"), now=old)
@@ -175,9 +181,9 @@ def test_whose_heartbeat_stays_old_loses_its_plan():
         assert resumed.wait(PATIENCE_S)
 
 
-def test_whose_clock_is_slow_keeps_its_plan():
+def test_whose_clock_is_slow_keeps_its_plan(make_trial):
     """Its heartbeats are an hour old, and each is another."""
-    trial = Trial()
+    trial = make_trial()
     uuid = trial.pending()
     old = datetime.now(UTC) - timedelta(hours=1)
     claim = trial.store.claim_plan(uuid, Claimant(host="elsewhere", pid=1, user="u"), now=old)
@@ -194,8 +200,8 @@ def test_whose_clock_is_slow_keeps_its_plan():
     assert trial.store.load_plan(uuid).state is PlanState.ONGOING
 
 
-def test_the_clock_of_a_dead_applier_may_have_been_fast():
-    trial = Trial()
+def test_the_clock_of_a_dead_applier_may_have_been_fast(make_trial):
+    trial = make_trial()
     uuid = trial.pending()
     later = datetime.now(UTC) + timedelta(days=400)
     trial.store.claim_plan(uuid, Claimant(host="elsewhere", pid=1, user="u"), now=later)
@@ -204,10 +210,10 @@ def test_the_clock_of_a_dead_applier_may_have_been_fast():
         assert resumed.wait(PATIENCE_S)
 
 
-def test_a_clock_that_jumps_takes_no_plan_from_who_beats():
+def test_a_clock_that_jumps_takes_no_plan_from_who_beats(make_trial):
     """The clock of the service jumps by years, that of the applier is right."""
     jumps = itertools.cycle((timedelta(), timedelta(days=800), timedelta(days=-800)))
-    trial = Trial(clock=lambda: datetime.now(UTC) + next(jumps))
+    trial = make_trial(clock=lambda: datetime.now(UTC) + next(jumps))
     uuid = trial.pending()
     there = Claimant(host="elsewhere", pid=1, user="u")
     claim = trial.store.claim_plan(uuid, there, now=datetime.now(UTC))
@@ -224,8 +230,8 @@ def test_a_clock_that_jumps_takes_no_plan_from_who_beats():
     assert trial.store.load_plan(uuid).state is PlanState.ONGOING
 
 
-def test_the_cancel_of_an_applier_that_is_gone_is_finished():
-    trial = Trial(heartbeat_interval_s=3600.0)
+def test_the_cancel_of_an_applier_that_is_gone_is_finished(make_trial):
+    trial = make_trial(heartbeat_interval_s=3600.0)
     uuid = trial.pending()
     (a,) = trial.store.load_plan(uuid).actions
     claim = trial.store.claim_plan(uuid, replace(ME, pid=2**22 + 1), now=datetime.now(UTC))
@@ -250,8 +256,8 @@ def test_the_cancel_of_an_applier_that_is_gone_is_finished():
         (["skip"], PlanState.PENDING),
     ],
 )
-def test_what_a_dead_applier_was_asked_for_is_carried_out(verbs, state):
-    store, now = MemoryStore(), datetime.now(UTC)
+def test_what_a_dead_applier_was_asked_for_is_carried_out(store, verbs, state):
+    now = datetime.now(UTC)
     plan = new_plan("a", "b", state=PlanState.PENDING)
     store.save_plan(plan)
     claim = store.claim_plan(plan.uuid, ME, now=now)
@@ -266,8 +272,8 @@ def test_what_a_dead_applier_was_asked_for_is_carried_out(verbs, state):
     assert store.load_plan(plan.uuid).state is state
 
 
-def test_what_was_asked_for_in_an_earlier_run_is_not():
-    store, now = MemoryStore(), datetime.now(UTC)
+def test_what_was_asked_for_in_an_earlier_run_is_not(store):
+    now = datetime.now(UTC)
     plan = new_plan("a", state=PlanState.PENDING)
     store.save_plan(plan)
     store.claim_plan(plan.uuid, ME, now=now)
@@ -279,8 +285,8 @@ def test_what_was_asked_for_in_an_earlier_run_is_not():
     assert resume.take_over(store, plan.uuid, claimant, now=later, who="me") is PlanState.PENDING
 
 
-def test_a_plan_of_which_every_applier_dies_is_paused():
-    store, now = MemoryStore(), datetime.now(UTC)
+def test_a_plan_of_which_every_applier_dies_is_paused(store):
+    now = datetime.now(UTC)
     plan = new_plan("deadly", state=PlanState.PENDING)
     store.save_plan(plan)
     (deadly,) = plan.actions
@@ -304,8 +310,8 @@ def test_a_plan_of_which_every_applier_dies_is_paused():
     assert found.actions[0].state is ActionState.UNKNOWN
 
 
-def test_a_process_of_this_host_that_is_gone_loses_its_plan_at_once():
-    trial = Trial(heartbeat_interval_s=3600.0)
+def test_a_process_of_this_host_that_is_gone_loses_its_plan_at_once(make_trial):
+    trial = make_trial(heartbeat_interval_s=3600.0)
     uuid = trial.pending()
     gone = replace(ME, pid=2**22 + 1)
     trial.store.claim_plan(uuid, gone, now=datetime.now(UTC))
@@ -314,9 +320,9 @@ def test_a_process_of_this_host_that_is_gone_loses_its_plan_at_once():
         assert resumed.wait(PATIENCE_S)
 
 
-def test_an_outage_begins_the_silence_of_every_claimant_anew(caplog):
+def test_an_outage_begins_the_silence_of_every_claimant_anew(make_trial, caplog):
     """While nobody can write a heartbeat, nobody is taken for dead."""
-    trial, now = Trial(heartbeat_interval_s=0.02), [0.0]
+    trial, now = make_trial(heartbeat_interval_s=0.02), [0.0]
     trial.serving._silence = SilenceWatch(30.0, clock=lambda: now[0])
     elsewhere = Claimant(host="elsewhere", pid=1, user="ann")
     uuid = trial.pending()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from scratch_database import MYSQL, POSTGRESQL
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.errors import ConfigurationError, StoreError
@@ -16,7 +17,6 @@ from applier.storage.connection import make_engine
 from applier.storage.refusals import lost
 from applier.storage.sql import SqlStore
 from applier.storage.urls import parse, shown
-from applier.testing.databases import MYSQL, POSTGRESQL, mysql_url, postgresql_url  # noqa: F401
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_server_that_is_not_there_is_said_in_one_sentence(backend, caplog):
 
 
 @pytest.mark.server
-def test_what_a_later_try_may_mend_is_told_from_what_it_may_not(postgresql_url, mysql_url):  # noqa: F811
+def test_what_a_later_try_may_mend_is_told_from_what_it_may_not(postgresql_url, mysql_url):
     for url in (parse(postgresql_url), parse(mysql_url)):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
@@ -108,7 +108,7 @@ def test_what_a_later_try_may_mend_is_told_from_what_it_may_not(postgresql_url, 
 
 
 @pytest.mark.server
-def test_a_database_that_does_not_exist_is_named(postgresql_url, mysql_url):  # noqa: F811
+def test_a_database_that_does_not_exist_is_named(postgresql_url, mysql_url):
     for url in (parse(postgresql_url), parse(mysql_url)):
         missing = url.set(database="actionplan_test_none").render_as_string(hide_password=False)
         with pytest.raises(StoreError, match=r"actionplan_test_none.*create the database"):
@@ -116,7 +116,7 @@ def test_a_database_that_does_not_exist_is_named(postgresql_url, mysql_url):  # 
 
 
 @pytest.mark.server
-def test_a_wrong_password_is_said_without_it(mysql_url):  # noqa: F811
+def test_a_wrong_password_is_said_without_it(mysql_url):
     url = parse(mysql_url).set(username="nobody", password="s3cret")  # noqa: S106
     with pytest.raises(StoreError, match=r"check \[actionplan\] connection") as refusal:
         SqlStore(url.render_as_string(hide_password=False))

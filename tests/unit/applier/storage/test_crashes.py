@@ -14,8 +14,8 @@ import pytest
 
 from applier.errors import StoreError
 from applier.storage.sql import SqlStore
-from applier.testing.plans import new_plan
-from applier.testing.runs import LATER, NOW, claimed, starts, succeeds
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import LATER, NOW, claimed, starts, succeeds
 from planner.states import ActionState, PlanState
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ ROUNDS, BATCH = 10, 4
 WRITER = """
 import sys
 from applier.storage.sql import SqlStore
-from applier.testing.runs import NOW, starts, succeeds
+from applier.testing.store_checks.running_plans import NOW, starts, succeeds
 url, uuid, claim, size = *sys.argv[1:4], int(sys.argv[4])
 store = SqlStore(url)
 actions = store.load_plan(uuid).actions

@@ -10,8 +10,8 @@ from hypothesis import given
 
 from applier.storage import rows
 from applier.storage.tables import action_states, actions, plans
-from applier.testing.plans import MADE, new_plan
-from applier.testing.plans import plans as any_plan
+from applier.testing.sample_plans import MADE, new_plan
+from applier.testing.sample_plans import plans as any_plan
 from planner.model import Action
 from planner.states import ActionState, Outcome, PlanState, StateReason
 

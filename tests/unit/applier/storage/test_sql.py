@@ -30,9 +30,8 @@ from applier.storage.sql import SqlStore
 from applier.storage.tables import attempts
 from applier.storage.urls import parse
 from applier.store import Service
-from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
-from applier.testing.plans import new_plan
-from applier.testing.runs import NOW, claimed, starts, succeeds
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import ME, NOW, claimed, starts, succeeds
 from planner.model import Action
 from planner.states import PlanState
 
@@ -182,7 +181,7 @@ class TestFile:
             "import os, signal\n"
             "from applier.storage.sql import SqlStore\n"
             "from applier.storage.transactions import Transaction\n"
-            "from applier.testing.plans import new_plan\n"
+            "from applier.testing.sample_plans import new_plan\n"
             f"store = SqlStore('sqlite:///{path}')\n"
             "write = Transaction.write\n"
             "def die(*given):\n"
@@ -339,7 +338,9 @@ class TestCost:
             store.save_plan(other)
             store.skip_action(other.uuid, other.actions[0].uuid, now=NOW, message="")
             store.move_plan(other.uuid, PlanState.CANCELLED, now=NOW)
-            claim = claimed(store, plan)
+            store.save_plan(plan)
+            store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
+            claim = store.claim_plan(plan.uuid, ME, now=NOW)
             store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
             store.beat(plan.uuid, claim, now=NOW)
             store.reserve(plan.uuid, claim, ["node:a"], now=NOW)
@@ -420,7 +421,7 @@ class TestConflicts:
         assert refusal.value.state == "CANCELLED"
 
     @pytest.mark.server
-    def test_a_nul_that_a_server_refuses_is_said(self, postgresql_url):  # noqa: F811
+    def test_a_nul_that_a_server_refuses_is_said(self, postgresql_url):
         schema_version.upgrade(postgresql_url)
         with (
             closing(SqlStore(postgresql_url)) as store,
@@ -429,7 +430,7 @@ class TestConflicts:
             store.save_plan(new_plan("a\0b"))
 
     @pytest.mark.server
-    def test_a_value_that_does_not_fit_is_said(self, mysql_url):  # noqa: F811
+    def test_a_value_that_does_not_fit_is_said(self, mysql_url):
         schema_version.upgrade(mysql_url)
         with (
             closing(SqlStore(mysql_url)) as store,

@@ -14,15 +14,22 @@ from applier.errors import PlanNotFound, StoreError
 from applier.storage import schema_version
 from applier.storage.sql import SqlStore
 from applier.storage.urls import parse
-from applier.testing.attempts import ends, retries
-from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
-from applier.testing.plans import MADE, new_plan
-from applier.testing.runs import LATER, ME, NOW, claimed, starts, succeeds
+from applier.testing.sample_plans import MADE, new_plan
+from applier.testing.store_checks.running_plans import (
+    LATER,
+    ME,
+    NOW,
+    claimed,
+    ends,
+    retries,
+    starts,
+    succeeds,
+)
 from planner.states import ActionState, PlanState
 
 
 @pytest.mark.server
-def test_a_batch_that_met_a_deadlock_is_written_again(postgresql_url):  # noqa: F811
+def test_a_batch_that_met_a_deadlock_is_written_again(postgresql_url):
     schema_version.upgrade(postgresql_url)
     plan = new_plan("a")
     row = {"plan": plan.uuid}

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases of their own for tests that talk to a server: made with a random name, dropped again.
 
-In a test module::
-
-    from applier.testing.databases import mysql_url, postgresql_url  # noqa: F401
-
 ``ACTIONPLAN_TEST_POSTGRESQL`` and ``ACTIONPLAN_TEST_MYSQL`` hold the URLs of databases whose user
 may create others. A server that is not there skips the test, and fails it where ``CI`` is set.
 """
@@ -30,7 +26,7 @@ MYSQL = "mysql://root@127.0.0.1/test"
 
 @contextmanager
 def scratch_database(server: str) -> Iterator[str]:
-    """Make a database on the server of a URL, give its URL, drop it; raises StoreError."""
+    """Make a database on the server of a URL, yield its URL, drop it; raises StoreError."""
     url = parse(server)
     name = f"actionplan_test_{uuid4().hex}"
     engine = make_engine(url).execution_options(isolation_level="AUTOCOMMIT")
@@ -48,7 +44,7 @@ def scratch_database(server: str) -> Iterator[str]:
 
 
 def database_for_tests(variable: str, default: str) -> Iterator[str]:
-    """Do the work of the fixtures."""
+    """Yield the URL of a new database on the server that a variable names, or skip the test."""
     with ExitStack() as scratch:
         try:
             url = scratch.enter_context(scratch_database(os.environ.get(variable, default)))
@@ -56,15 +52,3 @@ def database_for_tests(variable: str, default: str) -> Iterator[str]:
             say = pytest.fail if os.environ.get("CI") else pytest.skip
             say(f"{error} (set {variable})")
         yield url
-
-
-@pytest.fixture(scope="session")
-def postgresql_url() -> Iterator[str]:
-    """The URL of an empty database of PostgreSQL."""
-    yield from database_for_tests("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL)
-
-
-@pytest.fixture(scope="session")
-def mysql_url() -> Iterator[str]:
-    """The URL of an empty database of MySQL or MariaDB."""
-    yield from database_for_tests("ACTIONPLAN_TEST_MYSQL", MYSQL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans for tests: small ones by hand, and any plan at all for properties (hypothesis)."""
+"""Plans for tests: small ones, and strategies of hypothesis for any plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MADE = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 
 def new_plan(*names: str, **fields: Any) -> ActionPlan:
-    """Make a RECOMMENDED plan of actions with these names, each with the one before as parent."""
+    """Return a RECOMMENDED plan of actions of these names, each the parent of the next."""
     uuids = [str(uuid4()) for _ in names]
     actions = tuple(
         Action(uuid=uuid, name=name, action_type="nop", parents=tuple(uuids[max(0, i - 1) : i]))
@@ -47,7 +47,7 @@ tolerances = st.fixed_dictionaries(
 
 @st.composite
 def plans(draw: st.DrawFn) -> ActionPlan:
-    """Any plan: up to eight actions in any states, linked to some of those before them."""
+    """Draw a plan of up to eight actions in any states, linked to some of those before them."""
     uuids = draw(st.lists(st.uuids().map(str), unique=True, max_size=8))
     limits = st.dictionaries(texts, st.integers(min_value=1), max_size=3)
     return ActionPlan(
@@ -72,7 +72,7 @@ def plans(draw: st.DrawFn) -> ActionPlan:
 
 @st.composite
 def actions(draw: st.DrawFn, uuid: str, before: list[str]) -> Action:
-    """Any action, linked to some of those ``before`` it."""
+    """Draw an action that is linked to some of the uuids ``before`` it."""
     some = st.lists(st.sampled_from(before), unique=True).map(tuple) if before else st.just(())
     outcomes = st.lists(st.sampled_from(Outcome), unique=True, min_size=1).map(tuple)
     return Action(

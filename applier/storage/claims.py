@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who runs a plan: the states in which nobody does, and what is refused because of a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import EllipsisType
+
+from applier.contracts import Claimant
+from applier.errors import PlanConflict
+from planner.states import PlanState
+
+#: Nobody runs a plan in one of these, so an operator may still skip its actions.
+WAITING_PLAN = (PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED)
+#: Nobody runs a plan in one of these, so an operator may settle its actions.
+UNCLAIMED_PLAN = (*WAITING_PLAN, PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED)
+
+
+def ends_claim(state: PlanState) -> bool:
+    """Return whether the claim on a plan ends when the plan enters this state."""
+    return state not in (PlanState.ONGOING, PlanState.CANCELLING)
+
+
+def require_seen(
+    uuid: str, state: str, found: Claimant | None, seen: Claimant | EllipsisType | None
+) -> None:
+    """Raise PlanConflict if the claimant is another than ``seen``, or has sent a heartbeat since.
+
+    With ``...`` as ``seen`` any claimant is accepted.
+    """
+    if seen is not ... and found != seen:
+        text = f"plan {uuid[:8]} is {state}: who runs it has changed, or was heard of, in between"
+        raise PlanConflict(uuid, state, text)
+
+
+def require_free(uuid: str, state: str, found: Claimant | None, seen: Claimant | None) -> None:
+    """Raise PlanConflict if a plan has a claimant, unless it is ``seen``, which is gone."""
+    if found is None:
+        return
+    if seen is None:
+        text = f"plan {uuid[:8]} is {state}: somebody runs it; if that is over, resume the plan"
+        raise PlanConflict(uuid, state, text)
+    require_seen(uuid, state, found, seen)
+
+
+def cannot_claim(uuid: str, state: str) -> PlanConflict:
+    """Return the refusal of a claim on a plan that is not PENDING."""
+    text = f"plan {uuid[:8]} is {state}: only PENDING plans can be claimed"
+    return PlanConflict(uuid, state, text)
+
+
+def lost_claim(uuid: str, state: str) -> PlanConflict:
+    """Return the refusal of a write under a claim that has ended."""
+    return PlanConflict(uuid, state, f"plan {uuid[:8]} is {state}, and this run's claim has ended")
+
+
+def not_claimed(uuid: str, state: str) -> PlanConflict:
+    """Return the refusal of a request for a plan that nobody runs."""
+    text = f"plan {uuid[:8]} is {state}: nobody runs it, so nobody would read a request"
+    return PlanConflict(uuid, state, text)
+
+
+def not_waiting(uuid: str, state: str, accepted: Iterable[PlanState]) -> PlanConflict:
+    """Return the refusal of an operator's change to an action of a plan in another state."""
+    states = ", ".join(accepted)
+    text = f"plan {uuid[:8]} is {state}: actions can be changed here while it is one of {states}"
+    return PlanConflict(uuid, state, text)

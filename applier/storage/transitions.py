@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of state that operators and rollbacks make: which there are, and what follows from them.
+
+The table of all changes of state is in :mod:`planner.states`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from applier.contracts import Report
+from applier.errors import PlanConflict
+from planner.errors import InvalidTransition
+from planner.states import ActionState, Outcome, PlanState, Who, sources
+
+#: By the state that an operator moves a plan to: the new states of its open actions, by the old
+#: ones. Nobody knows whether an action did its work that ran when its applier died.
+LEFT_OPEN = {
+    PlanState.CANCELLED: {
+        ActionState.PENDING: ActionState.CANCELLED,
+        ActionState.ONGOING: ActionState.UNKNOWN,
+    },
+    PlanState.PAUSED: {ActionState.ONGOING: ActionState.UNKNOWN},
+}
+#: A plan in one of these can be resumed; a RECOMMENDED one is started.
+RESUMABLE = tuple(
+    state
+    for state in sources(PlanState.PENDING, Who.OPERATOR)
+    if state is not PlanState.RECOMMENDED
+)
+#: The states that an operator may settle an action to, and the outcomes that go with them.
+SETTLED = {ActionState.SUCCEEDED: Outcome.CHANGED, ActionState.FAILED: Outcome.FAILED}
+#: By how an action that reverts another ended: the new state of the other.
+UNDONE = {
+    ActionState.SUCCEEDED: ActionState.REVERTED,
+    ActionState.SKIPPED: ActionState.REVERTED,
+    ActionState.FAILED: ActionState.REVERT_FAILED,
+    ActionState.UNKNOWN: ActionState.REVERT_FAILED,
+}
+#: The states of actions that may be reverted.
+UNDOABLE = frozenset({ActionState.SUCCEEDED, ActionState.REVERT_FAILED})
+
+
+def require_resumable(uuid: str, state: PlanState, actions: Collection[str]) -> None:
+    """Raise InvalidTransition for a plan that cannot be resumed.
+
+    A SUCCEEDED plan can be resumed if ``actions`` of it are to run again, after a rollback.
+    """
+    if state not in RESUMABLE or (state is PlanState.SUCCEEDED and not actions):
+        raise InvalidTransition("plan", uuid, state, PlanState.PENDING, RESUMABLE, Who.OPERATOR)
+
+
+def require_settling(action: str, new: ActionState) -> None:
+    """Raise InvalidTransition for a state that an operator cannot settle an action to."""
+    if new not in SETTLED:
+        raise InvalidTransition("action", action, "in doubt", new, (), Who.OPERATOR)
+
+
+def undone(rollback: str, report: Report) -> Report | None:
+    """Return the report on the action that ``report`` undoes, or None if it undoes nothing.
+
+    ``rollback`` is the uuid of the plan of the report.
+    """
+    new = UNDONE.get(report.state)
+    if report.undoes is None or new is None:
+        return None
+    how = "undone" if new is ActionState.REVERTED else f"not undone, {report.message}"
+    message = f"{how} (rollback plan {rollback[:8]})"
+    return Report(uuid=report.undoes.action, old=ActionState.SUCCEEDED, state=new, message=message)
+
+
+def changed_meanwhile(uuid: str, old: str, state: str) -> PlanConflict:
+    """Return the refusal of a change to a plan that another has changed since it was read."""
+    text = f"plan {uuid[:8]} was {old} and is {state} now: somebody else changed it"
+    return PlanConflict(uuid, state, text)
+
+
+def row_changed(uuid: str, state: str, action: str, old: str, found: str) -> PlanConflict:
+    """Return the refusal of a report on an action that is not in the state ``old``."""
+    text = f"action {action} of plan {uuid} is {found}, not {old} as its report says"
+    return PlanConflict(uuid, state, text)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an action type declares: its type, docstring, options and schema."""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema
+
+from applier.contracts import ActionPlugin
+from applier.plugin_options import of_action_type
+from applier.testing.action_checks.odd_parameters import examples_of
+from applier.testing.action_checks.schema_keywords import KEYWORDS, keywords_of
+from planner.model import JOIN
+
+
+class DeclarationChecks:
+    """What the class of an action type says of itself."""
+
+    def test_its_type_is_a_plain_word(self, action: type[ActionPlugin]) -> None:
+        """Documents, options and tokens use the type; ``join`` is reserved for the engine."""
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", action.TYPE), f"{action.TYPE!r} is no plain word"
+        assert action.TYPE != JOIN, f"{JOIN!r} is no plugin's type"
+
+    def test_it_says_what_it_does(self, action: type[ActionPlugin]) -> None:
+        """The documentation and ``action type show`` print the docstring."""
+        assert (action.__doc__ or "").strip(), f"{action.__name__} has no docstring"
+        assert action.__doc__ != ActionPlugin.__doc__, (
+            f"{action.__name__} has no docstring of its own"
+        )
+
+    def test_it_says_whether_running_it_twice_does_harm(self, action: type[ActionPlugin]) -> None:
+        """After a crash RERUN_SAFE decides whether an operator must confirm a second run."""
+        assert isinstance(action.RERUN_SAFE, bool), "RERUN_SAFE is True or False"
+
+    def test_its_options_can_be_configured(self, action: type[ActionPlugin]) -> None:
+        """The sample configuration shows them with their help."""
+        for option in of_action_type(action.TYPE, action):
+            assert option.help, f"option {option.name} has no help"
+
+    def test_its_schema_is_one(self, action: type[ActionPlugin]) -> None:
+        """A misspelled keyword would check nothing, so only known keywords are accepted."""
+        jsonschema.Draft202012Validator.check_schema(action.SCHEMA)
+        assert json.loads(json.dumps(action.SCHEMA)) == action.SCHEMA, "SCHEMA is not plain JSON"
+        unknown = {key for key in keywords_of(action.SCHEMA) if key not in KEYWORDS}
+        assert not unknown, f"{', '.join(sorted(unknown))}: no keyword of JSON Schema"
+
+    def test_its_schema_refuses_unknown_parameters(self, action: type[ActionPlugin]) -> None:
+        """A misspelled parameter must be refused, not ignored."""
+        assert action.SCHEMA.get("type") == "object", "parameters are an object"
+        assert action.SCHEMA.get("additionalProperties") is False, "unknown ones are refused"
+        for example in examples_of(action):
+            with_more = {**example, "no_such_parameter": 1}
+            assert not _fits(action, with_more), f"{with_more} is accepted"
+
+    def test_its_examples_satisfy_its_schema(self, action: type[ActionPlugin]) -> None:
+        """Users copy the examples, so they must be valid."""
+        for example in examples_of(action):
+            errors = [e.message for e in _validator(action).iter_errors(example)]
+            assert not errors, f"example {example}: {'; '.join(errors)}"
+
+
+def _validator(action: type[ActionPlugin]) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(dict(action.SCHEMA))
+
+
+def _fits(action: type[ActionPlugin], parameters: Mapping[str, Any]) -> bool:
+    return _validator(action).is_valid(dict(parameters))

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract of action types, as tests that any project can run on its own types.
+
+In a test module, with pytest::
+
+    from applier.testing.action_suite import ActionContract
+
+    @pytest.fixture
+    def action():
+        return MyAction
+
+    class TestMyAction(ActionContract):
+        def make_context(self, folder):
+            return ActionContext(cloud=my_cloud, output=print)
+
+The tests use the ``examples`` of the action's schema. ``execute`` is called with a stop signal that
+is already set, so that an action which obeys it does not begin.
+"""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from applier.clouds.simulated import SimulatedCloud
+from applier.contracts import ActionContext, ActionPlugin, Verified
+from applier.errors import ActionFailed, AlreadyDone
+from applier.testing.action_checks.declaration_checks import DeclarationChecks
+from applier.testing.action_checks.odd_parameters import examples_of
+from applier.testing.action_checks.planning_checks import PlanningChecks
+from planner.states import Outcome
+
+#: Seconds in which an action must end once its stop signal is set.
+SOON_S = 5.0
+
+
+def default_options(action: type[ActionPlugin]) -> dict[str, Any]:
+    """Return what ``context.options`` holds where nothing is configured."""
+    return {option.dest: option.default for option in action.OPTIONS}
+
+
+class ActionContract(DeclarationChecks, PlanningChecks):
+    """Tests of the action type that the fixture ``action`` returns."""
+
+    def make_context(self, folder: Path) -> ActionContext:
+        """Return the context of the action; by default with a simulated cloud in ``folder``."""
+        cloud = SimulatedCloud(folder / "cloud.json")
+        return ActionContext(cloud=lambda: cloud, output=lambda _: None)
+
+    def _context(self, action: type[ActionPlugin], folder: Path) -> ActionContext:
+        """Add the defaults of the action's options to what :meth:`make_context` returns."""
+        context = self.make_context(folder)
+        return replace(context, options={**default_options(action), **context.options})
+
+    def test_its_precheck_refuses_with_a_sentence(
+        self, action: type[ActionPlugin], tmp_path: Path
+    ) -> None:
+        """A precheck returns, or raises AlreadyDone or ActionFailed with the reason."""
+        for example in examples_of(action):
+            said = "nothing against it"
+            try:
+                action(example, self._context(action, tmp_path)).precheck()
+            except (AlreadyDone, ActionFailed) as refusal:
+                said = str(refusal)
+            assert said.strip(), f"{example}: the refusal says nothing"
+
+    def test_looking_whether_it_is_done_gives_an_answer(
+        self, action: type[ActionPlugin], tmp_path: Path
+    ) -> None:
+        """After a crash verify is called first: it returns the same answer twice."""
+        for example in examples_of(action):
+            work = action(example, self._context(action, tmp_path))
+            found = work.verify()
+            assert isinstance(found, Verified), f"{example}: verified as {found!r}"
+            assert work.verify() is found, f"{example}: looking changed the answer"
+
+    def test_an_abort_that_comes_at_any_time_does_no_harm(
+        self, action: type[ActionPlugin], tmp_path: Path
+    ) -> None:
+        """An abort may come before the work begins and after it has ended."""
+        for example in examples_of(action):
+            action(example, self._context(action, tmp_path)).abort()
+
+    def test_what_cannot_be_undone_says_so(
+        self, action: type[ActionPlugin], tmp_path: Path
+    ) -> None:
+        """A type that is not REVERTIBLE raises ActionFailed with a sentence; others can revert."""
+        assert isinstance(action.REVERTIBLE, bool), "REVERTIBLE is True or False"
+        stop = threading.Event()
+        stop.set()
+        for example in examples_of(action):
+            work = action(example, self._context(action, tmp_path))
+            ends: list[object] = []
+            _note_end(lambda: work.revert(stop), ends)  # noqa: B023 - called at once
+            (end,) = ends
+            if not action.REVERTIBLE:
+                assert isinstance(end, ActionFailed), f"{example}: reverted with {end!r}"
+            assert isinstance(end, Outcome | ActionFailed), f"{example}: reverted with {end!r}"
+            assert str(end).strip(), f"{example}: the refusal says nothing"
+
+    def test_a_stop_that_is_set_ends_it_soon(
+        self, action: type[ActionPlugin], tmp_path: Path
+    ) -> None:
+        """Once the stop is set it raises ActionFailed with a sentence, or returns an outcome."""
+        for example in examples_of(action):
+            ends: list[object] = []
+            work = action(example, self._context(action, tmp_path))
+            thread = threading.Thread(target=_execute, args=(work, ends), daemon=True)
+            thread.start()
+            thread.join(SOON_S)
+            assert ends, f"{example}: still runs {SOON_S:g} s after its stop was set"
+            end = ends[0]
+            assert isinstance(end, Outcome | ActionFailed), f"{example}: ended with {end!r}"
+            assert str(end).strip(), f"{example}: the failure says nothing"
+
+
+def _execute(work: ActionPlugin, ends: list[object]) -> None:
+    stop = threading.Event()
+    stop.set()
+    _note_end(lambda: work.execute(stop), ends)
+
+
+def _note_end(call: Callable[[], object], ends: list[object]) -> None:
+    try:
+        ends.append(call())
+    except Exception as error:
+        ends.append(error)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A store that checks what an engine does.
+
+Whatever an engine does, it shows in its commits. At each of them :class:`CheckedStore` asserts that
+an action starts once, after everything before it has ended, with its needs met, within the limits.
+"""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from applier.contracts import Report, Request
+from applier.scheduling.verdict import End, OnFailure
+from applier.store import Store
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import OPEN, WELL, ActionState
+
+
+class CheckedStore:
+    """Passes every call on to another store; raises AssertionError when a commit breaks a rule.
+
+    ``commits`` are the batches that were committed, ``started`` the uuids of the actions in the
+    order of their starts, ``peak`` is the largest number of actions that ran at once.
+    ``before_commit`` is called with each batch before it is passed on; a test may raise there what
+    a broken store raises. ``heard`` is set when the run asks for requests after one that it has
+    read. ``needed`` is whether needs hold. ``workerless`` are the uuids of the actions that do not
+    count against ``max_workers``; a test may change both.
+    """
+
+    def __init__(self, inner: Store, plan: ActionPlan, *, max_workers: int) -> None:
+        self._inner, self.max_workers = inner, max_workers
+        self._actions = {a.uuid: a for a in plan.actions}
+        self.needed = plan.on_failure != OnFailure.CONTINUE
+        self.workerless: Collection[str] = ()
+        self._limits = plan.limits
+        # What was cut off in an earlier run counts until it is settled.
+        left = [a for a in plan.actions if a.state is ActionState.ONGOING]
+        self._held = Counter(token for a in left for token in set(a.tokens))
+        self._running = {a.uuid for a in left}
+        self.ends = {a.uuid: End(a.state, a.outcome) for a in plan.actions}
+        self.heard = threading.Event()
+        self.commits: list[list[Report]] = []
+        self.started: list[str] = []
+        self.peak = 0
+        self.before_commit: Callable[[Sequence[Report]], None] = lambda _: None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def requests(self, plan: str, after: int = 0) -> list[Request]:
+        """Pass the call on, and set ``heard`` when it asks for what comes after a request."""
+        if after:
+            self.heard.set()
+        return self._inner.requests(plan, after)
+
+    def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
+        """Check the batch, then pass it on."""
+        self.before_commit(reports)
+        self._inner.commit(uuid, claim, reports, now=now)
+        self.commits.append(list(reports))
+        for report in reports:
+            action = self._actions[report.uuid]
+            assert self.ends[report.uuid].state is report.old, f"{report} came twice"
+            self.ends[report.uuid] = End(report.state, report.outcome)
+            if action.action_type == JOIN:
+                continue
+            if report.old is ActionState.ONGOING:
+                self._running.remove(report.uuid)
+                if not report.given_up:
+                    self._held.subtract(set(action.tokens))
+            if report.state is ActionState.ONGOING:
+                self._start(action)
+        self.peak = max(self.peak, len(self._running))
+
+    def _start(self, action: Action) -> None:
+        self.started.append(action.uuid)
+        self._running.add(action.uuid)
+        self._held.update(set(action.tokens))
+        busy = len(self._running.difference(self.workerless))
+        assert busy <= self.max_workers, "more run at once than there are workers"
+        for token in action.tokens:
+            limit = self._limits.get(token, self._limits.get(f"{token.split(':')[0]}:*"))
+            assert limit is None or self._held[token] <= limit, f"{token} is held too often"
+        for uuid in action.before():
+            assert self.ends[uuid].state not in OPEN, f"{action.uuid} started before {uuid} ended"
+        if self.needed:
+            for group in [*((u,) for u in action.needs), *action.needs_any]:
+                well = any(self.ends[u].state in WELL for u in group)
+                assert well, f"{action.uuid} started, and what it needs of {group} did not end well"

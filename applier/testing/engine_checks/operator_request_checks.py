@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an engine does when an operator cancels, pauses, or skips an action."""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from applier.contracts import ActionContext, Request, StopSignal
+from applier.errors import ActionFailed
+from applier.testing.engine_checks.engine_setting import NOW, PATIENCE_S, EngineSetting, chain
+from applier.testing.trials import Work
+from planner.states import Outcome, PlanState
+
+
+class OperatorRequestChecks(EngineSetting):
+    """Cancels, pauses and skips."""
+
+    def test_a_cancel_before_the_start_lets_nothing_start(self) -> None:
+        """The request is made before the plan runs."""
+        trial = self.trial(chain())
+        trial.runner.cancel("ann", "enough")
+        assert trial.run() is PlanState.CANCELLED
+        assert not trial.store.started
+        assert set(trial.states().values()) == {"CANCELLED"}
+        assert "ann: enough" in (trial.messages()["a"] or "")
+
+    def test_a_cancel_stops_what_runs_and_awaits_it(self) -> None:
+        """The plan is CANCELLING until what runs has ended."""
+        trial = self.trial(chain(), request_interval_s=0.001)
+        seen: list[PlanState] = []
+
+        def work(
+            _parameters: Mapping[str, Any], _context: ActionContext, stop: StopSignal
+        ) -> Outcome:
+            trial.store.add_request(trial.uuid, Request(verb="cancel", who="ann"), now=NOW)
+            assert stop.wait(PATIENCE_S), "it was not told to stop"
+            seen.append(trial.plan().state)
+            raise ActionFailed("stopped half-way")
+
+        trial.work = work
+        assert trial.run() is PlanState.CANCELLED
+        assert seen == [PlanState.CANCELLING]
+        assert trial.states() == {"a": "CANCELLED", "b": "CANCELLED", "c": "CANCELLED"}
+        assert trial.messages()["a"] == "aborted: stopped half-way"
+
+    def test_an_action_that_ends_well_after_a_cancel_has_succeeded(self) -> None:
+        """A cancel does not change the end of an action that did its work."""
+        trial = self.trial(chain())
+        trial.work = _then(trial.runner.cancel)
+        assert trial.run() is PlanState.CANCELLED
+        assert trial.states() == {"a": "SUCCEEDED", "b": "CANCELLED", "c": "CANCELLED"}
+
+    def test_a_paused_plan_goes_on_with_what_is_left(self) -> None:
+        """No action runs twice, and the plan ends as if it had not been paused."""
+        trial = self.trial(chain())
+        trial.work = _then(trial.runner.pause)
+        assert trial.run() is PlanState.PAUSED
+        assert trial.states() == {"a": "SUCCEEDED", "b": "PENDING", "c": "PENDING"}
+        trial.store.move_plan(trial.uuid, PlanState.PENDING, now=NOW)
+        again = trial.again(self.make_engine(4))
+        assert again.run() is PlanState.SUCCEEDED
+        assert again.store.started == ["b", "c"]
+
+    def test_a_request_to_skip_is_followed_in_its_turn(self) -> None:
+        """What needs the skipped action runs."""
+        trial = self.trial(chain(), request_interval_s=0.001)
+        skip = Request(verb="skip", who="ann", why="not today", action="b")
+
+        def work(
+            parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal
+        ) -> Outcome:
+            if parameters["uuid"] == "a":
+                trial.store.add_request(trial.uuid, skip, now=NOW)
+                assert trial.store.heard.wait(PATIENCE_S), "nobody asks for requests"
+            return Outcome.CHANGED
+
+        trial.work = work
+        assert trial.run() is PlanState.SUCCEEDED
+        assert trial.states() == {"a": "SUCCEEDED", "b": "SKIPPED", "c": "SUCCEEDED"}
+        assert trial.messages()["b"] == "skipped by ann: not today"
+
+
+def _then(ask: Any) -> Work:
+    def work(_parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal) -> Outcome:
+        ask("ann")
+        return Outcome.CHANGED
+
+    return work

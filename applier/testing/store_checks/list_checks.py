@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of plans, and what is shown of one."""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from applier.errors import ActionNotFound, PlanNotFound
+from applier.store import Store
+from applier.testing.sample_plans import MADE, new_plan
+from applier.testing.store_checks.running_plans import (
+    LATER,
+    ME,
+    NOW,
+    claimed,
+    retries,
+    starts,
+    succeeds,
+)
+from planner.model import JOIN, Action
+from planner.states import ActionState, PlanState
+
+
+class ListChecks:
+    """Lists, queues and outputs."""
+
+    def test_plans_are_listed_saved_last_first_with_counts(self, store: Store) -> None:
+        """Removed plans are listed only by their state. Joins are not counted."""
+        assert store.list_plans() == []
+        plan = new_plan("a", "b", "c", name="web")
+        join = Action(uuid=str(uuid4()), action_type=JOIN)
+        plan = replace(plan, actions=(*plan.actions, join))
+        claim = claimed(store, plan)
+        store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+        for uuid in ("empty", "gone"):
+            store.save_plan(new_plan(uuid=uuid))
+        store.move_plan("gone", PlanState.DELETED, now=NOW)
+        empty, running = store.list_plans()
+        assert (empty.uuid, empty.updated_at, dict(empty.actions)) == ("empty", None, {})
+        assert (running.uuid, running.name, running.planner) == (plan.uuid, "web", "weight")
+        assert (running.state, running.created_at) == (PlanState.ONGOING, MADE)
+        assert running.updated_at == NOW
+        assert dict(running.actions) == {ActionState.PENDING: 2, ActionState.ONGOING: 1}
+        assert [s.uuid for s in store.list_plans(state=PlanState.DELETED)] == ["gone"]
+        assert [s.uuid for s in store.list_plans(state=PlanState.ONGOING)] == [plan.uuid]
+        assert [s.uuid for s in store.list_plans(limit=1)] == ["empty"]
+        assert store.list_plans(limit=0) == []
+        states = (None, PlanState.DELETED, PlanState.ONGOING, PlanState.FAILED)
+        assert [store.count_plans(state=state) for state in states] == [2, 1, 1, 0]
+
+    def test_plans_wait_in_the_order_in_which_they_began_to_wait(self, store: Store) -> None:
+        """The order of saving and the clock do not matter."""
+        assert store.pending_plans() == []
+        several = [new_plan("a", uuid=name) for name in ("first", "second", "third", "idle")]
+        for plan in several:
+            store.save_plan(plan)
+        for number, uuid in enumerate(("third", "first", "second")):
+            store.move_plan(uuid, PlanState.PENDING, now=LATER - timedelta(days=number))
+        assert store.pending_plans() == ["third", "first", "second"]
+        claim = store.claim_plan("third", ME, now=NOW)
+        assert store.pending_plans() == ["first", "second"]
+        store.move_claimed("third", claim, PlanState.PAUSED, now=NOW)
+        store.resume_plan("third", [], now=MADE)
+        assert store.pending_plans() == ["first", "second", "third"]
+
+    def test_the_output_of_an_action_is_that_of_its_last_attempt(self, store: Store) -> None:
+        """It is None before the first attempt ends, and while an attempt runs."""
+        plan = new_plan("a")
+        (a,) = plan.actions
+        claim = claimed(store, plan)
+        assert store.output(plan.uuid, a.uuid) is None
+        store.commit(plan.uuid, claim, [starts(a), retries(a, output="1")], now=NOW)
+        assert store.output(plan.uuid, a.uuid) == "1"
+        store.commit(plan.uuid, claim, [starts(a)], now=LATER)
+        assert store.output(plan.uuid, a.uuid) is None
+        store.commit(plan.uuid, claim, [succeeds(a, output="2")], now=LATER)
+        assert store.output(plan.uuid, a.uuid) == "2"
+        with pytest.raises(ActionNotFound, match="'none'"):
+            store.output(plan.uuid, "none")
+        with pytest.raises(PlanNotFound, match="'none'"):
+            store.output("none", a.uuid)

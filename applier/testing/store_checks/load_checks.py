@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans come back as they were saved."""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from applier.errors import PlanNotFound
+from applier.testing.sample_plans import new_plan, plans
+from applier.testing.store_checks.running_plans import (
+    LATER,
+    ME,
+    NOW,
+    RunStoreUnderTest,
+    claimed,
+    starts,
+    succeeds,
+)
+from planner.model import Action, ActionPlan, Trigger
+from planner.states import Outcome, PlanState
+
+SAME_STORE = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+class LoadChecks:
+    """Loading and refreshing a plan."""
+
+    @SAME_STORE
+    @given(plan=plans())
+    def test_any_plan_comes_back_as_it_was_saved(
+        self, store: RunStoreUnderTest, plan: ActionPlan
+    ) -> None:
+        """Every field, every document in a field, and the digest are equal."""
+        store.save_plan(plan)
+        loaded = store.load_plan(plan.uuid)
+        assert loaded.to_dict() == plan.to_dict()
+        assert loaded.digest == plan.digest
+
+    def test_actions_come_back_in_the_order_of_the_schedule(self, store: RunStoreUnderTest) -> None:
+        """The uuids do not matter."""
+        plan = new_plan(*map(str, range(300)))
+        store.save_plan(plan)
+        loaded = store.load_plan(plan.uuid)
+        assert [action.name for action in loaded.actions] == [str(i) for i in range(300)]
+
+    def test_equal_sets_of_links_are_one_object(self, store: RunStoreUnderTest) -> None:
+        """Many actions that wait for the same actions share one tuple."""
+        first = [f"first-{i}" for i in range(20)]
+        chunk = tuple(first)
+        links: dict[str, Any] = {"parents": chunk, "needs": chunk, "needs_any": (chunk,)}
+        links["triggers"] = (Trigger("first-0", (Outcome.CHANGED, Outcome.CREATED)),)
+        members = [Action(uuid=uuid, action_type="nop") for uuid in first]
+        members += [Action(uuid=f"next-{i}", action_type="nop", **links) for i in range(20)]
+        plan = replace(new_plan(), actions=tuple(members))
+        store.save_plan(plan)
+        loaded = store.load_plan(plan.uuid)
+        assert loaded.actions == plan.actions
+        behind = [a for a in loaded.actions if a.parents]
+        sets = [s for a in behind for s in (a.parents, a.needs, a.needs_any[0])]
+        assert len({id(links) for links in sets}) == 1
+
+    def test_two_plans_may_name_their_actions_alike(self, store: RunStoreUnderTest) -> None:
+        """An action is known by its uuid within its plan."""
+        plan = new_plan("a")
+        twin = replace(new_plan(), actions=plan.actions)
+        claim = claimed(store, plan)
+        store.save_plan(twin)
+        store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+        assert store.load_plan(twin.uuid).actions == plan.actions
+
+    def test_a_plan_that_was_loaded_is_refreshed(self, store: RunStoreUnderTest) -> None:
+        """It equals the plan that is loaded anew: states, times and messages are those of now."""
+        plan = new_plan("a", "b")
+        a, _ = plan.actions
+        claim = claimed(store, plan)
+        loaded = store.load_plan(plan.uuid)
+        assert store.refresh_plan(loaded) == loaded
+        store.commit(plan.uuid, claim, [starts(a), succeeds(a, message="moved")], now=NOW)
+        store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=LATER, message="at noon")
+        refreshed = store.refresh_plan(loaded)
+        assert refreshed == store.load_plan(plan.uuid)
+        assert (refreshed.state, refreshed.status_message) == (PlanState.PAUSED, "at noon")
+        assert refreshed.actions[0].status_message == "moved"
+
+    def test_a_run_of_a_plan_that_is_not_there_is_refused(self, store: RunStoreUnderTest) -> None:
+        """Every method that takes the uuid of a plan raises PlanNotFound."""
+        calls: tuple[Callable[[], object], ...] = (
+            lambda: store.load_plan("none"),
+            lambda: store.refresh_plan(new_plan(uuid="none")),
+            lambda: store.claim_plan("none", ME, now=NOW),
+            lambda: store.beat("none", "claim", now=NOW),
+            lambda: store.commit("none", "claim", [], now=NOW),
+            lambda: store.move_claimed("none", "claim", PlanState.PAUSED, now=NOW),
+            lambda: store.reserve("none", "claim", ["node:a"], now=NOW),
+            lambda: store.held_by_others("none"),
+            lambda: store.attempts("none", "none"),
+        )
+        for call in calls:
+            with pytest.raises(PlanNotFound, match="'none'"):
+                call()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rollback changes the states of the actions that it undoes."""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from applier.contracts import ActionOf
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import (
+    LATER,
+    NOW,
+    RunStoreUnderTest,
+    claimed,
+    starts,
+    succeeds,
+)
+from planner.states import ActionState, Outcome, PlanState
+
+
+class RevertChecks:
+    """Commits of a plan that undoes another."""
+
+    def test_a_revert_tells_what_became_of_what_it_undid(self, store: RunStoreUnderTest) -> None:
+        """The same commit changes actions that SUCCEEDED, and no others."""
+        plan = new_plan(*"abcde")
+        stands, fails, doubtful, failed, other = plan.actions
+        claim = claimed(store, plan)
+        store.commit(plan.uuid, claim, [starts(a) for a in plan.actions], now=NOW)
+        ends = [succeeds(a) for a in (stands, fails, doubtful, other)]
+        ends.append(replace(succeeds(failed), state=ActionState.FAILED, outcome=Outcome.FAILED))
+        store.commit(plan.uuid, claim, ends, now=NOW)
+        store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
+        before = store.load_plan(plan.uuid)
+
+        rollback = new_plan(*"abcde")
+        claim = claimed(store, rollback)
+        store.commit(rollback.uuid, claim, [starts(a) for a in rollback.actions], now=LATER)
+        ends = [
+            succeeds(rollback.actions[0]),
+            replace(succeeds(rollback.actions[1]), state=ActionState.FAILED, message="no route"),
+            replace(succeeds(rollback.actions[2]), state=ActionState.UNKNOWN, message="cut off"),
+            succeeds(rollback.actions[3]),
+            succeeds(rollback.actions[4]),
+        ]
+        undoes = [ActionOf(plan.uuid, a.uuid) for a in (stands, fails, doubtful, failed)]
+        ends = [
+            *(replace(r, undoes=u) for r, u in zip(ends, undoes, strict=False)),
+            replace(ends[4], undoes=ActionOf("gone", other.uuid)),
+        ]
+        store.commit(rollback.uuid, claim, ends, now=LATER)
+        found = store.load_plan(plan.uuid)
+        assert [a.state for a in found.actions] == [
+            ActionState.REVERTED,
+            ActionState.REVERT_FAILED,
+            ActionState.REVERT_FAILED,
+            ActionState.FAILED,
+            ActionState.SUCCEEDED,
+        ]
+        short = rollback.uuid[:8]
+        assert [a.status_message for a in found.actions[:3]] == [
+            f"undone (rollback plan {short})",
+            f"not undone, no route (rollback plan {short})",
+            f"not undone, cut off (rollback plan {short})",
+        ]
+        assert [(a.outcome, a.ended_at) for a in found.actions] == [
+            (a.outcome, a.ended_at) for a in before.actions
+        ]

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan is saved whole, and once."""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from applier.errors import PlanConflict
+from applier.store import Store
+from applier.testing.sample_plans import new_plan
+from planner.errors import InvalidPlan
+
+
+class SaveChecks:
+    """Saving plans."""
+
+    def test_a_uuid_is_saved_once(self, store: Store) -> None:
+        """The second is refused, and the first does not change."""
+        plan = new_plan("a", "b")
+        store.save_plan(plan)
+        with pytest.raises(PlanConflict, match=plan.uuid) as refusal:
+            store.save_plan(replace(plan, name="other", actions=plan.actions[:1]))
+        assert refusal.value.state == "RECOMMENDED"
+        assert store.load_plan(plan.uuid).to_dict() == plan.to_dict()
+
+    def test_a_plan_whose_actions_share_a_uuid_is_refused_whole(self, store: Store) -> None:
+        """No record could tell them apart."""
+        plan = new_plan("a")
+        plan = replace(plan, actions=plan.actions * 2)
+        with pytest.raises(InvalidPlan, match=plan.actions[0].uuid):
+            store.save_plan(plan)
+        assert store.list_plans() == []

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators send requests to whoever runs a plan."""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+import pytest
+
+from applier.contracts import Request
+from applier.errors import PlanConflict
+from applier.store import Store
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import (
+    ME,
+    NOW,
+    at_once,
+    claimed,
+)
+from planner.states import PlanState
+
+
+class SendRequestChecks:
+    """Which requests are kept, and their numbers."""
+
+    def test_a_plan_that_nobody_runs_takes_no_requests(self, store: Store) -> None:
+        """A request is refused; those that were made before can still be read."""
+        plan = new_plan("a")
+        store.save_plan(plan)
+        request = Request(verb="cancel", who="wanda")
+        with pytest.raises(PlanConflict, match="RECOMMENDED"):
+            store.add_request(plan.uuid, request, now=NOW)
+        store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
+        claim = store.claim_plan(plan.uuid, ME, now=NOW)
+        store.add_request(plan.uuid, request, now=NOW)
+        store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
+        with pytest.raises(PlanConflict, match="PAUSED"):
+            store.add_request(plan.uuid, request, now=NOW)
+        assert [request.number for request in store.requests(plan.uuid)] == [1]
+
+    def test_requests_made_at_once_get_different_numbers(self, store: Store) -> None:
+        """No request is lost, and no number is used twice."""
+        plan = new_plan("a")
+        claimed(store, plan)
+
+        def add(index: int) -> None:
+            for number in range(5):
+                request = Request(verb="skip", who=f"{index}", why=f"{number}")
+                store.add_request(plan.uuid, request, now=NOW)
+
+        assert at_once(4, add) == [None] * 4
+        requests = store.requests(plan.uuid)
+        assert [request.number for request in requests] == list(range(1, 21))
+        assert {(w.who, w.why) for w in requests} == {
+            (str(i), str(n)) for i in range(4) for n in range(5)
+        }

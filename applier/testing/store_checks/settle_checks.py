@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators skip actions, and settle those of which the record does not know how they ended."""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from applier.errors import ActionNotFound, PlanConflict
+from applier.store import Store
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import (
+    LATER,
+    ME,
+    NOW,
+    claimed,
+    ends,
+    starts,
+)
+from planner.errors import InvalidTransition
+from planner.model import ActionPlan
+from planner.states import ActionState, Outcome, PlanState, StateReason
+
+
+class SettleChecks:
+    """Changes of the actions of a plan that nobody runs."""
+
+    def test_an_action_is_skipped_while_nobody_runs_the_plan(self, store: Store) -> None:
+        """It has no start and no attempt on record."""
+        plan = new_plan("a", "b")
+        store.save_plan(plan)
+        store.skip_action(plan.uuid, plan.actions[0].uuid, now=NOW, message="by hand")
+        loaded = store.load_plan(plan.uuid)
+        a, b = loaded.actions
+        assert (a.state, a.outcome, a.attempts) == (ActionState.SKIPPED, None, 0)
+        assert (a.started_at, a.ended_at, a.status_message) == (None, NOW, "by hand")
+        assert b == plan.actions[1]
+        assert loaded.updated_at == NOW
+
+    def test_a_skip_that_is_not_allowed_changes_nothing(self, store: Store) -> None:
+        """The action is not there, has ended, or somebody runs the plan."""
+        plan = new_plan("a", "b")
+        store.save_plan(plan)
+        a, b = (action.uuid for action in plan.actions)
+        with pytest.raises(ActionNotFound, match="no action 'none'"):
+            store.skip_action(plan.uuid, "none", now=NOW, message="")
+        store.skip_action(plan.uuid, a, now=NOW, message="first")
+        with pytest.raises(InvalidTransition, match="is SKIPPED"):
+            store.skip_action(plan.uuid, a, now=LATER, message="second")
+        store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
+        store.claim_plan(plan.uuid, ME, now=NOW)
+        with pytest.raises(PlanConflict, match="is ONGOING") as refusal:
+            store.skip_action(plan.uuid, b, now=LATER, message="")
+        assert refusal.value.state == "ONGOING"
+        loaded = store.load_plan(plan.uuid)
+        assert [x.state for x in loaded.actions] == ["SKIPPED", "PENDING"]
+        assert (loaded.actions[0].status_message, loaded.updated_at) == ("first", NOW)
+
+    def doubtful(self, store: Store) -> tuple[ActionPlan, str]:
+        """Save and claim a plan of an UNKNOWN and a FAILED action; return it and its claim."""
+        plan = new_plan("a", "b")
+        a, b = plan.actions
+        claim = claimed(store, plan)
+        over = [ends(a, ActionState.UNKNOWN), ends(b, ActionState.FAILED, outcome=Outcome.ERROR)]
+        store.commit(plan.uuid, claim, [starts(a), starts(b), *over], now=NOW)
+        return plan, claim
+
+    def test_work_in_doubt_is_settled_either_way(self, store: Store) -> None:
+        """It has ended then; its attempts on record do not change."""
+        plan, claim = self.doubtful(store)
+        a, b = plan.actions
+        store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
+        store.settle_action(plan.uuid, a.uuid, ActionState.FAILED, now=LATER, message="I looked")
+        settled = store.load_plan(plan.uuid).actions[0]
+        ended: dict[str, Any] = {"started_at": NOW, "ended_at": LATER, "attempts": 1}
+        failed = replace(a, state=ActionState.FAILED, outcome=Outcome.FAILED, **ended)
+        failed = replace(failed, state_reason=StateReason.OPERATOR)
+        assert settled == replace(failed, status_message="I looked")
+        for action in (a, b):
+            store.settle_action(
+                plan.uuid, action.uuid, ActionState.SUCCEEDED, now=LATER, message="by hand"
+            )
+        loaded = store.load_plan(plan.uuid)
+        assert [x.state for x in loaded.actions] == ["SUCCEEDED", "SUCCEEDED"]
+        assert [x.outcome for x in loaded.actions] == ["changed", "changed"]
+        assert loaded.updated_at == LATER
+        tried = [store.attempts(plan.uuid, action.uuid) for action in (a, b)]
+        assert [attempt.state for (attempt,) in tried] == ["UNKNOWN", "FAILED"]
+
+    def test_what_is_not_in_doubt_is_not_settled(self, store: Store) -> None:
+        """Other states are refused, and so is a plan that somebody runs."""
+        plan, claim = self.doubtful(store)
+        a, b = (action.uuid for action in plan.actions)
+        succeeded = ActionState.SUCCEEDED
+        with pytest.raises(PlanConflict, match="is ONGOING"):
+            store.settle_action(plan.uuid, a, succeeded, now=LATER, message="")
+        store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
+        before = store.load_plan(plan.uuid)
+        for new in set(ActionState) - {ActionState.SUCCEEDED, ActionState.FAILED}:
+            with pytest.raises(InvalidTransition):
+                store.settle_action(plan.uuid, b, new, now=LATER, message="")
+        with pytest.raises(InvalidTransition, match="is FAILED"):
+            store.settle_action(plan.uuid, b, ActionState.FAILED, now=LATER, message="")
+        with pytest.raises(ActionNotFound, match="'none'"):
+            store.settle_action(plan.uuid, "none", succeeded, now=LATER, message="")
+        assert store.load_plan(plan.uuid) == before
+        store.settle_action(plan.uuid, a, succeeded, now=LATER, message="")
+        with pytest.raises(InvalidTransition, match="is SUCCEEDED"):
+            store.settle_action(plan.uuid, a, ActionState.FAILED, now=LATER, message="")

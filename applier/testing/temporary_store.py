@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A new, empty record for each test, in a file that is removed when the store is closed."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from applier.storage.sql import SqlStore
+
+#: A folder in memory, where waiting for the disk takes no time; None is the default of tempfile.
+FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - names are random
+
+
+class TemporaryStore(SqlStore):
+    """A store whose record is a copy of an empty SQLite file.
+
+    The tables are made once per process. To close a store removes its file: use it with
+    :func:`contextlib.closing`, in property tests once per example.
+    """
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory(prefix="actionplan-", dir=FOLDER)
+        path = Path(self._folder.name, "plans.db")
+        path.write_bytes(empty_record())
+        super().__init__(f"sqlite:///{path}")
+
+    def close(self) -> None:
+        """Close the connections and remove the file; the store must not be used afterwards."""
+        super().close()
+        self._folder.cleanup()
+
+
+@cache
+def empty_record() -> bytes:
+    """Return the content of a SQLite file that has the tables and no rows."""
+    with TemporaryDirectory(prefix="actionplan-", dir=FOLDER) as folder:
+        path = Path(folder, "plans.db")
+        with closing(SqlStore(f"sqlite:///{path}")):
+            pass
+        return path.read_bytes()
