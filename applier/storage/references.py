@@ -24,7 +24,7 @@ def choose(reference: str, known: Collection[tuple[str, str | None]]) -> str:
     ('77e0-3', '6a1f-1', '6a1f-2')
     >>> choose("6a1f", plans)
     Traceback (most recent call last):
-    applier.errors.PlanNotFound: '6a1f' fits 2 plans: 6a1f-1, 6a1f-2
+    applier.errors.PlanNotFound: '6a1f' matches 2 plans: 6a1f-1, 6a1f-2
     """
     if any(uuid == reference for uuid, _ in known):
         return reference

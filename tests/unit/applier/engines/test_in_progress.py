@@ -179,7 +179,7 @@ def test_a_pause_in_a_delay_leaves_it_pending_and_the_next_run_tries_it(trial):
     [
         (Verified.DONE, "SUCCEEDED", "changed", "timed out after 0.03 s; verified: its work is"),
         (Verified.NOT_DONE, "FAILED", "error", "timed out after 0.03 s: it was stopped"),
-        (Verified.IN_DOUBT, "UNKNOWN", None, "it is not known whether its work is done: look"),
+        (Verified.IN_DOUBT, "UNKNOWN", None, "it is not known whether its work is done: check"),
         (ValueError("no"), "UNKNOWN", None, "actionplan action set PLAN a --state"),
     ],
 )

@@ -103,7 +103,7 @@ def test_links_that_make_a_cycle_do_not_let_it_wait_for_ever(engine_for):
     engine.run()
     ended = store.load_plan(plan.uuid).actions
     assert {a.state for a in ended} == {ActionState.CANCELLED}
-    assert {a.status_message for a in ended} == {"nothing is left that could let it start"}
+    assert {a.status_message for a in ended} == {"it can no longer start"}
 
 
 NO_RUN = PlanRun(
