@@ -18,13 +18,13 @@ class PlanFlow(flow.Flow):
 
     def __init__(self, name: str, tasks: Mapping[str, Any], after: Mapping[str, Sequence[str]]):
         super().__init__(name)
-        self._tasks, self._after = tasks, after
+        self.tasks, self.after = tasks, after
 
     def __len__(self) -> int:
-        return len(self._tasks)
+        return len(self.tasks)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._tasks.values())
+        return iter(self.tasks.values())
 
     def iter_nodes(self) -> Iterator[tuple[Any, dict[str, Any]]]:
         """Yield each task, with empty metadata."""
@@ -33,10 +33,10 @@ class PlanFlow(flow.Flow):
     def iter_links(self) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
         """Yield each link: a task, a successor, the metadata of an explicit link."""
         meta = {flow.LINK_MANUAL: True}
-        for name, others in self._after.items():
-            task = self._tasks[name]
+        for name, others in self.after.items():
+            task = self.tasks[name]
             for other in others:
-                yield task, self._tasks[other], meta
+                yield task, self.tasks[other], meta
 
     @property
     def requires(self) -> frozenset[str]:

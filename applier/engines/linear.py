@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from taskflow import exceptions, states, storage, task
-from taskflow import flow as taskflow_flow
+from taskflow import exceptions, states, storage
 from taskflow.engines import base
 
 from applier.contracts import Report, Request, RequestVerb
 from applier.engines import Event, PlanRun, ReservationsChanged
+from applier.engines.flow import PlanFlow
 from applier.engines.in_progress import AttemptsInProgress
 from applier.engines.timers import Timer, Timers
 from applier.engines.workers import Workers
@@ -43,7 +43,7 @@ class _Incoming:
 
 
 class LinearEngine(base.Engine):
-    """Runs a flow of the tasks of :mod:`applier.engines.tasks`.
+    """Runs a :class:`applier.engines.flow.PlanFlow` of :mod:`applier.engines.tasks`.
 
     Its options are ``run`` (:class:`applier.engines.PlanRun`), ``max_workers``, ``grace_s`` and
     ``clock``. ``grace_s`` is the number of seconds after which an action that was told to stop is
@@ -63,7 +63,7 @@ class LinearEngine(base.Engine):
         self._storage = storage.Storage(flow_detail, backend=backend)
         self._run: PlanRun = self._options["run"]
         self._events, self._recorder = self._run.events, self._run.recorder
-        self._tasks: dict[str, Any] = {}
+        self._tasks: Mapping[str, Any] = {}
         self._scheduler: Scheduler | None = None
         self._clock = self._options.get("clock", time.monotonic)
         self._timers = Timers(self._clock)
@@ -88,28 +88,21 @@ class LinearEngine(base.Engine):
         return self._scheduler.halt if self._scheduler else None
 
     def compile(self) -> None:
-        """Read the tasks and the links of the flow.
+        """Make the scheduler of the flow's links.
 
-        Raises taskflow's CompilationFailure for features that this engine does not support:
-        retries, deciders, nested flows, tasks that provide or require symbols, two tasks of one
-        name.
+        Raises taskflow's CompilationFailure for another flow than that of a plan.
         """
         self._compiled()
 
     def _compiled(self) -> Scheduler:
         if self._scheduler is None:
-            if self._flow.retry is not None:
-                raise _refusal(f"flow {self._flow.name} has a retry")
-            self._tasks = {}
-            for atom in self._flow:
-                _check_task(atom, self._tasks)
-                self._tasks[atom.name] = atom
-            after: dict[str, list[str]] = {name: [] for name in self._tasks}
-            for first, second, meta in self._flow.iter_links():
-                if meta.get(taskflow_flow.LINK_DECIDER) is not None:
-                    raise _refusal(f"the link from {first.name} to {second.name} has a decider")
-                after[first.name].append(second.name)
-            self._scheduler = self._schedule(after)
+            if not isinstance(self._flow, PlanFlow):
+                raise exceptions.CompilationFailure(
+                    f"{self._flow} is not the flow of a plan: the engine 'actionplan' runs flows "
+                    "of applier.engines.flow"
+                )
+            self._tasks = self._flow.tasks
+            self._scheduler = self._schedule(self._flow.after)
         return self._scheduler
 
     def _schedule(self, after: Mapping[str, Sequence[str]]) -> Scheduler:
@@ -276,20 +269,3 @@ def _flow_state(scheduler: Scheduler) -> Any:
     if scheduler.stopped in (Stopped.PAUSED, Stopped.HANDED_BACK):
         return states.SUSPENDED
     return states.SUCCESS if scheduler.well else states.FAILURE
-
-
-def _check_task(atom: Any, known: dict[str, Any]) -> None:
-    if not isinstance(atom, task.Task):
-        raise _refusal(f"{atom.name} is not a task; nested flows")
-    if atom.requires or atom.provides:
-        raise _refusal(f"task {atom.name} requires or provides symbols")
-    if atom.name in known:
-        raise _refusal(f"two tasks have the name {atom.name}")
-
-
-def _refusal(what: str) -> Exception:
-    refusal: Exception = exceptions.CompilationFailure(
-        f"{what}: engine 'actionplan' does not run that (it runs graph flows of actions, "
-        "without retries, deciders, nested flows and symbols)"
-    )
-    return refusal

@@ -152,7 +152,8 @@ def test_what_is_refused_as_a_loop_is_one(document: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="a cycle: ") as refused:
         planned(document)
     for mistake in refused.value.mistakes:
-        path = [re.sub(r" \(.*", "", step) for step in mistake.text.removeprefix("a cycle: ").split(" -> ")]
+        steps = mistake.text.removeprefix("a cycle: ").split(" -> ")
+        path = [re.sub(r" \(.*", "", step) for step in steps]
         assert path[0] == path[-1]
         assert all(graph.has_edge(a, b) for a, b in pairwise(path))
 
