@@ -21,6 +21,10 @@ from planner.states import ActionState, Outcome
 
 #: The parameters for the uuids of actions: as many actions are in one statement at most.
 UUIDS = tuple(f"uuid_{i}" for i in range(50))
+#: How many actions are in one statement, by kind of database. One in PostgreSQL: as long as it has
+#: no statistics of a table, it would read all rows of a plan to find some of them. Its pipeline
+#: makes single statements cheap.
+AT_ONCE = {"sqlite": len(UUIDS), "mysql": len(UUIDS), "postgresql": 1}
 
 Condition = sa.ColumnElement[bool]
 #: Makes the statement about so many actions.
@@ -28,14 +32,20 @@ Statements = Callable[[int], sa.ClauseElement]
 
 
 def writes(
-    statements: Statements, uuids: Sequence[str], values: Mapping[str, Any], *, checked: bool = True
+    statements: Statements,
+    uuids: Sequence[str],
+    values: Mapping[str, Any],
+    *,
+    at_once: int,
+    checked: bool = True,
 ) -> Iterator[Write]:
-    """Yield what is written about these actions; ``values`` are the other parameters.
+    """Yield what is written about these actions, ``at_once`` of them by one statement.
 
-    If it is ``checked``, it must change the row of each action.
+    ``values`` are the other parameters. A write that is ``checked`` must change the row of each
+    action.
     """
-    for first in range(0, len(uuids), len(UUIDS)):
-        some = uuids[first : first + len(UUIDS)]
+    for first in range(0, len(uuids), at_once):
+        some = uuids[first : first + at_once]
         parameters = {**values, **dict(zip(UUIDS, some, strict=False))}
         yield Write(statements(len(some)), parameters, len(some) if checked else None)
 

@@ -91,13 +91,13 @@ class Change:
         with database.write() as transaction:
             held = transaction.write(statements.HOLD_STATE[states], hold)
             if held:
-                self._write(transaction)
+                self._write(transaction, database.at_once)
         if not held:
             head = database.head(self.plan)
             if head["last_write"] != self.name:
                 raise claims.not_waiting(self.plan, head["state"], states)
 
-    def _write(self, transaction: Transaction) -> None:
+    def _write(self, transaction: Transaction, at_once: int) -> None:
         old = ActionState(action_row(transaction, self.plan, self.action)["state"])
         check("action", self.action, old, self.new, Who.OPERATOR)
         outcome = transitions.SETTLED.get(self.new)
@@ -110,10 +110,10 @@ class Change:
             message=self.message,
         )
         values = {"plan_uuid": self.plan, "now": self.now, **rows.report_values(report)}
-        transaction.write_all(writes(END, [self.action], values))
+        transaction.write_all(writes(END, [self.action], values, at_once=at_once))
 
 
-def writes_of(plan: str, reports: Sequence[Report], now: datetime) -> Iterator[Write]:
+def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int) -> Iterator[Write]:
     """Turn reports into what is written, in their order, in as few statements as that allows.
 
     Each action must be in the state that its report says.
@@ -123,15 +123,15 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime) -> Iterator[W
         first, uuids = alike[0], [report.uuid for report in alike]
         values = {"plan_uuid": plan, "now": now, **rows.report_values(first)}
         starts = first.state is ActionState.ONGOING
-        yield from writes(START if starts else END, uuids, values)
+        yield from writes(START if starts else END, uuids, values, at_once=at_once)
         if first.old is ActionState.ONGOING:
-            yield from writes(KEEP_ATTEMPT, uuids, values)
+            yield from writes(KEEP_ATTEMPT, uuids, values, at_once=at_once)
         if first.state is ActionState.PENDING:
-            yield from writes(AGAIN, uuids, values)
+            yield from writes(AGAIN, uuids, values, at_once=at_once)
     for report in reports:
         if report.undoes and (undone := transitions.undone(plan, report)):
             values = {"plan_uuid": report.undoes.plan, **rows.report_values(undone)}
-            yield from writes(UNDONE, [undone.uuid], values, checked=False)
+            yield from writes(UNDONE, [undone.uuid], values, at_once=1, checked=False)
 
 
 def _says(report: Report) -> tuple[object, ...]:

@@ -19,6 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from applier.backoff import delays_s
 from applier.errors import PlanNotFound, StoreError
 from applier.storage import schema_version, statements
+from applier.storage.action_statements import AT_ONCE
 from applier.storage.compiled import Row
 from applier.storage.connection import make_engine
 from applier.storage.refusals import ConnectionLost, Deadlock, Refused, translate_errors
@@ -67,6 +68,8 @@ class Database:
         )
         self._transactions = Transactions(self.engine)
         self._begin_write, self._begin_read = BEGIN[self.engine.dialect.name]
+        #: How many actions one statement is about.
+        self.at_once = AT_ONCE[self.engine.dialect.name]
         self._is_file = self.engine.dialect.name == "sqlite"
         self._unwritable: Unwritable | None = None
         self._opening = threading.Lock()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -25,15 +25,15 @@ LONGEST_S = 3600.0
 class Connection(NamedTuple):
     """An open connection.
 
-    ``pooled`` is SQLAlchemy's, ``driver`` is the driver's own in it, with one cursor. ``pipeline``
-    sends statements without waiting for the answer to each, where the driver has that. ``opened``
-    is by the clock ``time.monotonic``.
+    ``pooled`` is SQLAlchemy's, ``driver`` is the driver's own in it, with one cursor. In a
+    ``pipeline`` statements are sent without waiting for the answer to each, if the driver can do
+    that. ``opened`` is by the clock ``time.monotonic``.
     """
 
     pooled: PoolProxiedConnection
     driver: Any
     cursor: Any
-    pipeline: Callable[[], AbstractContextManager[object]] | None
+    pipeline: Callable[[], AbstractContextManager[object]]
     opened: float
 
 
@@ -106,7 +106,7 @@ class IdleConnections:
         except self._errors as error:
             raise refusal(error, self._dialect) from error
         driver: Any = pooled.dbapi_connection
-        pipeline = driver.pipeline if self._has_pipeline else None
+        pipeline = driver.pipeline if self._has_pipeline else nullcontext
         return Connection(pooled, driver, driver.cursor(), pipeline, time.monotonic())
 
     def _begun(self, connection: Connection, statement: str) -> Connection:

@@ -164,7 +164,8 @@ class Plans:
                     raise ActionNotFound(uuid, action)
                 state = ActionState(found[action])
                 check("action", action, state, ActionState.PENDING, Who.OPERATOR)
-            transaction.write_all(writes(AGAIN, wanted, {"plan_uuid": uuid, "new_message": None}))
+            values = {"plan_uuid": uuid, "new_message": None}
+            transaction.write_all(writes(AGAIN, wanted, values, at_once=self._database.at_once))
 
         def allowed(head: Row) -> None:
             transitions.require_resumable(uuid, PlanState(head["state"]), wanted)

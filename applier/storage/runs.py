@@ -85,7 +85,8 @@ class Runs:
 
         with self._database.named(uuid, "commit", claim, *reports) as name:
             held = {"plan_uuid": uuid, "held": claim, "now": now, "write": name}
-            writes = [Write(statements.HOLD_CLAIM, held, 1), *writes_of(uuid, reports, now)]
+            reported = writes_of(uuid, reports, now, self._database.at_once)
+            writes = [Write(statements.HOLD_CLAIM, held, 1), *reported]
             self._database.tried(write)
 
     def _refuse(self, uuid: str, claim: str, reports: Sequence[Report], name: str) -> None:

@@ -7,7 +7,8 @@ for each commit is the driver's alone, because a run has one commit for every fe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from threading import Lock
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -91,19 +92,21 @@ class Transaction:
 
     def write_all(self, writes: Iterable[Write]) -> None:
         """Run statements in their order; raise Unexpected if one changes another number of rows."""
-        if self._connection.pipeline is None:
-            for write in writes:
-                _require(write, self.write(write.statement, write.parameters))
-            return
-        # Statements are sent without waiting for the answer to each.
+        # A pipeline sends statements without waiting for the answer to each.
         with self._connection.pipeline():
-            sent = [(write, self._sent(write)) for write in writes]
-        for write, cursor in sent:
-            _require(write, cursor.rowcount)
+            sent = [
+                (same, self._sent(same))
+                for same in (list(group) for _, group in groupby(writes, lambda w: id(w.statement)))
+            ]
+        for same, cursor in sent:
+            expected = [write.changes for write in same if write.changes is not None]
+            if expected and cursor.rowcount != sum(expected):
+                raise Unexpected
 
-    def _sent(self, write: Write) -> Any:
-        compiled, cursor = self._compiled[write.statement], self._connection.driver.cursor()
-        cursor.execute(compiled.text, compiled.parameters(write.parameters))
+    def _sent(self, writes: Sequence[Write]) -> Any:
+        """Send one statement with the parameters of each write; return its cursor."""
+        compiled, cursor = self._compiled[writes[0].statement], self._connection.driver.cursor()
+        cursor.executemany(compiled.text, [compiled.parameters(w.parameters) for w in writes])
         return cursor
 
     def read(self, statement: sa.ClauseElement, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
@@ -111,11 +114,6 @@ class Transaction:
         compiled, cursor = self._compiled[statement], self._connection.cursor
         cursor.execute(compiled.text, compiled.parameters(parameters))
         return compiled.rows(cursor.fetchall())
-
-
-def _require(write: Write, number: int) -> None:
-    if write.changes not in (None, number):
-        raise Unexpected
 
 
 class _Statements(dict[sa.ClauseElement, Compiled]):

@@ -84,7 +84,7 @@ class Took(NamedTuple):
 def run(plan: ActionPlan, store: object, claim: str) -> Took:
     """Run it as we do."""
     began, used = time.perf_counter(), time.process_time()
-    recorder = Recorder(store, plan, claim, clock=_clock)
+    recorder = Recorder(store, plan, claim, clock=now)
     TaskFlowEngine(max_workers=WORKERS).run(
         PlanRun(
             plan=plan,
@@ -113,7 +113,7 @@ def record(plan: ActionPlan, counts: list[tuple[int, float]]) -> Took:
         store = SqlStore(f"sqlite:///{folder}/plans.sqlite")
         try:
             store.save_plan(plan)
-            claim = store.claim_plan(plan.uuid, CLAIMANT, now=_clock())
+            claim = store.claim_plan(plan.uuid, CLAIMANT, now=now())
             commit, number = store.commit, [0]
 
             def counted(*given: object, **more: object) -> None:
@@ -222,7 +222,7 @@ def cancelling(number: int) -> None:
             return changed(None, None, None)
 
         plan = _ongoing(waiting(number))
-        recorder = Recorder(NoStore(), plan, "claim", clock=_clock)
+        recorder = Recorder(NoStore(), plan, "claim", clock=now)
         TaskFlowEngine(max_workers=WORKERS).run(
             PlanRun(
                 plan=plan,
@@ -259,7 +259,7 @@ def _ongoing(plan: ActionPlan) -> ActionPlan:
     )
 
 
-def _clock() -> datetime:
+def now() -> datetime:
     return datetime.now(UTC)
 
 

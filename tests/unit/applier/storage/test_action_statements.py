@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statements about several actions: how they are cut, and that each finds its rows by their key."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from applier.storage import schema_version
+from applier.storage.action_statements import AGAIN, AT_ONCE, END, KEEP_ATTEMPT, START, writes
+from applier.storage.changes import writes_of
+from applier.storage.sql import SqlStore
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import NOW, starts, succeeds
+
+
+def test_uuids_are_cut_into_statements_in_their_order():
+    uuids = [f"u{number}" for number in range(120)]
+    made = list(writes(START, uuids, {"now": NOW}, at_once=50))
+    assert [write.changes for write in made] == [50, 50, 20]
+    named = [v for write in made for k, v in write.parameters.items() if k.startswith("uuid_")]
+    assert named == uuids
+    assert all(write.parameters["now"] is NOW for write in made)
+    # Made once for each number of actions.
+    assert made[0].statement is made[1].statement is START(50)
+    assert made[2].statement is START(20)
+
+
+def test_reports_that_say_the_same_are_one_statement_and_others_are_not():
+    plan = new_plan(*"abcde")
+    a, b, c, d, e = plan.actions
+    reports = [succeeds(a), succeeds(b), succeeds(c, output="said"), starts(d), starts(e)]
+    made = list(writes_of(plan.uuid, reports, NOW, 50))
+    assert [write.statement for write in made] == [
+        END(2),
+        KEEP_ATTEMPT(2),
+        END(1),
+        KEEP_ATTEMPT(1),
+        START(2),
+    ]
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("statements", [START, END, KEEP_ATTEMPT, AGAIN])
+def test_postgresql_finds_an_action_by_its_key_before_it_has_statistics(postgresql_url, statements):
+    schema_version.upgrade(postgresql_url)
+    with closing(SqlStore(postgresql_url)) as store, store._database.write() as transaction:
+        compiled = transaction._compiled[statements(AT_ONCE["postgresql"])]
+        named = {"plan_uuid": "p", "uuid_0": "a", "old_state": "ONGOING"}
+        values = dict.fromkeys(compiled._names) | named
+        cursor = transaction._connection.cursor
+        cursor.execute(f"EXPLAIN {compiled.text}", compiled.parameters(values))
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    (found,) = [line for line in plan.splitlines() if "Index Cond" in line and "(plan)" in line]
+    assert "(uuid)::text = 'a'" in found, plan
