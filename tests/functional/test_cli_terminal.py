@@ -33,7 +33,7 @@ def test_any_answer_but_yes_keeps_the_plan_and_says_how_to_go_on(
         terminal.wait_for("[y/N]")
         terminal.type(answer)
         assert terminal.end() == 1
-        assert f"The plan is kept: actionplan apply {actionplan.plan().uuid[:8]}" in plain(
+        assert f"The plan is stored: actionplan apply {actionplan.plan().uuid[:8]}" in plain(
             terminal.seen
         )
     assert actionplan.plan().state is PlanState.RECOMMENDED
