@@ -51,7 +51,7 @@ TESTS = {
 #: Loaded once: what tests import and no mutant changes.
 LIBRARIES = (
     "hypothesis pytest networkx jsonschema sqlalchemy.orm alembic.command oslo_config.cfg"
-    " oslo_db.sqlalchemy.enginefacade taskflow.engines yaml stevedore rich.console cliff.app"
+    " taskflow.engines yaml stevedore rich.console cliff.app"
 )
 #: Said because of the library that is loaded once.
 UNIMPORTANT = "ignore::pytest.PytestAssertRewriteWarning"
