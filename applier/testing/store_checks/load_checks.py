@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -45,6 +46,16 @@ class LoadChecks:
         loaded = store.load_plan(plan.uuid)
         assert loaded.to_dict() == plan.to_dict()
         assert loaded.digest == plan.digest
+
+    def test_moments_come_back_in_utc(self, store: RunStoreUnderTest) -> None:
+        """A time that is stated in another zone is the same moment in UTC."""
+        plan = new_plan("a")
+        claim = claimed(store, plan)
+        eastern = NOW.astimezone(timezone(timedelta(hours=-5)))
+        store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=eastern)
+        (a,) = store.load_plan(plan.uuid).actions
+        assert a.started_at == NOW
+        assert a.started_at.tzinfo is UTC
 
     def test_actions_come_back_in_the_order_of_the_schedule(self, store: RunStoreUnderTest) -> None:
         """The uuids do not matter."""

@@ -29,9 +29,11 @@ class SaveChecks:
         assert store.load_plan(plan.uuid).to_dict() == plan.to_dict()
 
     def test_a_plan_whose_actions_share_a_uuid_is_refused_whole(self, store: Store) -> None:
-        """No record could tell them apart."""
-        plan = new_plan("a")
-        plan = replace(plan, actions=plan.actions * 2)
-        with pytest.raises(InvalidPlan, match=plan.actions[0].uuid):
-            store.save_plan(plan)
+        """No record could tell them apart; each uuid that occurs twice is named, and no other."""
+        plan = new_plan("a", "b")
+        a, b = plan.actions
+        with pytest.raises(InvalidPlan) as refusal:
+            store.save_plan(replace(plan, actions=(a, b, b)))
+        (problem,) = refusal.value.problems
+        assert b.uuid in problem
         assert store.list_plans() == []

@@ -84,6 +84,23 @@ def test_one_that_broke_while_nobody_used_it_is_replaced(connections, monkeypatc
     assert connections.begin("BEGIN").driver is not kept.driver
 
 
+def test_when_one_broke_the_others_are_not_used_again_either(connections, monkeypatch):
+    other, broken = connections.begin("BEGIN"), connections.begin("BEGIN")
+    for connection in (other, broken):  # the one that was kept last is used first
+        connections.commit(connection)
+    broken.driver.close()
+    monkeypatch.setattr(connections._dialect, "is_disconnect", lambda *_: True)
+    assert connections.begin("BEGIN").driver not in (other.driver, broken.driver)
+    assert not is_open(other)
+
+
+def test_a_connection_that_cannot_be_opened_is_a_refusal(tmp_path):
+    connections = IdleConnections(make_engine(parse(f"sqlite:///{tmp_path}/missing/file.db")))
+    with pytest.raises(refusals.Refused) as raised:
+        connections.begin("BEGIN")
+    assert "unable to open" in str(raised.value.__cause__)
+
+
 def test_closing_closes_those_in_use_when_they_come_back(connections):
     kept, used = connections.begin("BEGIN"), connections.begin("BEGIN")
     connections.commit(kept)
@@ -106,6 +123,17 @@ def test_a_child_leaves_the_connections_of_its_parent_alone(connections):
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert connections.begin("BEGIN") is kept
+
+
+def test_a_child_opens_connections_of_its_own(connections, engine, monkeypatch):
+    kept = rolled_back(connections, ValueError())
+    with engine.connect() as pooled:
+        in_pool = pooled.connection.driver_connection
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert connections.begin("BEGIN").driver not in (kept.driver, in_pool)
+    assert is_open(kept)
+    for inherited in (kept.driver, in_pool):
+        inherited.close()
 
 
 def test_a_block_ends_its_transaction(engine):
