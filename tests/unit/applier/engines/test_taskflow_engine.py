@@ -8,6 +8,7 @@ import os
 from typing import Any, ClassVar
 
 import pytest
+from taskflow import engines
 
 from applier.contracts import ActionPlugin
 from applier.engines.taskflow_engine import TaskFlowEngine
@@ -62,3 +63,31 @@ def test_no_garbage_is_collected_while_the_flow_is_built(open_trial, enabled):
 def test_there_are_as_many_workers_as_processors_unless_it_is_said():
     assert TaskFlowEngine().max_workers == os.cpu_count()
     assert TaskFlowEngine(max_workers=7).max_workers == 7
+
+
+def test_one_worker_is_the_fewest_that_can_be_configured():
+    (max_workers,) = TaskFlowEngine.OPTIONS
+    assert max_workers.type("1") == 1
+    with pytest.raises(ValueError, match="greater than or equal to 1"):
+        max_workers.type("0")
+
+
+@pytest.mark.parametrize(("name", "expected"), [("nightly", "nightly"), (None, "plan")])
+def test_the_flow_is_named_like_the_plan(open_trial, monkeypatch, name, expected):
+    load, loaded = engines.load, []
+
+    def noted(flow, **options):
+        loaded.append(flow.name)
+        return load(flow, **options)
+
+    monkeypatch.setattr(engines, "load", noted)
+    plan = ActionPlan(
+        uuid="plan",
+        name=name,
+        planner="test",
+        state=PlanState.PENDING,
+        actions=(Action(uuid="a", action_type="nop"),),
+    )
+    one = open_trial(plan, TaskFlowEngine(max_workers=1), changed, max_workers=1)
+    assert one.run() is PlanState.SUCCEEDED
+    assert loaded == [expected]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from contextlib import suppress
 
 import pytest
@@ -130,10 +131,23 @@ def test_a_child_opens_connections_of_its_own(connections, engine, monkeypatch):
     with engine.connect() as pooled:
         in_pool = pooled.connection.driver_connection
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    assert connections.begin("BEGIN").driver not in (kept.driver, in_pool)
+    own = connections.begin("BEGIN")
+    assert own.driver not in (kept.driver, in_pool)
+    connections.commit(own)
+    assert connections.begin("BEGIN") is own
     assert is_open(kept)
     for inherited in (kept.driver, in_pool):
         inherited.close()
+
+
+def test_a_transaction_that_does_not_begin_lets_go_of_its_lock(engine):
+    transactions, lock = Transactions(engine), threading.Lock()
+    with pytest.raises(refusals.Refused), transactions.begin("BEGINNING", lock):
+        raise AssertionError  # it has not begun
+    with transactions.begin("BEGIN", lock):
+        assert lock.locked()
+    assert not lock.locked()
+    transactions.close()
 
 
 def test_a_block_ends_its_transaction(engine):
