@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from planner.model import Action, ActionPlan, Blocker, Effect, Touch, Trigger
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, Outcome, PlanState, StateReason
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 
@@ -88,6 +88,18 @@ def test_fields_that_are_left_out_have_their_defaults() -> None:
         {"uuid": "p", "planner": "x", "actions": [{"uuid": "a", "action_type": "nop"}]}
     )
     assert read == ActionPlan(uuid="p", planner="x", actions=(Action(uuid="a", action_type="nop"),))
+
+
+@pytest.mark.parametrize(
+    ("field", "kind"),
+    [("state", ActionState), ("outcome", Outcome), ("state_reason", StateReason)],
+)
+def test_words_of_an_action_are_members_of_their_enumerations(field: str, kind: Any) -> None:
+    words = {"uuid": "a", "action_type": "nop"}
+    for member in kind:
+        assert getattr(Action.from_dict({**words, field: str(member)}), field) is member
+    with pytest.raises(ValueError, match="ASLEEP"):
+        Action.from_dict({**words, field: "ASLEEP"})
 
 
 def test_a_field_that_is_not_known_is_refused() -> None:

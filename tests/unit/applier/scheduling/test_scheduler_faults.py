@@ -166,6 +166,20 @@ def test_an_abort_in_a_delay_ends_the_action():
     ]
 
 
+def test_an_abort_of_what_a_cancel_ended_in_its_delay_changes_nothing():
+    story = Faults(action("a"), action("b"), policies=TWICE)
+    story.begin()
+    story.turn("a fails")
+    assert story.turn(CANCEL) == [
+        "plan: cancelled by ann: enough",
+        "a CANCELLED: the plan was cancelled by ann: enough",
+        "stop b",
+    ]
+    assert story.turn(ABORT_A) == []
+    story.turn("b")
+    assert story.scheduler.done
+
+
 def test_an_abort_of_what_has_not_begun_changes_nothing():
     story = Faults(action("b"), action("a", needs=("b",)))
     story.begin()

@@ -68,6 +68,31 @@ def test_parameters_are_translated_and_time_out_and_retries_belong_to_the_action
     assert action.tokens == ("type:puppet", "node:1", "task:t", "busy:nodes", "volume:shared")
 
 
+def test_an_action_is_described_by_its_type_else_by_task_and_node() -> None:
+    class Plain(PUPPET):  # type: ignore[misc, valid-type]
+        describe = classmethod(lambda *_: None)
+
+    value = document({"id": "t", "parameters": {"puppet_manifest": "a.pp"}})
+    for kind, description in ((PUPPET, "puppet"), (Plain, "puppet t on 1")):
+        (action,) = plan(DeploymentPlanner, value, kind).actions
+        assert action.description == description
+
+
+def test_a_note_tells_which_tasks_of_a_group_are_left_out_if_none_of_it_is_chosen() -> None:
+    relation = {"name": "a", "policy": "any"}
+    tasks = [{"id": "a"}, {"id": "b", "cross-depends": [relation]}]
+
+    def notes(**only: Any) -> list[str]:
+        made = plan(DeploymentPlanner, document(*tasks, nodes=2, only=only), check_types=False)
+        return [text for text in made.warnings if "left out" in text]
+
+    assert notes(tasks=["b"]) == [
+        "1/a is left out; 1/b and 1 more depend on it",
+        "2/a is left out; 1/b and 1 more depend on it",
+    ]
+    assert notes(nodes=["1"]) == []
+
+
 def test_a_node_with_an_address_is_no_simulated_one() -> None:
     value = document({"id": "t", "parameters": {"puppet_manifest": "a.pp"}}, durations={"t": 5})
     value["nodes"] = [{"uid": 1, "roles": "x", "address": "10.0.0.1"}]

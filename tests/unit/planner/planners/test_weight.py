@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the weight planner does with actions if no option is set: as in Watcher 17."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.model import Action
+from planner.planners.weight import WeightPlanner
+from planner.testing import action_type, plan
+
+#: From the heaviest to the lightest, with how many actions of the type are in one set.
+TYPES = {
+    "nop": 1,
+    "volume_migrate": 2,
+    "change_nova_service_state": 1,
+    "sleep": 1,
+    "shelve": 2,
+    "stop": 2,
+    "delete": 2,
+    "migrate": 2,
+    "resize": 2,
+    "turn_host_to_acpi_s3_state": 2,
+    "change_node_power_state": 2,
+}
+
+
+def planned(*types: str) -> tuple[Action, ...]:
+    """Plan actions of types that touch nothing and take any parameters."""
+    actions: list[dict[str, Any]] = [{"action_type": name} for name in types]
+    return plan(WeightPlanner, {"actions": actions}, *map(action_type, set(types))).actions
+
+
+def test_each_type_has_the_weight_that_it_has_in_watcher() -> None:
+    assert [action.action_type for action in planned(*reversed(TYPES))] == list(TYPES)
+
+
+@pytest.mark.parametrize(("name", "width"), TYPES.items())
+def test_a_set_has_as_many_actions_of_a_type_as_in_watcher(name: str, width: int) -> None:
+    actions = planned(*[name] * 5)
+    first = [action for action in actions if not action.parents]
+    assert len(first) == width
