@@ -70,6 +70,19 @@ def test_an_error_of_the_driver_is_raised_as_a_refusal(connections):
     assert len(connections._idle) == 1
 
 
+def test_a_commit_that_is_refused_is_rolled_back(connections):
+    connection = connections.begin("BEGIN")
+    connection.cursor.execute("CREATE TABLE a (n PRIMARY KEY)")
+    connection.cursor.execute("CREATE TABLE b (n REFERENCES a DEFERRABLE INITIALLY DEFERRED)")
+    connections.commit(connection)
+    connections.begin("BEGIN").cursor.execute("INSERT INTO b VALUES (1)")
+    with pytest.raises(refusals.Refused):  # only the commit finds that there is no such a
+        connections.commit(connection)
+    again = connections.begin("BEGIN")
+    assert again is connection
+    assert again.cursor.execute("SELECT count(*) FROM b").fetchone() == (0,)
+
+
 def test_an_old_one_is_replaced(connections, monkeypatch):
     old = rolled_back(connections, ValueError())
     monkeypatch.setattr(idle, "LONGEST_S", 0.0)
@@ -109,6 +122,19 @@ def test_closing_closes_those_in_use_when_they_come_back(connections):
     assert (is_open(kept), is_open(used)) == (False, True)
     connections.commit(used)
     assert not is_open(used)
+
+
+def test_two_may_close_at_once(connections):
+    class ClosedByOther(list):
+        def pop(self):
+            self.clear()  # by another thread, after this one has seen that it is not empty
+            return super().pop()
+
+    connection = rolled_back(connections, ValueError())
+    connections._idle = ClosedByOther([connection])
+    connections.close()
+    assert connections._idle == []
+    connection.pooled.invalidate()
 
 
 @pytest.mark.slow
