@@ -34,7 +34,7 @@ class Course:
     """The open actions of a plan, prepared for any number of simulations.
 
     ``workerless`` are the actions that do not count against ``max_workers``. Making a course takes
-    linear time. Making a course takes linear time.
+    linear time.
     """
 
     def __init__(

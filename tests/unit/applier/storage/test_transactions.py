@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several statements of a transaction: all of them or none, one by one or by a pipeline."""
+"""Several statements of a transaction: all of them or none."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from functools import partial
 
 import pytest
 import sqlalchemy as sa
@@ -19,28 +19,15 @@ STOP = sa.update(services).where(services.c.name == bindparam("name")).values(st
 STATES = sa.select(services.c.name, services.c.state).order_by(services.c.name)
 
 
-@pytest.fixture(params=[False, True], ids=["one by one", "by a pipeline"])
-def begin(request, tmp_path):
+@pytest.fixture
+def begin(tmp_path):
     """Return a function that begins a transaction on a file with services "a" and "b"."""
     engine = make_engine(parse(f"sqlite:///{tmp_path}/file.db"))
     transactions = Transactions(engine)
-
-    @contextmanager
-    def beginning():
-        with transactions.begin("BEGIN") as transaction:
-            if request.param:
-                transaction._connection = transaction._connection._replace(pipeline=pipeline)
-            yield transaction
-
-    @contextmanager
-    def pipeline():
-        """SQLite has none: what is sent is answered at once."""
-        yield
-
-    with beginning() as transaction:
+    with transactions.begin("BEGIN") as transaction:
         transaction._connection.cursor.execute("CREATE TABLE services (name TEXT, state TEXT)")
         assert transaction.write(INSERT, {"name": "a"}, {"name": "b"}) == 2
-    yield beginning
+    yield partial(transactions.begin, "BEGIN")
     transactions.close()
     engine.dispose()
 

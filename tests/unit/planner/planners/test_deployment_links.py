@@ -78,6 +78,20 @@ def test_groups_of_one_wave_run_whatever_the_strategy_of_the_others() -> None:
     assert stages == [["1/t"], ["2/t"], ["5/t"], ["6/t"], ["3/t", "4/t", "7/t", "8/t"]]
 
 
+def test_an_alternative_that_would_close_a_cycle_is_left_out() -> None:
+    tasks = [
+        task("a", "x"),
+        task("b", "y", **{"cross-depends": [{"name": "a", "policy": "any"}]}),
+        task("c", "z", required_for=["a"], **{"cross-depends": [{"name": "b"}]}),
+    ]
+    nodes = [{"uid": "1", "roles": ["x"]}, {"uid": "2", "roles": ["x", "z"]}]
+    document = {"tasks": tasks, "nodes": [*nodes, {"uid": "3", "roles": ["y"]}]}
+    made = plan(DeploymentPlanner, {"kind": "deployment", **document}, check_types=False)
+    found = {action.label: action for action in made.actions}
+    assert found["2/c"].needs == (found["3/b"].uuid,)
+    assert found["3/b"].needs_any == ((found["1/a"].uuid,),)
+
+
 def test_what_depends_on_a_change_says_on_which() -> None:
     tasks = [
         task("a", "x", parameters={"manifest": "a.pp"}),
