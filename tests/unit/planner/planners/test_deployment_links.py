@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from planner.errors import InvalidInput
 from planner.model import JOIN, ActionPlan
 from planner.planners.deployment.links import DENSE
 from planner.planners.deployment.planner import DeploymentPlanner
@@ -90,6 +91,20 @@ def test_an_alternative_that_would_close_a_cycle_is_left_out() -> None:
     found = {action.label: action for action in made.actions}
     assert found["2/c"].needs == (found["3/b"].uuid,)
     assert found["3/b"].needs_any == ((found["1/a"].uuid,),)
+
+
+def test_each_cycle_of_groups_is_named() -> None:
+    after = {"a": "b", "b": "a", "c": "d", "d": "c"}
+    groups = [
+        {"id": name, "type": "group", "role": "x", "requires": [other]}
+        for name, other in after.items()
+    ]
+    with pytest.raises(InvalidInput) as refused:
+        deployment(*groups, roles={"x": 1}, deployment_engine="role")
+    assert [str(mistake) for mistake in refused.value.mistakes] == [
+        "tasks[0]: a cycle: a -> b -> a",
+        "tasks[2]: a cycle: c -> d -> c",
+    ]
 
 
 def test_what_depends_on_a_change_says_on_which() -> None:
