@@ -242,8 +242,8 @@ def check_planner(
         _require(_in_order(first.actions), "the actions are not in schedule order")
         _require(_complete(first, document), "proposed actions are missing or duplicate")
         back = ActionPlan.from_dict(json.loads(text))
-        _require(back == first, "written as JSON and read again, it is another plan")
-        _require(back.digest == first.digest, "written as JSON and read again, it has another digest")
+        _require(back == first, "read back from JSON, the plan is not equal")
+        _require(back.digest == first.digest, "read back from JSON, the plan has another digest")
 
 
 def _require(holds: bool, otherwise: str) -> None:
