@@ -47,8 +47,8 @@ class LinearEngine(base.Engine):
 
     Its options are ``run`` (:class:`applier.engines.PlanRun`), ``max_workers``, ``grace_s`` and
     ``clock``. ``grace_s`` is the number of seconds that an action may run after its stop signal;
-    then it is given up. ``clock`` replaces ``time.monotonic``. Only the links of the flow determine the order
-    of the actions.
+    then it is given up. ``clock`` replaces ``time.monotonic``. Only the links of the flow determine
+    the order of the actions.
 
     An action starts only after its start was committed. Its end is committed before any action that
     depends on it starts. If the recorder raises an error, no more actions start, running actions

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statements on several actions of one plan; each is made once for each number of actions.
 
-Reports that are equal except for the action become one statement. So a commit usually has four
-statements, however many actions end and start in it.
+Reports that are equal except for the action become one statement, except in PostgreSQL. So a commit
+usually has four statements, however many actions end and start in it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from planner.states import ActionState, Outcome
 
 #: The parameters for the uuids of actions; one statement has at most this many actions.
 UUIDS = tuple(f"uuid_{i}" for i in range(50))
-#: How many actions are in one statement, by kind of database. One in PostgreSQL: as long as it has
-#: no statistics of a table, it would read all rows of a plan to find some of them. Its pipeline
-#: makes single statements cheap.
+#: How many actions are in one statement, by kind of database. PostgreSQL gets one statement for
+#: each action: without statistics of the table, it would read all rows of a plan to find several
+#: of them. In its pipeline, single statements are cheap.
 AT_ONCE = {"sqlite": len(UUIDS), "mysql": len(UUIDS), "postgresql": 1}
 
 Condition = sa.ColumnElement[bool]

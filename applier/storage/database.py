@@ -93,7 +93,7 @@ class Database:
             schema_version.require(database, self._url)
 
     def _open_file(self) -> None:
-        """Open a SQLite file; read-only if it cannot be written but has the right version."""
+        """Open a SQLite file; read-only if it cannot be written but has our version."""
         try:
             schema_version.prepare_file(self._url, self.engine)
             self._unwritable = None
