@@ -66,7 +66,7 @@ class WorkerLoop:
         self._wake = threading.Event()
 
     def run(self) -> None:
-        """Run plans until the service is stopped; then await running actions and hand plans back."""
+        """Run plans until the service stops; then await running actions and hand plans back."""
         pool = ThreadPoolExecutor(max_workers=self._workers)
         try:
             next_look = time.monotonic()
