@@ -79,7 +79,10 @@ class Dropped(NamedTuple):
 
 
 def find(touches: Sequence[Sequence[Touch]]) -> list[Need]:
-    """Find the needs between actions from the resources that each touches, in schedule order.
+    """Return the needs between actions, derived from their touches by :data:`PAIRS`.
+
+    ``touches`` has the touches of each action, in schedule order. In the example, action 0 powers
+    off a host after the moves 1 and 2; the moves are of one instance, so 2 comes after 1.
 
     >>> away = [Touch("node:c1", Effect.TAKES_DOWN)]
     >>> move = [Touch("instance:i1"), Touch("node:c1", Effect.LEAVES)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tools to test planners: fixed surroundings, cases as data, and checks that hold for all planners.
+"""Tools to test planners: fixed surroundings, cases as data, and checks for every planner.
 
 A case is a document together with the expected plan, as YAML or a mapping::
 
@@ -34,7 +34,7 @@ from planner.model import JOIN, Action, ActionPlan, Touch
 from planner.planning import ParameterCheck, parse
 from planner.registry import ActionTypes
 
-#: The time at which every test plans.
+#: The time of planning in every test.
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 #: The fields of a case that do not belong to its document.
 EXPECTED = (
@@ -50,7 +50,7 @@ def action_type(
     schema: Mapping[str, Any] | None = None,
     estimate_s: float | None = None,
 ) -> type[ActionType]:
-    """Make an action type that touches the same resources whatever its parameters.
+    """Return an action type that touches the same resources for any parameters.
 
     >>> action_type("drain", touches=[Touch("node:c1")]).touches({})
     (Touch(resource='node:c1', effect=<Effect.USES: 'uses'>),)
@@ -226,7 +226,7 @@ def check_planner(
     *types: type[ActionType],
     check_types: bool = True,
 ) -> None:
-    """Check the rules that hold for every planner; raises AssertionError with the broken rule.
+    """Check the rules for every planner; raises AssertionError with the rule that is broken.
 
     Equal documents give equal plans. The links are acyclic, and the actions are in an order that
     follows them. Each proposed action is in the plan exactly once. Writing a plan as JSON and
@@ -236,14 +236,14 @@ def check_planner(
         before = json.dumps(document)
         first, second = (plan(planner, document, *types, check_types=check_types) for _ in range(2))
         text = json.dumps(first.to_dict())
-        _require(text == json.dumps(second.to_dict()), "planned twice, it is not the same plan")
+        _require(text == json.dumps(second.to_dict()), "equal documents give different plans")
         _require(before == json.dumps(document), "planning changed the document")
         validate(first.actions)
-        _require(_in_order(first.actions), "the actions do not stand in schedule order")
-        _require(_complete(first, document), "proposed actions are missing or stand twice")
+        _require(_in_order(first.actions), "the actions are not in schedule order")
+        _require(_complete(first, document), "proposed actions are missing or duplicate")
         back = ActionPlan.from_dict(json.loads(text))
-        _require(back == first, "it does not come back from JSON as it was")
-        _require(back.digest == first.digest, "read back, it has another digest")
+        _require(back == first, "read back from JSON, the plan is not equal")
+        _require(back.digest == first.digest, "read back from JSON, the plan has another digest")
 
 
 def _require(holds: bool, otherwise: str) -> None:
@@ -261,7 +261,7 @@ def _in_order(actions: Iterable[Action]) -> bool:
 
 
 def _complete(plan: ActionPlan, document: Mapping[str, Any]) -> bool:
-    """Return whether all actions of a solution are in its plan. Other kinds propose none."""
+    """Return whether all actions of a solution are in its plan; True for other kinds."""
     proposed = document.get("actions")
     if not isinstance(proposed, list):
         return True

@@ -20,7 +20,7 @@ class AttemptsInProgress:
     """The attempts that have started and not ended. Only the engine's thread uses it.
 
     ``tasks`` are :class:`applier.engines.tasks.ActionTask` by uuid. An attempt that has not ended
-    ``grace_s`` seconds after it was told to stop is given up: its thread is replaced, and its later
+    ``grace_s`` seconds after its stop signal is given up: its thread is replaced, and its later
     report is ignored.
     """
 

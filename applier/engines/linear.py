@@ -46,9 +46,9 @@ class LinearEngine(base.Engine):
     """Runs a :class:`applier.engines.flow.PlanFlow` of :mod:`applier.engines.tasks`.
 
     Its options are ``run`` (:class:`applier.engines.PlanRun`), ``max_workers``, ``grace_s`` and
-    ``clock``. ``grace_s`` is the number of seconds after which an action that was told to stop is
-    given up. ``clock`` replaces ``time.monotonic``. Only the links of the flow determine the order
-    of the actions.
+    ``clock``. ``grace_s`` is the number of seconds that an action may run after its stop signal;
+    then it is given up. ``clock`` replaces ``time.monotonic``. Only the links of the flow determine
+    the order of the actions.
 
     An action starts only after its start was committed. Its end is committed before any action that
     depends on it starts. If the recorder raises an error, no more actions start, running actions

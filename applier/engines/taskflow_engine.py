@@ -16,14 +16,14 @@ from applier.scheduling import order
 from applier.scheduling.decisions import Halt
 from applier.scheduling.verdict import ends
 
-#: The number of seconds after which an action that was told to stop is given up.
+#: The number of seconds that an action may run after its stop signal; then it is given up.
 GRACE_S = 30.0
 
 
 class TaskFlowEngine:
     """Runs the open actions of a plan, up to ``max_workers`` at once (default: number of CPUs).
 
-    An action that still runs ``grace_s`` seconds after it was told to stop is given up.
+    An action that still runs ``grace_s`` seconds after its stop signal is given up.
     """
 
     NAME: ClassVar[str] = "taskflow"

@@ -26,9 +26,10 @@ class Workers:
         self._given_up = 0
 
     def grow(self, number: int, extra: int = 0) -> None:
-        """Start threads until there are ``number``, but not more than the maximum.
+        """Start threads until there are ``number``, but at most ``maximum`` plus ``extra``.
 
-        ``extra`` threads may exceed the maximum. Raises RuntimeError if a thread cannot start.
+        Of the ``number``, ``extra`` threads do not count against the maximum. Raises RuntimeError
+        if a thread cannot start.
         """
         while len(self._threads) < min(number - extra, self.maximum) + extra + self._given_up:
             name = f"action-worker-{len(self._threads) + 1}"

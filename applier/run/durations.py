@@ -114,7 +114,7 @@ def _without_estimate(actions: Iterable[Action]) -> set[str]:
 
 
 def took(runs: Sequence[float]) -> Took | None:
-    """Return the median and the 90th percentile of durations in seconds; None for none.
+    """Return the median and the 90th percentile of durations in seconds; None if there are none.
 
     Quantiles, not averages: one run that hung for an hour must not move them.
 

@@ -161,7 +161,11 @@ def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who
 
 
 def _not_followed(store: Store, plan: ActionPlan, claimant: Claimant) -> Request | None:
-    """Return the first cancel, else the first pause, requested during the interrupted run."""
+    """Return the first cancel, else the first pause, that the claimant has not carried out.
+
+    These are the requests since the start of its oldest running action, or since its last
+    heartbeat, whichever is earlier.
+    """
     times = [a.started_at for a in plan.actions if a.state is ActionState.ONGOING]
     since = min((t for t in (*times, claimant.heartbeat_at) if t is not None), default=None)
     asked = [

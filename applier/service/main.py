@@ -50,7 +50,7 @@ class ApplierService(cotyledon.Service):
         signals.relay(signals.not_interrupted)
 
     def run(self) -> None:
-        """Run plans until the service is told to end."""
+        """Run plans until the service is stopped by a signal."""
         try:
             assembly = Assembly(self._conf)
             if opened(assembly, self._ending) is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main loop of the service: takes plans from the store and runs them until told to end."""
+"""The main loop of the service: takes plans from the store and runs them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class WorkerLoop:
         self._wake = threading.Event()
 
     def run(self) -> None:
-        """Run plans until told to end; then let running actions end, and hand the plans back."""
+        """Run plans until the service stops; then await running actions and hand plans back."""
         pool = ThreadPoolExecutor(max_workers=self._workers)
         try:
             next_look = time.monotonic()
@@ -74,7 +74,7 @@ class WorkerLoop:
                 if self._wake.is_set() or time.monotonic() >= next_look:
                     self._wake.clear()
                     next_look = time.monotonic() + self._poll(pool)
-                # The wait is short, so that a request to end is noticed.
+                # The wait is short, so that a stop of the service is noticed.
                 self._wake.wait(min(self._poll_s, max(0.0, next_look - time.monotonic())))
         finally:
             for runner in list(self._running.values()):

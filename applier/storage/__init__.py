@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record in a database: :mod:`.sql` keeps the promises of :class:`applier.store.Store`.
+"""The record in a database: :mod:`.sql` implements :class:`applier.store.Store`.
 
-``plans`` and ``runs`` are its two halves. ``claims``, ``transitions`` and ``references`` decide
-what is refused, ``changes`` writes changes of state, ``rows`` converts, ``statements`` are run by
-``compiled``, ``transactions`` and ``database``, on the ``connection`` of one of the ``urls``.
-``tables`` and ``schema_version`` are about the tables, ``refusals`` about errors of drivers.
+Its methods are in ``plans`` and ``runs``. ``claims``, ``transitions`` and ``references`` decide
+which calls are refused. ``changes`` writes changes of state, ``rows`` converts between objects and
+rows. ``statements`` and ``action_statements`` define the SQL statements; ``compiled`` compiles
+them. ``database`` opens the database and repeats transactions, ``transactions`` runs one on a
+connection of ``idle``. ``urls`` parses URLs, ``connection`` makes engines from them. ``tables``
+defines the tables, ``schema_version`` upgrades them. ``refusals`` classifies the errors of drivers.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements about several actions of one plan: each is made once for each number of actions.
+"""Statements on several actions of one plan; each is made once for each number of actions.
 
-Reports that say the same of several actions become one statement. So a commit is four statements,
-however many actions end and start in it.
+Reports that are equal except for the action become one statement, except in PostgreSQL. So a commit
+usually has four statements, however many actions end and start in it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from applier.storage.transactions import Write
 from applier.storage.transitions import UNDOABLE
 from planner.states import ActionState, Outcome
 
-#: The parameters for the uuids of actions: as many actions are in one statement at most.
+#: The parameters for the uuids of actions; one statement has at most this many actions.
 UUIDS = tuple(f"uuid_{i}" for i in range(50))
-#: How many actions are in one statement, by kind of database. One in PostgreSQL: as long as it has
-#: no statistics of a table, it would read all rows of a plan to find some of them. Its pipeline
-#: makes single statements cheap.
+#: How many actions are in one statement, by kind of database. PostgreSQL gets one statement for
+#: each action: without statistics of the table, it would read all rows of a plan to find several
+#: of them. In its pipeline, single statements are cheap.
 AT_ONCE = {"sqlite": len(UUIDS), "mysql": len(UUIDS), "postgresql": 1}
 
 Condition = sa.ColumnElement[bool]
-#: Makes the statement about so many actions.
+#: Returns the statement for a number of actions.
 Statements = Callable[[int], sa.ClauseElement]
 
 
@@ -39,10 +39,10 @@ def writes(
     at_once: int,
     checked: bool = True,
 ) -> Iterator[Write]:
-    """Yield what is written about these actions, ``at_once`` of them by one statement.
+    """Yield the writes for these actions; each statement has up to ``at_once`` of them.
 
-    ``values`` are the other parameters. A write that is ``checked`` must change the row of each
-    action.
+    ``values`` are the other parameters. If ``checked``, each write must change as many rows as it
+    has actions.
     """
     for first in range(0, len(uuids), at_once):
         some = uuids[first : first + at_once]
@@ -55,7 +55,7 @@ def _word(value: str) -> sa.ColumnElement[str]:
 
 
 def _about(make: Callable[[Condition], sa.ClauseElement]) -> Statements:
-    """Return the function that makes and keeps the statement about so many actions."""
+    """Return a function that makes the statement for a number of actions, and caches it."""
 
     @cache
     def about(number: int) -> sa.ClauseElement:
@@ -67,7 +67,7 @@ def _about(make: Callable[[Condition], sa.ClauseElement]) -> Statements:
     return about
 
 
-#: Let actions start that are PENDING.
+#: Start actions that are PENDING.
 START = _about(
     lambda these: (
         sa.update(action_states)
@@ -83,7 +83,7 @@ START = _about(
         )
     )
 )
-#: End actions that are in the state that their reports say.
+#: End actions that are in the old state of their reports.
 END = _about(
     lambda these: (
         sa.update(action_states)
@@ -112,7 +112,7 @@ AGAIN = _about(
         )
     )
 )
-#: Write what a rollback did to actions of another plan, if that still stands.
+#: Write the new state of reverted actions of another plan, if they can still be reverted.
 UNDONE = _about(
     lambda these: (
         sa.update(action_states)
@@ -130,7 +130,7 @@ _WORKED = (action_states.c.state == _word(ActionState.SUCCEEDED)) & action_state
 _CLAIMED = (
     sa.select(plans.c.claimed_at).where(plans.c.uuid == bindparam("plan_uuid")).scalar_subquery()
 )
-#: Keep the attempts that just ended, as the rows of their actions have them.
+#: Insert the attempts that just ended, copied from the rows of their actions.
 KEEP_ATTEMPT = _about(
     lambda these: sa.insert(attempts).from_select(
         [c.key for c in attempts.c if c is not attempts.c.id],
@@ -147,7 +147,7 @@ KEEP_ATTEMPT = _about(
             ),
             action_states.c.status_message,
             bindparam("new_output", type_=sa.String),
-            # A pipeline sends this before it is known whether END found the actions as expected.
+            # A pipeline sends this before the result of END is known.
         ).where(these, action_states.c.ended_at.is_not(None)),
         include_defaults=False,
     )

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of one plan's row, or of one action's, that are made once though they are tried twice."""
+"""Changes the state of a plan or of an action once, even if the transaction is repeated.
+
+The name of a write is stored in the plan's row with it, so that a repeated write is recognised.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from planner.states import ActionState, PlanState, StateReason, Who, check
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A plan gets another state, and what hangs on it is changed in the same transaction."""
+    """Changes the state of a plan, its actions, queues and reservations in one transaction."""
 
     plan: str
     new: PlanState
@@ -36,10 +39,11 @@ class Move:
         allowed: Callable[[Row], None],
         members: Callable[[Transaction], None] = lambda _: None,
     ) -> None:
-        """Do it, unless it is done.
+        """Make the change, unless an earlier try has made it.
 
-        ``allowed`` raises what the row of the plan gives reason for, ``members`` changes the
-        actions. Raises PlanConflict if the plan is changed by somebody else in between.
+        ``allowed`` checks the row of the plan and raises an error to refuse the change.
+        ``members`` changes the actions. Raises PlanConflict if somebody else has changed the plan
+        after its row was read.
         """
         head = database.head(self.plan)
         if head["last_write"] == self.name:
@@ -75,7 +79,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An action of a plan that nobody runs gets the state that an operator says."""
+    """Changes the state of an action for an operator, in a plan that nobody runs."""
 
     plan: str
     action: str
@@ -86,7 +90,10 @@ class Change:
     name: str
 
     def make(self, database: Database, states: tuple[PlanState, ...]) -> None:
-        """Do it, unless it is done; raises PlanConflict if the plan is in none of the states."""
+        """Make the change, unless an earlier try has made it.
+
+        Raises PlanConflict if the plan is in none of ``states``.
+        """
         hold = {"plan_uuid": self.plan, "now": self.now, "write": self.name}
         with database.write() as transaction:
             held = transaction.write(statements.HOLD_STATE[states], hold)
@@ -114,9 +121,9 @@ class Change:
 
 
 def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int) -> Iterator[Write]:
-    """Turn reports into what is written, in their order, in as few statements as that allows.
+    """Yield the writes for reports, in their order; adjacent reports of one kind share a write.
 
-    Each action must be in the state that its report says.
+    Each write requires that its actions are in the old state of their reports.
     """
     for _, group in groupby(reports, _says):
         alike = list(group)
@@ -135,7 +142,7 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
 
 
 def _says(report: Report) -> tuple[object, ...]:
-    """Return what a report says, apart from the action that it says it of."""
+    """Return the fields of a report without its action."""
     return (
         report.old,
         report.state,
@@ -147,20 +154,20 @@ def _says(report: Report) -> tuple[object, ...]:
 
 
 def take_turn(transaction: Transaction) -> int:
-    """Give the next number of the queues: larger than all that were committed before."""
+    """Take the next number for the queues: it is larger than all numbers that were committed."""
     transaction.write(statements.TAKE_TURN, {})
     number: int = transaction.read(statements.TURN)[0]["number"]
     return number
 
 
 def give_back(transaction: Transaction, plan: str) -> None:
-    """Let others have what a plan reserved."""
+    """Release the resources that a plan has reserved."""
     transaction.write(statements.GIVE_BACK, {"plan_uuid": plan})
     transaction.write(statements.QUEUE_RESERVED, {"plan_uuid": plan, "new_number": None})
 
 
 def action_row(transaction: Transaction, plan: str, action: str) -> Row:
-    """Read how far an action is; raises PlanNotFound, ActionNotFound."""
+    """Read state, start and attempts of an action; raises PlanNotFound, ActionNotFound."""
     where = {"plan_uuid": plan, "action_uuid": action}
     found = transaction.read(statements.ACTION, where)
     if not found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who runs a plan: the states in which nobody does, and what is refused because of a claim."""
+"""Rules on claims: the states of plans that nobody runs, and refusals because of a claim."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from applier.contracts import Claimant
 from applier.errors import PlanConflict
 from planner.states import PlanState
 
-#: Nobody runs a plan in one of these, so an operator may still skip its actions.
+#: The states of plans that wait for a run or for an operator: operators may skip actions.
 WAITING_PLAN = (PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED)
-#: Nobody runs a plan in one of these, so an operator may settle its actions.
+#: The states of plans that nobody runs: operators may settle actions.
 UNCLAIMED_PLAN = (*WAITING_PLAN, PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED)
 
 
@@ -24,21 +24,24 @@ def ends_claim(state: PlanState) -> bool:
 def require_seen(
     uuid: str, state: str, found: Claimant | None, seen: Claimant | EllipsisType | None
 ) -> None:
-    """Raise PlanConflict if the claimant is another than ``seen``, or has sent a heartbeat since.
+    """Raise PlanConflict unless claimant and heartbeat are those that the caller has ``seen``.
 
-    With ``...`` as ``seen`` any claimant is accepted.
+    If ``seen`` is ``...``, any claimant is accepted.
     """
     if seen is not ... and found != seen:
-        text = f"plan {uuid[:8]} is {state}: who runs it has changed, or was heard of, in between"
+        text = f"plan {uuid[:8]} is {state}: its claimant has changed or sent a heartbeat meanwhile"
         raise PlanConflict(uuid, state, text)
 
 
 def require_free(uuid: str, state: str, found: Claimant | None, seen: Claimant | None) -> None:
-    """Raise PlanConflict if a plan has a claimant, unless it is ``seen``, which is gone."""
+    """Raise PlanConflict if a plan has a claimant, unless it is ``seen``.
+
+    The caller has ``seen`` that this claimant is gone.
+    """
     if found is None:
         return
     if seen is None:
-        text = f"plan {uuid[:8]} is {state}: somebody runs it; if that is over, resume the plan"
+        text = f"plan {uuid[:8]} is {state}: a process runs it; if that is gone, resume the plan"
         raise PlanConflict(uuid, state, text)
     require_seen(uuid, state, found, seen)
 
@@ -63,5 +66,5 @@ def not_claimed(uuid: str, state: str) -> PlanConflict:
 def not_waiting(uuid: str, state: str, accepted: Iterable[PlanState]) -> PlanConflict:
     """Return the refusal of an operator's change to an action of a plan in another state."""
     states = ", ".join(accepted)
-    text = f"plan {uuid[:8]} is {state}: actions can be changed here while it is one of {states}"
+    text = f"plan {uuid[:8]} is {state}: such changes of actions need one of the states {states}"
     return PlanConflict(uuid, state, text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements as text for a driver: each is compiled once, and then run by the driver's cursor."""
+"""Compiles a statement to the text that a driver's cursor runs, and converts its values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-#: A row that was read: values by the names of columns.
+#: A row that was read: values by column names.
 Row = Mapping[Any, Any]
 
 
 class Compiled:
-    """The text of one statement in one dialect, and how its values are converted.
+    """The text of one statement in one dialect, and the conversions of its values.
 
-    Drivers convert values themselves, except for those of the types of our own.
+    Drivers convert values of standard types. Values of the types in :mod:`.tables` (each a
+    TypeDecorator) are converted here.
     """
 
     def __init__(self, statement: sa.ClauseElement, dialect: sa.Dialect) -> None:
@@ -25,7 +26,7 @@ class Compiled:
         self.text = str(compiled)
         self._positional: bool = compiled.positional
         kinds = {name: bind.type for name, bind in compiled.binds.items()}
-        # Such as the OFFSET that SQLAlchemy adds to a LIMIT.
+        # Parameters with fixed values, such as the OFFSET that SQLAlchemy adds to a LIMIT.
         self._constants = {n: bind.value for n, bind in compiled.binds.items() if not bind.required}
         self._names = tuple(compiled.positiontup if compiled.positional else kinds)
         self._values = _values_of(self._names)
@@ -43,7 +44,7 @@ class Compiled:
         ]
 
     def parameters(self, values: Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
-        """Convert the values of the parameters, by name, into what the driver takes."""
+        """Convert parameters, given by name, to the form that the driver expects."""
         if self._constants:
             values = {**self._constants, **values}
         found: Sequence[Any] = self._values(values)
@@ -54,7 +55,7 @@ class Compiled:
         return found if self._positional else dict(zip(self._names, found, strict=True))
 
     def rows(self, found: Iterable[Sequence[Any]]) -> list[Row]:
-        """Convert rows as the driver read them."""
+        """Convert the rows that the driver read to mappings by column names."""
         rows: list[Row] = []
         for values in found:
             row = dict(zip(self._columns, values, strict=True))
@@ -65,7 +66,7 @@ class Compiled:
 
 
 def _values_of(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    """Return the function that takes the values of these names out of a mapping."""
+    """Return a function that reads the values of these names, as a tuple, from a mapping."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda values: tuple(values[name] for name in names)
@@ -80,9 +81,9 @@ def _to_driver(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Callable[
 def _converter(
     make: Callable[[], sa.TypeDecorator[Any]], dialect: sa.Dialect
 ) -> Callable[[Any], Any] | None:
-    """Return the function that converts values of one of our types; all statements share it."""
+    """Return the function that converts values of a TypeDecorator; all statements share it."""
     convert = make().dialect_impl(dialect).bind_processor(dialect)
-    # The rows of a commit have one time in common.
+    # The rows of a commit have the same time: it is converted once.
     return None if convert is None else lru_cache(maxsize=8)(convert)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the URL of a database to an engine: drivers, and how each connection is set up."""
+"""Makes the engine for the URL of a database, and sets up each of its connections."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def make_engine(
     busy_timeout_s: float = 30.0,
     answer_s: int | None = None,
 ) -> sa.Engine:
-    """Make the engine of a URL that :func:`applier.storage.urls.parse` gave; nothing is connected.
+    """Make the engine for a URL of :func:`applier.storage.urls.parse`, without connecting.
 
-    The driver begins no transaction by itself: who opens one says so. ``synchronous`` and
-    ``busy_timeout_s`` are for SQLite, ``answer_s`` (how long a server may take for one statement)
-    for servers. Raises StoreError when the driver is missing, ConfigurationError for another word
-    than FULL and NORMAL.
+    The driver does not begin transactions by itself; the caller sends BEGIN. ``synchronous`` and
+    ``busy_timeout_s`` are for SQLite. ``answer_s``, the seconds that one statement may take, is for
+    servers. Raises StoreError when the driver is missing, and ConfigurationError if ``synchronous``
+    is neither FULL nor NORMAL.
     """
     if synchronous not in ("FULL", "NORMAL"):
         raise ConfigurationError(f"[actionplan] synchronous: {synchronous!r} is not FULL or NORMAL")
-    # What the pool has to say of connections that broke is raised anyway.
+    # The pool logs errors of connections, which are raised as well.
     log = logging.getLogger("sqlalchemy.pool")
     if log.level == logging.NOTSET:
         log.setLevel(logging.CRITICAL)
@@ -37,7 +37,7 @@ def make_engine(
             url if answer_s is None else _bounded(url, answer_s),
             isolation_level="AUTOCOMMIT",
             pool_recycle=3600,
-            # A file has no number of connections that it can bear.
+            # The connections to a file need no limit.
             max_overflow=-1 if url.get_backend_name() == "sqlite" else 10,
         )
     except (ImportError, NoSuchModuleError) as error:
@@ -53,7 +53,8 @@ def make_engine(
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
-        # What alembic and SQLAlchemy change is one transaction, unless it asks for none.
+        # All changes of alembic or SQLAlchemy on a connection are one transaction, unless the
+        # connection has an isolation level of its own.
         if "isolation_level" not in connection.get_execution_options():
             connection.exec_driver_sql("BEGIN")
 
@@ -74,14 +75,14 @@ def _settings(
         return (
             # Values that do not fit are refused, not cut.
             "SET SESSION sql_mode = 'TRADITIONAL'",
-            # What a method reads by two statements is of one moment.
+            # The statements of one method read the same snapshot.
             "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
         )
     return () if answer_s is None else (f"SET statement_timeout = {answer_s * 1000}",)
 
 
 def _bounded(url: sa.URL, answer_s: int) -> sa.URL:
-    """Let the driver notice a host that is gone; what the URL itself says counts more."""
+    """Add timeouts, so that the driver notices a dead host; options of the URL are preferred."""
     seconds, tenth = str(answer_s), str(max(answer_s // 10, 1))
     waits = {
         "psycopg": {

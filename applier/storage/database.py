@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database of a record: opened, its transactions tried again, known when an answer was lost.
+"""Opens the database of a record, and repeats transactions after deadlocks and lost connections.
 
-A method that writes takes hold of the plan's row first, so that two writers of one plan wait for
-each other and do not deadlock. What the row must be is part of the UPDATE. If no row fits, all is
-undone, and what is there now is read to say why.
+A method that writes updates the plan's row first. So two writers of one plan wait for each other
+and do not deadlock. The WHERE clause of that UPDATE states what the row must be. If no row matches,
+the transaction changes nothing, and the row is read to find the reason for the refusal.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from applier.storage.urls import parse
 
 T = TypeVar("T")
 
-#: A transaction that met a deadlock is written this often, whatever the patience.
+#: How often a transaction is tried that ends in deadlocks, whatever the patience.
 DEADLOCK_TRIES = 8
-#: Between two tries, at least and at most.
+#: The shortest and the longest pause between two tries, in seconds.
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.05, 1.0
-#: A server that has not answered a statement after so long is taken for gone.
+#: Seconds after which a server that has not answered a statement counts as unreachable.
 ANSWER_S = 30
 
-#: Per kind of database: how a transaction begins that writes, and one that reads.
+#: By kind of database: the statements that begin a transaction that writes, and one that reads.
 BEGIN = {
-    # With the right to write, or it waits for it: SQLite never refuses it half-way.
+    # IMMEDIATE waits for the write lock at the start, so that no later statement is refused it.
     "sqlite": ("BEGIN IMMEDIATE", "BEGIN"),
-    # What is read by two statements is of one moment, as it is elsewhere without asking.
+    # Two statements read the same snapshot; with the other databases this is the default.
     "postgresql": ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ"),
     "mysql": ("BEGIN", "BEGIN"),
 }
@@ -73,10 +73,10 @@ class Database:
         self._is_file = self.engine.dialect.name == "sqlite"
         self._unwritable: Unwritable | None = None
         self._opening = threading.Lock()
-        #: A file has one writer at a time anyway, and here its writers wait for their turn.
+        #: A file has one writer at a time. The threads of this process wait for it by this lock.
         self._one_writer = threading.Lock() if self._is_file else None
         self._closed = threading.Event()
-        #: By plan, the last write of which nobody knows whether it was made, and its name.
+        #: By plan: the last call whose result is unknown, and the name of its write.
         self._unsure: dict[str, tuple[object, str]] = {}
         try:
             with translate_errors(self._url):
@@ -93,7 +93,7 @@ class Database:
             schema_version.require(database, self._url)
 
     def _open_file(self) -> None:
-        """Open a SQLite file; one of this release is read also where it cannot be written."""
+        """Open a SQLite file; read-only if it cannot be written but has our version."""
         try:
             schema_version.prepare_file(self._url, self.engine)
             self._unwritable = None
@@ -105,7 +105,7 @@ class Database:
             self._unwritable.require_version()
 
     def _try_again(self) -> Unwritable | None:
-        """Open a file anew that could not be written; return it if it still cannot be."""
+        """Open a file again that could not be written; return its reader if it still cannot be."""
         if self._unwritable is None:
             return None
         with self._opening:
@@ -114,19 +114,19 @@ class Database:
             return self._unwritable
 
     def close(self) -> None:
-        """Close the connections, and end what waits for another try."""
+        """Close the connections, and make calls that wait for another try give up."""
         self._closed.set()
         self._transactions.close()
         self.engine.dispose()
 
     def write(self) -> Transaction:
-        """Begin a transaction that writes: all of it or nothing."""
+        """Return a transaction for writing, which is committed as a whole or not at all."""
         if unwritable := self._try_again():
             raise unwritable.refusal
         return self._transactions.begin(self._begin_write, self._one_writer)
 
     def read(self) -> AbstractContextManager[Transaction]:
-        """Begin a transaction that reads: all of it as it is at one moment."""
+        """Return a transaction for reading; all its statements read the same snapshot."""
         if unwritable := self._try_again():
             return unwritable.read()
         return self._transactions.begin(self._begin_read)
@@ -137,9 +137,9 @@ class Database:
             return plan_row(transaction, uuid)
 
     def tried(self, what: Callable[[], T], *, lost_too: bool = True) -> T:
-        """Do it; again after a deadlock, and (``lost_too``) after the connection was lost.
+        """Return the result of a call, which is repeated after deadlocks and lost connections.
 
-        Raises StoreError for whatever the database refuses in the end.
+        After a lost connection only if ``lost_too``. Raises StoreError with the last error.
         """
         with translate_errors(self._url):
             try:
@@ -148,7 +148,7 @@ class Database:
                 return self._repeated(what, error, lost_too=lost_too)
 
     def _repeated(self, what: Callable[[], T], refused: Refused, *, lost_too: bool) -> T:
-        """Repeat what was refused, as long as that makes sense."""
+        """Repeat a refused call until it succeeds, or until the tries or the time are used up."""
         give_up = time.monotonic() + self._patience_s
         for tries, wait_s in enumerate(delays_s(SHORTEST_WAIT_S, LONGEST_WAIT_S), start=1):
             patient = time.monotonic() + wait_s < give_up and not self._closed.is_set()
@@ -166,10 +166,11 @@ class Database:
 
     @contextmanager
     def named(self, uuid: str, *call: object) -> Iterator[str]:
-        """Name a write of a plan; the name is kept in the plan's row with it.
+        """Yield a unique name for a write, which the write has to store in the plan's row.
 
-        If it ends with a StoreError, nobody knows whether it was made. The same call made again has
-        the same name, so that a write that is found under its name is not made a second time.
+        If the block raises StoreError, it is unknown whether the write was made. When the same call
+        is made again, it gets the same name. So it can find that name in the row, and is not
+        written twice.
         """
         asked, name = self._unsure.pop(uuid, (None, ""))
         if asked != call:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections that are kept open between transactions, which begin and end on them.
+"""Keeps connections open between transactions, and begins and ends transactions on them.
 
-SQLAlchemy's pool would do the same with four times the work for each transaction.
+SQLAlchemy's pool does the same, but takes four times as long for each transaction.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from sqlalchemy.pool import PoolProxiedConnection
 
 from applier.storage.refusals import ConnectionLost, refusal
 
-#: A connection is not used for longer: what stands between it and the server may forget it.
+#: The age, in seconds, after which a connection is closed: firewalls drop connections silently.
 LONGEST_S = 3600.0
 
 
 class Connection(NamedTuple):
     """An open connection.
 
-    ``pooled`` is SQLAlchemy's, ``driver`` is the driver's own in it, with one cursor. In a
-    ``pipeline`` statements are sent without waiting for the answer to each, if the driver can do
-    that. ``opened`` is by the clock ``time.monotonic``.
+    ``pooled`` is SQLAlchemy's object, ``driver`` is the driver's connection in it, ``cursor`` is a
+    cursor of that. Inside the context manager of ``pipeline``, statements are sent without waiting
+    for the answer to each, if the driver supports that. ``opened`` is a time of
+    ``time.monotonic``.
     """
 
     pooled: PoolProxiedConnection
@@ -38,33 +39,33 @@ class Connection(NamedTuple):
 
 
 class IdleConnections:
-    """Keeps the connections of an engine that no transaction uses; any thread may call it."""
+    """Keeps the idle connections of an engine; may be used from several threads."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine, self._dialect, self._process = engine, engine.dialect, os.getpid()
         driver: Any = engine.dialect.loaded_dbapi
-        #: How drivers refuse statements, and what stands in them.
+        #: The errors that drivers raise when they refuse a statement or one of its values.
         self._errors = (driver.Error, SQLAlchemyError, UnicodeEncodeError, OverflowError)
         self._has_pipeline = hasattr(driver, "Pipeline") and driver.Pipeline.is_supported()
         self._idle: list[Connection] = []
-        #: Connections of a parent process: they must not even be closed.
+        #: Connections of a parent process. They are never closed: the parent may be using them.
         self._inherited: list[Connection] = []
         self._closed = False
 
     def begin(self, statement: str) -> Connection:
-        """Begin a transaction by a statement; return the connection that it is on."""
+        """Begin a transaction by running a statement; return its connection."""
         if self._process != os.getpid():
             self._leave_to_parent()
         try:
             return self._begun(self._taken() or self._opened(), statement)
         except ConnectionLost:
-            # They broke while nobody used them, as when the server was started again.
+            # The idle connections broke, for example because the server was restarted.
             self._close_idle()
             self._engine.dispose()
         return self._begun(self._opened(), statement)
 
     def commit(self, connection: Connection) -> None:
-        """Commit the transaction of a connection, and keep the connection."""
+        """Commit the transaction of a connection, and keep the connection for the next."""
         try:
             connection.driver.commit()
         except BaseException as error:
@@ -73,24 +74,24 @@ class IdleConnections:
         self._keep(connection)
 
     def roll_back(self, connection: Connection, error: BaseException) -> None:
-        """Roll back the transaction of a connection after an error, raised inside or by its commit.
+        """Roll back the transaction of a connection after an error in it or in its commit.
 
-        Raises Refused for an error of the driver, and returns after any other.
+        Raises Refused for an error of the driver; after any other error it returns.
         """
         if isinstance(error, self._errors):
             refused = refusal(error, self._dialect, connection.driver)
             self._end(connection, broken=isinstance(refused, ConnectionLost))
             raise refused from error
-        # Anything else may have come in the middle of a statement: nothing more can be said then.
+        # An interrupt may have come in the middle of a statement: the connection is unusable then.
         self._end(connection, broken=not isinstance(error, Exception))
 
     def close(self) -> None:
-        """Close the connections that are kept, and each other when its transaction ends."""
+        """Close the idle connections now, and the others when their transactions end."""
         self._closed = True
         self._close_idle()
 
     def _taken(self) -> Connection | None:
-        """Take a connection that is kept and not too old; close those that are."""
+        """Return an idle connection that is not too old, or None; close those that are too old."""
         while True:
             try:
                 connection = self._idle.pop()
@@ -118,7 +119,7 @@ class IdleConnections:
         return connection
 
     def _end(self, connection: Connection, *, broken: bool) -> None:
-        """Roll back and keep a connection, or give it up if it is broken."""
+        """Roll back and keep a connection, or close it if it is broken."""
         if not broken:
             try:
                 connection.driver.rollback()

@@ -25,12 +25,12 @@ from planner.errors import InvalidPlan
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
-#: How many rows of actions are in memory while a plan is saved.
+#: How many actions are inserted by one call while a plan is saved.
 AT_ONCE = 1000
 
 
 class Plans:
-    """The part of the store for plans that are not being run."""
+    """The methods of the store that save, find, list and change plans."""
 
     _database: Database
 
@@ -192,7 +192,7 @@ class Plans:
 
 
 def _require_distinct(plan: ActionPlan) -> None:
-    """Raise InvalidPlan if two actions of a plan have one uuid: no record could tell them apart."""
+    """Raise InvalidPlan if two actions of a plan have the same uuid, which is their key."""
     counts = Counter(action.uuid for action in plan.actions)
     if len(counts) != len(plan.actions):
         twice = (uuid for uuid, number in counts.items() if number > 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which plan a person means: by its uuid, the beginning of its uuid, or its name."""
+"""Finds the plan that a user names: by its uuid, the beginning of its uuid, or its name."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Collection, Iterable
 
 from applier.errors import PlanNotFound
 
-#: The fewest characters that are read as the beginning of a uuid; fewer are only a name.
+#: A reference with fewer characters is compared with names only, not with beginnings of uuids.
 SHORTEST_BEGINNING = 4
-#: The word for the plan that was saved last.
+#: The reference to the plan that was saved last.
 LAST = "last"
 
 
 def choose(reference: str, known: Collection[tuple[str, str | None]]) -> str:
-    """Return the uuid of the plan that a reference means, of (uuid, name) pairs.
+    """Return the uuid of the plan that matches a reference; ``known`` are (uuid, name) pairs.
 
-    A whole uuid is preferred to a beginning or a name; of these there must be only one. Raises
-    PlanNotFound with the beginnings of the uuids of all plans that fit.
+    An equal uuid is preferred. Otherwise exactly one plan must match by its name or by the
+    beginning of its uuid. Raises PlanNotFound with the shortened uuids of all plans that match.
 
     >>> plans = [("6a1f-1", "web"), ("6a1f-2", None), ("77e0-3", "web-2")]
     >>> choose("77e0", plans), choose("web", plans), choose("6a1f-2", plans)
@@ -40,7 +40,7 @@ def choose(reference: str, known: Collection[tuple[str, str | None]]) -> str:
 
 
 def beginnings(uuids: Iterable[str]) -> list[str]:
-    """Cut uuids to the first eight characters, or to as many as tell them apart; sorted."""
+    """Shorten uuids to eight characters, or to more if they are not distinct then; sorted."""
     whole = sorted(uuids)
     for length in range(8, max(map(len, whole), default=0)):
         short = [uuid[:length] for uuid in whole]

@@ -17,12 +17,12 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from applier.errors import StoreError
 from applier.storage.urls import shown
 
-#: Texts in the errors of drivers that mean: the server does not answer, or not yet.
+#: Texts in the errors of drivers which mean that the server does not answer, or not yet.
 UNREACHABLE = (
     r"onnection refused|timeout expired|timed out|No route|unreachable|reset by peer|"
     r"closed the connection|starting up|shutting down|resolve host|Name or service"
 )
-#: Error numbers of MySQL that mean the same, or that the server closed the connection.
+#: Error numbers of MySQL for a server that does not answer, or has closed the connection.
 MYSQL_LOST = frozenset({1047, 1927, 2002, 2003, 2006, 2013})
 #: SQLSTATEs and MySQL error numbers of deadlocks: the transaction was rolled back and can be
 #: repeated.
@@ -63,11 +63,11 @@ class Deadlock(Refused):
 
 
 class Duplicate(Refused):
-    """A row violates a unique constraint: its key exists already."""
+    """A row violates a constraint: its key exists already."""
 
 
 def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None) -> Refused:
-    """Return the exception for an error of the driver; ``connection`` is that of the driver."""
+    """Return the exception for an error on ``connection``, which is the driver's object."""
     cause = getattr(error, "orig", None) or error
     codes = {getattr(cause, name, None) for name in ("sqlstate", "pgcode")} | {*cause.args[:1]}
     if codes & DEADLOCKS:
@@ -97,8 +97,8 @@ def lost(error: BaseException) -> bool:
 def translate_errors(url: sa.URL) -> Iterator[None]:
     """Translate errors of the database, raised in the block, into a StoreError with one sentence.
 
-    A KeyboardInterrupt is raised unchanged, even if it caused further errors: it breaks off the use
-    of a connection, to which drivers and SQLAlchemy react with errors of several kinds.
+    A KeyboardInterrupt is raised again, even if it caused further errors: drivers and SQLAlchemy
+    raise errors of several kinds when they are interrupted.
     """
     try:
         yield
@@ -118,7 +118,7 @@ def _interrupt(error: BaseException | None) -> BaseException | None:
 
 
 def sentence(error: BaseException, url: sa.URL) -> str:
-    """Describe an error of the database of a URL, with a hint for the user."""
+    """Describe an error of a database in one sentence, with a hint for the user if there is one."""
     text = _words(error)
     if url.password:
         text = text.replace(str(url.password), "***")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts plans to rows of the tables, and rows to plans: pure.
+"""Converts plans to rows of the tables, and rows to plans, without side effects.
 
-A set of uuids that many actions share is encoded once and decoded once, into one tuple object: a
-chunk of a thousand actions with the same thousand parents costs one list, not a thousand.
+Links (tuples of uuids) that many actions have in common are encoded once, and decoded once into one
+tuple object. A thousand actions with the same thousand parents cost one tuple, not a thousand.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def plan_row(plan: ActionPlan) -> dict[str, Any]:
-    """Return the row of a new plan: without a claim, without requests."""
+    """Return the row of a new plan, which has no claim and no requests."""
     head = {
         key: getattr(plan, key)
         for key in ("uuid", "name", "planner", "created_at", "updated_at", "status_message")
@@ -88,7 +88,7 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
 
 
 def plan_of(head: Row, planned: Iterable[Row], states: Iterable[Row]) -> ActionPlan:
-    """Make a plan from its row, the ordered rows of its actions, and the rows of their states."""
+    """Return a plan from its row, the ordered rows of its actions, and the rows of their states."""
     found = {row["uuid"]: row for row in states}
     known = {key: head[key] for key in ActionPlan.__dataclass_fields__ if key in head}
     known |= {key: tuple(json.loads(head[key])) for key in PLAN_LISTS}
@@ -97,7 +97,7 @@ def plan_of(head: Row, planned: Iterable[Row], states: Iterable[Row]) -> ActionP
 
 
 def refreshed(plan: ActionPlan, head: Row, states: Iterable[Row]) -> ActionPlan:
-    """Return a plan with the states of these rows."""
+    """Return a copy of a plan with the state of its row and the states of its actions' rows."""
     changes = {row["uuid"]: _state_of(row) for row in states}
     return replace(
         plan,
@@ -162,7 +162,7 @@ def report_values(report: Report) -> Changes:
     again = report.state is ActionState.PENDING
     return {
         "old_state": str(report.old),
-        # The attempt of an action that is tried again has FAILED.
+        # When an action is tried again, the attempt that just ended has FAILED.
         "new_state": str(ActionState.FAILED if again else report.state),
         "new_outcome": _text(report.outcome),
         "new_reason": _text(report.state_reason),
@@ -172,7 +172,7 @@ def report_values(report: Report) -> Changes:
 
 
 def attempt_of(row: Row) -> Attempt:
-    """Make an attempt from its row."""
+    """Return the attempt of a row."""
     known = {key: row[key] for key in Attempt.__dataclass_fields__}
     known |= {"state": ActionState(row["state"])}
     known |= {"outcome": Outcome(row["outcome"]) if row["outcome"] else None}
@@ -180,7 +180,7 @@ def attempt_of(row: Row) -> Attempt:
 
 
 def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
-    """Make the summary of a plan from its row and the counts of its actions."""
+    """Return the summary of a plan from its row and the counts of its actions by state."""
     return PlanSummary(
         uuid=head["uuid"],
         name=head["name"],
@@ -193,7 +193,7 @@ def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
 
 
 def counts_of(rows: Iterable[Row]) -> dict[str, dict[ActionState, int]]:
-    """Convert rows of (plan, state, number of actions) to a mapping: plan, state, number."""
+    """Convert rows of plan, state and number of actions to counts by plan and state."""
     counts: dict[str, dict[ActionState, int]] = {}
     for row in rows:
         counts.setdefault(row["plan"], {})[ActionState(row["state"])] = row["number"]
@@ -215,13 +215,13 @@ def request_row(plan: str, number: int, request: Request, now: datetime) -> dict
 
 
 def request_of(row: Row) -> Request:
-    """Make a request from its row."""
+    """Return the request of a row."""
     known = {key: value for key, value in row.items() if key != "plan"}
     return Request(**known | {"limits": json.loads(row["limits"] or "{}")})
 
 
 def claimant_of(head: Row) -> Claimant | None:
-    """Make the claimant of a plan from its row; return None if nobody runs it."""
+    """Return the claimant of a plan from the plan's row; None if nobody runs it."""
     if head["claim"] is None:
         return None
     return Claimant(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of plans in a database: who runs what, how far it is, and what is requested of it."""
+"""Records runs of plans in a database: claims, commits, reservations, requests and attempts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.states import ActionState, PlanState, Who, check
 
 
 class Runs:
-    """The half of the store that is about plans that somebody runs."""
+    """The methods of the store for plans that are being run."""
 
     _database: Database
     _new_id: Callable[[], str]
@@ -45,7 +45,7 @@ class Runs:
                 claimed = transaction.write(statements.CLAIM, change)
             if not claimed:
                 head = self._database.head(uuid)
-                # It is ours if a try was written whose answer was lost.
+                # The claim is ours if an earlier try was written, but its answer was lost.
                 if head["claim"] != token:
                     raise claims.cannot_claim(uuid, head["state"])
 
@@ -90,7 +90,7 @@ class Runs:
             self._database.tried(write)
 
     def _refuse(self, uuid: str, claim: str, reports: Sequence[Report], name: str) -> None:
-        """Return if a write was made before, else say why it could not be made."""
+        """Return if the write was made by an earlier try; else raise the reason for its refusal."""
         with self._database.read() as transaction:
             head = plan_row(transaction, uuid)
             if head["last_write"] == name:
@@ -127,7 +127,8 @@ class Runs:
             with self._database.write() as transaction:
                 held = transaction.write(statements.HOLD_CLAIM, hold)
                 if held:
-                    # First: of two who reserve at once, the second sees all of the first.
+                    # This comes first: if two plans reserve at once, the second waits here for the
+                    # commit of the first, and then reads its reservations.
                     number = take_turn(transaction)
                     give_back(transaction, uuid)
                     if wanted:
@@ -207,7 +208,7 @@ class Runs:
                     asked = {"action_type": name, "most": most}
                     found = transaction.read(statements.DURATIONS, asked)
                     spans = (row["ended_at"] - row["started_at"] for row in found)
-                    # Of one that a clock made negative, nobody knows how long it took.
+                    # A negative duration comes from a clock that was set back: it is left out.
                     took[name] = [s.total_seconds() for s in spans if s >= timedelta()]
             return took
 

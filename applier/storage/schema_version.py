@@ -55,7 +55,10 @@ def _migrate(connection: str, revision: str, *, up: bool) -> None:
 
 
 def version(database: sa.Connection, url: sa.URL) -> str | None:
-    """Return the version of the tables, None without tables; raises StoreError for foreign ones."""
+    """Return the version of the tables, None if there are none.
+
+    Raises StoreError for tables of other programs and of newer releases.
+    """
     names = require_ours(database, url)
     if VERSION_TABLE not in names:
         return None
@@ -88,7 +91,7 @@ def require_ours(database: sa.Connection, url: sa.URL) -> set[str]:
 
 
 def require(database: sa.Connection, url: sa.URL) -> None:
-    """Raise StoreError unless the tables of a server have the version of this release."""
+    """Raise StoreError unless the tables have the version of this release."""
     found = version(database, url)
     if found != REVISIONS[-1]:
         what = f"of version {found}, of an older release" if found else "not there yet"

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store in a database: SQLite for one machine, PostgreSQL or MySQL for many.
 
-What it does stands in two halves: :class:`applier.storage.plans.Plans` and
-:class:`applier.storage.runs.Runs`.
+Most methods are in :class:`applier.storage.plans.Plans` and :class:`applier.storage.runs.Runs`.
 """
 
 from __future__ import annotations
@@ -21,18 +20,19 @@ from applier.store import Service
 class SqlStore(Plans, Runs):
     """Keeps plans in the database of a URL; may be used from several threads.
 
-    A SQLite file is created, or upgraded, when it is opened; a server must have been upgraded by
-    ``actionplan db upgrade``. Raises StoreError when the record cannot be used.
+    A SQLite file is created or upgraded when it is opened. The tables of a server must have been
+    upgraded by ``actionplan db upgrade``. Raises StoreError when the record cannot be used.
 
-    ``synchronous`` (FULL or NORMAL: whether a loss of power may take the last commits with it) and
-    ``busy_timeout_s`` (how long to wait while another process writes) are for SQLite.
+    ``synchronous`` and ``busy_timeout_s`` are for SQLite. With NORMAL instead of FULL, a loss of
+    power may lose the last commits. ``busy_timeout_s`` is how long to wait for another process
+    that writes.
 
-    When the connection to a server is lost, a call is tried again for ``patience_s`` seconds, with
-    0 not at all; each later call connects anew. No call blocks longer than that, and 10 s for a
-    connection or 30 s for an answer that does not come. A lost connection is tried again where it
-    can be told whether the first try was written, or where that makes no difference; the others
-    (``save_plan``, ``add_request``) say that it was lost, and the operator looks. A call that ended
-    with a StoreError may be made again with the same arguments, ``now`` aside: it is written once.
+    When the connection to a server is lost, a call is repeated for up to ``patience_s`` seconds; 0
+    means not at all. Added to that are at most 10 s for a connection, or 30 s for an answer. Each
+    later call connects again. ``save_plan`` and ``add_request`` are not repeated, because a second
+    try could not find out whether the first was written: they raise StoreError. Any other call
+    that raised StoreError may be repeated with the same arguments (``now`` may differ), and is
+    written once.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class SqlStore(Plans, Runs):
         )
 
     def close(self) -> None:
-        """Give back the connections; the store must not be used afterwards."""
+        """Close the connections; the store must not be used afterwards."""
         self._database.close()
 
     def report_service(self, service: Service) -> None:

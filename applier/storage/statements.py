@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every statement of the database store, made once.
+"""The statements of the database store that have a fixed number of parameters.
 
-SQLAlchemy then finds the text of each in its cache, and a commit costs little more than the disk.
+Each is made once at import, and compiled once (see :mod:`applier.storage.compiled`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from planner.states import PlanState
 
 
 def _word(value: str) -> sa.ColumnElement[str]:
-    """A word that stands in a statement itself: one parameter less for each row of a batch."""
+    """Return a literal, which saves a bind parameter."""
     return sa.literal_column(f"'{value}'", sa.String)
 
 
@@ -37,38 +37,39 @@ _NOTHING, _ONE = sa.literal_column("''", sa.String), sa.literal_column("1", sa.I
 
 #: The row of one plan.
 PLAN = sa.select(plans).where(plans.c.uuid == bindparam("plan_uuid"))
-#: The actions of a plan, as they were planned.
+#: The actions of a plan as planned, in plan order.
 ACTIONS = (
     sa.select(actions).where(actions.c.plan == bindparam("plan_uuid")).order_by(actions.c.position)
 )
-#: How far each action of a plan is.
+#: The state rows of the actions of a plan.
 STATES = sa.select(action_states).where(action_states.c.plan == bindparam("plan_uuid"))
-#: What is asked of one action.
+#: State, start and number of attempts of one action.
 ACTION = sa.select(
     action_states.c.state, action_states.c.started_at, action_states.c.attempts
 ).where(
     action_states.c.plan == bindparam("plan_uuid"), action_states.c.uuid == bindparam("action_uuid")
 )
-#: The attempts of an action that ended, oldest first.
+#: The ended attempts of an action, oldest first.
 ATTEMPTS = (
     sa.select(*(attempts.c[name] for name in Attempt.__dataclass_fields__))
     .where(attempts.c.plan == bindparam("plan_uuid"), attempts.c.action == bindparam("action_uuid"))
     .order_by(attempts.c.number)
 )
-#: From when to when the latest attempts took that tell the duration of an action type.
+#: Start and end of the latest attempts that count in the durations of an action type.
 DURATIONS = (
     sa.select(attempts.c.started_at, attempts.c.ended_at)
     .where(attempts.c.measures == bindparam("action_type"))
     .order_by(attempts.c.id.desc())
     .limit(bindparam("most"))
 )
-#: The requests of a plan, oldest first.
+#: The requests of a plan with numbers greater than ``after``, oldest first.
 REQUESTS = (
     sa.select(requests)
     .where(requests.c.plan == bindparam("plan_uuid"), requests.c.number > bindparam("after"))
     .order_by(requests.c.number)
 )
-#: Take hold of a plan that this claim runs, for a write that was not made before.
+#: Check the claim of a plan and store the name of the write. No row matches if the claim has ended
+#: or the write was already made. The row stays locked until the transaction ends.
 HOLD_CLAIM = (
     sa.update(plans)
     .where(
@@ -78,7 +79,8 @@ HOLD_CLAIM = (
     )
     .values(updated_at=bindparam("now"), last_write=bindparam("write"))
 )
-#: Take hold of a plan in one of some states, by these states.
+#: By the accepted states of a plan: check its state and store the name of the write. No row matches
+#: if the plan is in another state or the write was already made.
 HOLD_STATE: dict[tuple[PlanState, ...], sa.Update] = {
     states: sa.update(plans)
     .where(
@@ -89,13 +91,13 @@ HOLD_STATE: dict[tuple[PlanState, ...], sa.Update] = {
     .values(updated_at=bindparam("now"), last_write=bindparam("write"))
     for states in (WAITING_PLAN, UNCLAIMED_PLAN)
 }
-#: Take hold of a plan that somebody runs, and of the next number for a request.
+#: Increment the number of requests of a plan that somebody runs.
 COUNT_REQUEST = (
     sa.update(plans)
     .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.claim.is_not(None))
     .values(requests=plans.c.requests + _ONE)
 )
-#: End the actions of a cancelled plan that are in one state.
+#: End the actions of a cancelled or paused plan that are in a given state.
 CANCEL = (
     sa.update(action_states)
     .where(
@@ -109,7 +111,7 @@ CANCEL = (
         ended_at=bindparam("now"),
     )
 )
-#: Change the state of a plan, if it is in the state and claimed as it was when it was read.
+#: Change the state of a plan, if state and claim have not changed since they were read.
 MOVE = (
     sa.update(plans)
     .where(
@@ -125,24 +127,24 @@ MOVE = (
         last_write=bindparam("write"),
     )
 )
-#: Take the next number in the queues; nobody else does until this is committed.
+#: Take the next number for the queues. Other transactions wait here until this one is committed.
 TAKE_TURN = sa.update(turn).values(number=turn.c.number + _ONE)
 TURN = sa.select(turn.c.number)
-#: Put a plan at the end of those that wait for an applier.
+#: Put a plan at the end of the queue of plans that wait for an applier.
 QUEUE = (
     sa.update(plans)
     .where(plans.c.uuid == bindparam("plan_uuid"))
     .values(queued=bindparam("new_number"))
 )
-#: Put a plan at the end of those that reserve, or out of them.
+#: Put a plan at the end of the queue of plans that reserve resources; NULL removes it.
 QUEUE_RESERVED = (
     sa.update(plans)
     .where(plans.c.uuid == bindparam("plan_uuid"))
     .values(reserved=bindparam("new_number"))
 )
-#: Give back what a plan reserved.
+#: Release the resources that a plan has reserved.
 GIVE_BACK = sa.delete(reservations).where(reservations.c.plan == bindparam("plan_uuid"))
-#: Say that a claimant lives.
+#: Store a heartbeat of the claimant.
 BEAT = (
     sa.update(plans)
     .where(plans.c.uuid == bindparam("plan_uuid"), plans.c.claim == bindparam("held"))
@@ -164,21 +166,21 @@ CLAIM = (
         last_write=bindparam("new_claim"),
     )
 )
-#: The plan that was saved last.
+#: The uuid of the plan that was saved last.
 LAST = (
     sa.select(plans.c.uuid)
     .where(plans.c.state != _word(PlanState.DELETED))
     .order_by(plans.c.number.desc())
     .limit(1)
 )
-#: The plans that wait for an applier, those that wait longest first.
+#: The plans that wait for an applier, longest wait first.
 PENDING_PLANS = (
     sa.select(plans.c.uuid)
     .where(plans.c.state == _word(PlanState.PENDING))
     .order_by(sa.func.coalesce(plans.c.queued, sa.literal_column("0")), plans.c.number)
 )
 _own, _mine, _theirs = reservations.alias(), plans.alias(), plans.alias()
-#: Who reserved a plan's resources before it did, in the order in which they did.
+#: The plans that reserved a plan's resources before it did, in the order of their reservations.
 HELD = (
     sa.select(
         reservations.c.resource,
@@ -193,12 +195,13 @@ HELD = (
     .where(_own.c.plan == bindparam("plan_uuid"), _theirs.c.reserved < _mine.c.reserved)
     .order_by(_theirs.c.reserved)
 )
-#: What services say of themselves.
+#: Services, as they last reported themselves.
 FORGET_SERVICE = sa.delete(services).where(services.c.uuid == bindparam("service_uuid"))
 SERVICES = sa.select(services).order_by(services.c.heartbeat_at.desc(), services.c.uuid)
 
 
-#: Every plan that a reference may mean, and perhaps some more: databases compare loosely.
+#: All plans that a reference may match, and perhaps more: SQLite's LIKE ignores
+#: case, and MySQL's = ignores trailing spaces.
 FIND = sa.select(plans.c.uuid, plans.c.name).where(
     (
         (
@@ -212,7 +215,7 @@ FIND = sa.select(plans.c.uuid, plans.c.name).where(
 
 
 def beginning(reference: str) -> str:
-    """Turn a text into the pattern of texts that begin with it, for :data:`FIND`.
+    """Return the LIKE pattern for texts that begin with a text, for :data:`FIND`.
 
     >>> beginning("6a1f_")
     '6a1f/_%'
@@ -221,15 +224,16 @@ def beginning(reference: str) -> str:
 
 
 def _newest(wanted: sa.ColumnElement[bool], *columns: Any) -> sa.Select[Any]:
-    """The plans that were saved last, of those that are wanted; at most ``most``."""
+    """Select the plans that match a condition, newest first; at most ``most``."""
     return (
         sa.select(*columns).where(wanted).order_by(plans.c.number.desc()).limit(bindparam("most"))
     )
 
 
 def _counts(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """How many actions of these plans are in which state, without joins."""
-    # IN, not a join, so that SQLite looks up these plans alone; inside is a table, for MySQL.
+    """Select how many actions of these plans are in each state, except actions of the type join."""
+    # IN instead of JOIN: SQLite then reads the rows of these plans only. MySQL accepts a LIMIT in
+    # an IN only inside a derived table.
     newest = _newest(wanted, plans.c.uuid).subquery()
     return (
         sa.select(action_states.c.plan, action_states.c.state, sa.func.count().label("number"))
@@ -243,10 +247,10 @@ def _counts(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
 
 _THERE = plans.c.state != _word(PlanState.DELETED)
 _IN_STATE = plans.c.state == bindparam("state")
-#: The newest plans: in one state, and in any but DELETED; each with how far its actions are.
+#: The newest plans in one state, and in any but DELETED; and the counts of their actions by state.
 LIST_STATE = (_newest(_IN_STATE, plans), _counts(_IN_STATE))
 LIST = (_newest(_THERE, plans), _counts(_THERE))
-#: How many plans there are: in one state, and in any but DELETED.
+#: The number of plans in one state, and in any but DELETED.
 COUNT_STATE, COUNT = (
     sa.select(sa.func.count().label("number")).select_from(plans).where(wanted)
     for wanted in (_IN_STATE, _THERE)
@@ -254,7 +258,7 @@ COUNT_STATE, COUNT = (
 #: The limit of a list that has none.
 ALL = 2**63 - 1
 
-#: Columns of plans that have no value before somebody runs them, and the number that counts them.
+#: Columns that a new plan leaves out: ``number`` is set by the database, the others by runs.
 OF_RUNS = frozenset(
     {
         "number",
@@ -269,7 +273,7 @@ OF_RUNS = frozenset(
         "reserved",
     }
 )
-#: Keep a plan, an action, a request, a service, a resource that a plan reserves.
+#: Insert one row into a table.
 INSERT_PLAN, INSERT_ACTION, INSERT_STATE, INSERT_REQUEST, INSERT_SERVICE, INSERT_RESERVATION = (
     sa.insert(table)
     .inline()

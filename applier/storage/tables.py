@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the store: plans, actions, their states and attempts, requests, and more.
+"""Defines the tables of the store: plans, actions, their states and attempts, requests, and more.
 
 All names begin with ``actionplan_``, so that they cannot collide with those of Watcher. Columns
 have the names of the fields of :mod:`planner.model` that they hold. Lists and mappings are stored
@@ -186,7 +186,7 @@ attempts = sa.Table(
     sa.Column("ended_at", Moment, nullable=False),
     sa.Column("state", Word, nullable=False),
     sa.Column("outcome", Word),
-    # The action type, if the duration of this attempt counts in its statistics, else NULL.
+    # The action type if this attempt counts in the statistics of its durations, else NULL.
     sa.Column("measures", sa.String(255)),
     sa.Column("message", LongText),
     sa.Column("output", LongText),
@@ -204,9 +204,8 @@ reservations = sa.Table(
     sa.Index("ix_actionplan_reservation_resource", "resource"),
 )
 
-#: One row: the last number that was given to a plan. The transaction that takes the next number
-#: locks the row until it commits, so that the numbers are in the order of commits, unlike those of
-#: a sequence.
+#: One row with the last number in the queues. The transaction that takes the next number locks the
+#: row until it commits. So numbers are in the order of commits, unlike those of a sequence.
 turn = sa.Table(
     "actionplan_turn",
     metadata,

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages and output of actions, in the length and the characters that a database takes."""
+"""Cuts and cleans messages and output of actions, so that every database accepts them."""
 
 from __future__ import annotations
 
-#: Of what an action printed, this many bytes (UTF-8) are kept: the last ones.
+#: How many bytes (UTF-8) of the output of an action are stored: the last ones.
 OUTPUT_LIMIT = 64 * 1024
 
 
 def storable(text: str | None) -> str | None:
     r"""Return the end of a text, at most :data:`OUTPUT_LIMIT` bytes; None for None.
 
-    NUL and lone surrogates, which databases refuse, are replaced: whatever a command prints, its
-    outcome can be written.
+    NUL and lone surrogates, which databases refuse, are replaced. So any output of a command can be
+    written.
 
     >>> storable("a\0b\ud800")
     'a�b?'

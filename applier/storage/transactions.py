@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transactions on the connections of an engine, by the cursors of its driver.
+"""Runs transactions by the cursors of a driver, on the connections of an engine.
 
-SQLAlchemy makes the connections and compiles the statements. What is done for each statement and
-for each commit is the driver's alone, because a run has one commit for every few actions.
+SQLAlchemy makes the connections and compiles the statements. Each statement and each commit goes
+straight to the driver, because a run has one commit for every few actions.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _NONE: Mapping[str, Any] = {}
 
 
 class Unexpected(Exception):
-    """A statement found a row in another state than it requires; it is all rolled back."""
+    """A statement changed fewer or more rows than required; the transaction is rolled back."""
 
 
 class Write(NamedTuple):
-    """A statement with its parameters, and how many rows it must change; None: any number."""
+    """A statement with its parameters; ``changes`` is how many rows it must change, None any."""
 
     statement: sa.ClauseElement
     parameters: Mapping[str, Any]
@@ -34,10 +34,10 @@ class Write(NamedTuple):
 
 
 class Transaction:
-    """A transaction, as a context manager: ``statement`` begins it, such as ``BEGIN``.
+    """A transaction, as a context manager; it is begun by ``statement``, such as ``BEGIN``.
 
-    It is committed at the end of the block, and rolled back by an exception. ``lock``, if there is
-    one, is held meanwhile.
+    It is committed at the end of the block, and rolled back if the block raises an exception.
+    ``lock``, if there is one, is held in the block.
     """
 
     _connection: Connection
@@ -91,7 +91,7 @@ class Transaction:
         return number
 
     def write_all(self, writes: Iterable[Write]) -> None:
-        """Run statements in their order; raise Unexpected if one changes another number of rows."""
+        """Run statements in order; raise Unexpected if one changes another number of rows."""
         # A pipeline sends statements without waiting for the answer to each.
         with self._connection.pipeline():
             sent = [
@@ -117,7 +117,7 @@ class Transaction:
 
 
 class _Statements(dict[sa.ClauseElement, Compiled]):
-    """Compiles a statement when it is asked for the first time."""
+    """The compiled statements of a dialect; each is compiled when it is first looked up."""
 
     def __init__(self, dialect: sa.Dialect) -> None:
         self._dialect = dialect
@@ -127,12 +127,15 @@ class _Statements(dict[sa.ClauseElement, Compiled]):
         return compiled
 
 
-#: By driver of SQLite: a process that opens many files compiles each statement once.
+#: Statements by SQLite driver: a process that opens many files compiles each statement once.
 _OF_FILES: dict[str, _Statements] = {}
 
 
 def _statements(dialect: sa.Dialect) -> _Statements:
-    """Return the compiled statements; those of a server depend on its version as well."""
+    """Return the compiled statements of a dialect.
+
+    Those of SQLite are shared; those of a server depend on its version, too.
+    """
     if dialect.name != "sqlite":
         return _Statements(dialect)
     return _OF_FILES.setdefault(dialect.driver, _Statements(dialect))
@@ -141,7 +144,7 @@ def _statements(dialect: sa.Dialect) -> _Statements:
 class Transactions:
     """Makes transactions on an engine of :func:`applier.storage.connection.make_engine`.
 
-    May be used from several threads. What is refused raises
+    May be used from several threads. Errors of the driver are raised as
     :class:`applier.storage.refusals.Refused`.
     """
 
@@ -150,9 +153,9 @@ class Transactions:
         self._compiled = _statements(engine.dialect)
 
     def begin(self, statement: str, lock: Lock | None = None) -> Transaction:
-        """Return a transaction that the statement begins, when its block is entered."""
+        """Return a transaction; ``statement`` begins it when its block is entered."""
         return Transaction(self._connections, self._compiled, statement, lock)
 
     def close(self) -> None:
-        """Close the connections that nobody uses, and each other when it is given back."""
+        """Close the idle connections now, and the others when their transactions end."""
         self._connections.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of state that operators and rollbacks make: which there are, and what follows from them.
+"""Which changes of state operators and rollbacks may make, and which further changes follow.
 
 The table of all changes of state is in :mod:`planner.states`.
 """
@@ -13,8 +13,8 @@ from applier.errors import PlanConflict
 from planner.errors import InvalidTransition
 from planner.states import ActionState, Outcome, PlanState, Who, sources
 
-#: By the state that an operator moves a plan to: the new states of its open actions, by the old
-#: ones. Nobody knows whether an action did its work that ran when its applier died.
+#: By the state that an operator moves a plan to: the new states of its open actions, by their old
+#: states. If an action was running when its applier died, it is unknown whether it did its work.
 LEFT_OPEN = {
     PlanState.CANCELLED: {
         ActionState.PENDING: ActionState.CANCELLED,
@@ -22,15 +22,15 @@ LEFT_OPEN = {
     },
     PlanState.PAUSED: {ActionState.ONGOING: ActionState.UNKNOWN},
 }
-#: A plan in one of these can be resumed; a RECOMMENDED one is started.
+#: The states of plans that can be resumed. A RECOMMENDED plan is started instead.
 RESUMABLE = tuple(
     state
     for state in sources(PlanState.PENDING, Who.OPERATOR)
     if state is not PlanState.RECOMMENDED
 )
-#: The states that an operator may settle an action to, and the outcomes that go with them.
+#: The states that an operator may settle an action to, with the outcome of each.
 SETTLED = {ActionState.SUCCEEDED: Outcome.CHANGED, ActionState.FAILED: Outcome.FAILED}
-#: By how an action that reverts another ended: the new state of the other.
+#: The new state of an action, by the state in which the action that reverts it has ended.
 UNDONE = {
     ActionState.SUCCEEDED: ActionState.REVERTED,
     ActionState.SKIPPED: ActionState.REVERTED,
@@ -57,9 +57,9 @@ def require_settling(action: str, new: ActionState) -> None:
 
 
 def undone(rollback: str, report: Report) -> Report | None:
-    """Return the report on the action that ``report`` undoes, or None if it undoes nothing.
+    """Return the report on the action that was reverted; None if ``report`` is not of a revert.
 
-    ``rollback`` is the uuid of the plan of the report.
+    ``rollback`` is the uuid of the plan that the report belongs to.
     """
     new = UNDONE.get(report.state)
     if report.undoes is None or new is None:
@@ -70,7 +70,7 @@ def undone(rollback: str, report: Report) -> Report | None:
 
 
 def changed_meanwhile(uuid: str, old: str, state: str) -> PlanConflict:
-    """Return the refusal of a change to a plan that another has changed since it was read."""
+    """Return the refusal of a change to a plan that somebody else changed after it was read."""
     text = f"plan {uuid[:8]} was {old} and is {state} now: somebody else changed it"
     return PlanConflict(uuid, state, text)
 

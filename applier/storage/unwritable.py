@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a SQLite file in a folder that cannot be written to: a full disk, or missing permissions.
 
-To read a file in WAL mode, SQLite creates files beside it, which readers and writers share. If it
-cannot, it can only read a file that is declared immutable. That is correct for a file without a
-write-ahead log: the last writer has closed it, and the next one would begin a log.
+To read a file in WAL mode, SQLite creates files beside it, which readers and writers share. Where
+it cannot create them, it reads the file only if the URL declares it immutable. That is safe for a
+file without a write-ahead log: the last writer has closed it, and the next would create a log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_WRITING = r"disk I/O error|disk is full|unable to open|readonly"
 
 
 class Unwritable:
-    """Reads the file of a URL; ``refused`` is the error of opening it for writing."""
+    """Reads the file of a URL; ``refused`` is the error that opening it for writing raised."""
 
     def __init__(self, url: sa.URL, refused: BaseException) -> None:
         self._url, self._path = url, Path(url.database or "").absolute()
@@ -34,7 +34,7 @@ class Unwritable:
         self._engine = make_engine(url.set(database=self._path.as_uri(), query=options))
 
     def require_version(self) -> None:
-        """Raise that error if the tables have another version, because they cannot be upgraded."""
+        """Raise the error of opening unless the tables have the version of this release."""
         self._require_no_log()
         with self._engine.begin() as database:
             if schema_version.version(database, self._url) != schema_version.REVISIONS[-1]:
@@ -50,7 +50,7 @@ class Unwritable:
             with transactions.begin("BEGIN") as transaction:
                 yield transaction
         finally:
-            # A connection from a pool would not notice later changes of the file.
+            # A connection to an immutable file does not notice later changes, so none is reused.
             transactions.close()
             self._engine.dispose()
 
@@ -58,12 +58,12 @@ class Unwritable:
         for log in (Path(f"{self._path}-wal"), Path(f"{self._path}-journal")):
             if log.exists() and log.stat().st_size:
                 raise StoreError(
-                    f"{self.refusal} (what was written last is in {log.name}, which SQLite reads "
+                    f"{self.refusal} (the last changes are in {log.name}, which SQLite reads "
                     "only where it can write)"
                 )
 
 
 def fits(url: sa.URL, refused: BaseException) -> bool:
-    """Return whether the file exists, and failed to open only because nothing can be written."""
-    told = re.search(_NO_WRITING, sentence(refused, url))
-    return told is not None and Path(url.database or "").is_file()
+    """Return whether the file exists and could not be opened only because it cannot be written."""
+    found = re.search(_NO_WRITING, sentence(refused, url))
+    return found is not None and Path(url.database or "").is_file()

@@ -9,7 +9,7 @@ from sqlalchemy.exc import ArgumentError
 from applier.errors import StoreError
 
 ACCEPTED = "sqlite:////PATH, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE"
-#: For each kind of database: the default driver, the extra that installs it, and options.
+#: By kind of database: the default driver, the extra that installs it, and the URL options.
 DRIVERS = {
     "postgresql": ("psycopg", "postgresql", {"connect_timeout": "10"}),
     "mysql": ("pymysql", "mysql", {"charset": "utf8mb4"}),

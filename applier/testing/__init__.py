@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that every plugin must pass, for its authors to run, and what such tests need.
+"""Test suites that every plugin must pass, and stores and plans for the tests of plugins.
 
 :mod:`.action_suite`, :mod:`.engine_suite` and :mod:`.store_suite` are the suites.
 :mod:`.temporary_store` is a store for the tests of a plugin, :mod:`.trials` runs a plan in one,

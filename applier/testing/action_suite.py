@@ -13,8 +13,8 @@ In a test module, with pytest::
         def make_context(self, folder):
             return ActionContext(cloud=my_cloud, output=print)
 
-The tests use the ``examples`` of the action's schema. ``execute`` is called with a stop signal that
-is already set, so that an action which obeys it does not begin.
+The tests use the ``examples`` of the action's schema. ``execute`` is called only with a stop signal
+that is already set: an action that obeys it does not begin its work.
 """
 
 # Tests are assertions.
@@ -41,7 +41,7 @@ SOON_S = 5.0
 
 
 def default_options(action: type[ActionPlugin]) -> dict[str, Any]:
-    """Return what ``context.options`` holds where nothing is configured."""
+    """Return the values of ``context.options`` when nothing is configured."""
     return {option.dest: option.default for option in action.OPTIONS}
 
 
@@ -73,7 +73,7 @@ class ActionContract(DeclarationChecks, PlanningChecks):
     def test_looking_whether_it_is_done_gives_an_answer(
         self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
-        """After a crash verify is called first: it returns the same answer twice."""
+        """After a crash, verify is called before execute; it returns the same answer twice."""
         for example in examples_of(action):
             work = action(example, self._context(action, tmp_path))
             found = work.verify()
@@ -90,7 +90,7 @@ class ActionContract(DeclarationChecks, PlanningChecks):
     def test_what_cannot_be_undone_says_so(
         self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
-        """A type that is not REVERTIBLE raises ActionFailed with a sentence; others can revert."""
+        """``revert`` raises ActionFailed with a sentence if the type is not REVERTIBLE."""
         assert isinstance(action.REVERTIBLE, bool), "REVERTIBLE is True or False"
         stop = threading.Event()
         stop.set()
@@ -107,7 +107,7 @@ class ActionContract(DeclarationChecks, PlanningChecks):
     def test_a_stop_that_is_set_ends_it_soon(
         self, action: type[ActionPlugin], tmp_path: Path
     ) -> None:
-        """Once the stop is set it raises ActionFailed with a sentence, or returns an outcome."""
+        """With the stop signal set, ``execute`` returns an outcome or raises ActionFailed soon."""
         for example in examples_of(action):
             ends: list[object] = []
             work = action(example, self._context(action, tmp_path))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store that checks what an engine does.
+"""A store that checks the commits of an engine.
 
-Whatever an engine does, it shows in its commits. At each of them :class:`CheckedStore` asserts that
-an action starts once, after everything before it has ended, with its needs met, within the limits.
+Every decision of an engine is in its commits. At each commit, :class:`CheckedStore` asserts that an
+action starts only once, after all its predecessors have ended, with its needs met, and within the
+limits.
 """
 
 # Tests are assertions.
@@ -28,10 +29,11 @@ class CheckedStore:
 
     ``commits`` are the batches that were committed, ``started`` the uuids of the actions in the
     order of their starts, ``peak`` is the largest number of actions that ran at once.
-    ``before_commit`` is called with each batch before it is passed on; a test may raise there what
-    a broken store raises. ``heard`` is set when the run asks for requests after one that it has
-    read. ``needed`` is whether needs hold. ``workerless`` are the uuids of the actions that do not
-    count against ``max_workers``; a test may change both.
+
+    ``before_commit`` is called with each batch before it is passed on; a test may raise the errors
+    of a broken store there. ``heard`` is set when the run reads requests again after it has read
+    one. ``needed`` says whether needs are checked. ``workerless`` are the uuids of the actions that
+    do not count against ``max_workers``. A test may change the last two.
     """
 
     def __init__(self, inner: Store, plan: ActionPlan, *, max_workers: int) -> None:
@@ -40,7 +42,7 @@ class CheckedStore:
         self.needed = plan.on_failure != OnFailure.CONTINUE
         self.workerless: Collection[str] = ()
         self._limits = plan.limits
-        # What was cut off in an earlier run counts until it is settled.
+        # Actions that an earlier run left ONGOING count until they are settled.
         left = [a for a in plan.actions if a.state is ActionState.ONGOING]
         self._held = Counter(token for a in left for token in set(a.tokens))
         self._running = {a.uuid for a in left}
@@ -55,7 +57,7 @@ class CheckedStore:
         return getattr(self._inner, name)
 
     def requests(self, plan: str, after: int = 0) -> list[Request]:
-        """Pass the call on, and set ``heard`` when it asks for what comes after a request."""
+        """Pass the call on, and set ``heard`` if it asks for the requests after a number."""
         if after:
             self.heard.set()
         return self._inner.requests(plan, after)

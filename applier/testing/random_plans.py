@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random plans, the same for the same seed, and how their actions must end."""
+"""Random plans, the same for the same seed, and the expected ends of their actions."""
 
-# Chance is there to vary plans, not to keep secrets.
+# Random numbers vary plans; they protect nothing.
 # ruff: noqa: S311
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from applier.scheduling.verdict import End, OnFailure
 from planner.model import JOIN, Action, ActionPlan, Blocker, Trigger
 from planner.states import WELL, ActionState, Outcome, PlanState
 
-#: How an action would end if it ran, by uuid.
+#: Returns how an action would end if it ran, by its uuid.
 Fate = Callable[[str], End]
 
 _LIMITS = {"type:a": 2, "node:*": 1, "node:0": 2}
@@ -72,7 +72,7 @@ def _action(chance: random.Random, uuid: str, layer: tuple[str, ...], earlier: l
 
 
 def random_fate(seed: int, failing: float = 0.08) -> Fate:
-    """Return a function that says how an action ends; the share ``failing`` of them fails."""
+    """Return a function that returns the end of an action; the share ``failing`` fails."""
 
     def fate(uuid: str) -> End:
         chance = random.Random(f"{seed} {uuid}")
@@ -84,7 +84,7 @@ def random_fate(seed: int, failing: float = 0.08) -> Fate:
 
 
 def carry_out(end: End) -> Outcome:
-    """Return the outcome of an action that succeeds, or raise what one that fails raises."""
+    """Return the outcome of a successful end, or raise the error of a failed one."""
     if end.outcome is Outcome.ERROR:
         raise RuntimeError("fate")
     if end.outcome is None or end.state is ActionState.FAILED:
@@ -100,7 +100,7 @@ def expected_ends(
     skipped: Container[str] = (),
     ended: Mapping[str, End] | None = None,
 ) -> dict[str, End]:
-    """Return how each action ends, computed one after another from the written rules."""
+    """Return the end of each action, computed from the documented rules, one action at a time."""
     ends = dict(ended or {})
     for action in plan.actions:
         if action.uuid not in ends:

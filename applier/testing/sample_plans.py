@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans for tests: small ones, and strategies of hypothesis for any plan."""
+"""Plans for tests: small fixed ones, and hypothesis strategies for any plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MADE = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 
 def new_plan(*names: str, **fields: Any) -> ActionPlan:
-    """Return a RECOMMENDED plan of actions of these names, each the parent of the next."""
+    """Return a RECOMMENDED plan of actions with these names, each the parent of the next."""
     uuids = [str(uuid4()) for _ in names]
     actions = tuple(
         Action(uuid=uuid, name=name, action_type="nop", parents=tuple(uuids[max(0, i - 1) : i]))
@@ -51,7 +51,7 @@ def plans(draw: st.DrawFn) -> ActionPlan:
     uuids = draw(st.lists(st.uuids().map(str), unique=True, max_size=8))
     limits = st.dictionaries(texts, st.integers(min_value=1), max_size=3)
     return ActionPlan(
-        # Not drawn: hypothesis tries an example again, and a uuid is saved once.
+        # Not drawn: hypothesis repeats examples, and a uuid can be saved only once.
         uuid=str(uuid4()),
         actions=tuple(draw(actions(uuid, uuids[:i])) for i, uuid in enumerate(uuids)),
         planner=draw(texts),

@@ -16,10 +16,10 @@ In a test module, with pytest and hypothesis::
 The store of a test is empty when the test begins, and may be used from several threads.
 
 There is a contract for each part of :class:`applier.store.Store`. :class:`RunStoreContract` calls
-the methods of a RunStore and two more, ``save_plan`` and ``add_request``, which put plans and
-requests into the store; a store that gets them in another way has both in a subclass for the
-tests. :class:`ServiceStoreContract` calls the methods of a ServiceStore alone. The other two call
-methods of all parts, because what operators see and do depends on what runs.
+the methods of a RunStore, and also ``save_plan`` and ``add_request``, which put plans and requests
+into the store. A store that gets them in another way adds both methods in a subclass for the tests.
+:class:`ServiceStoreContract` calls only the methods of a ServiceStore. The other two call methods
+of all parts, because operators see and change plans that runs have written.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new, empty record for each test, in a file that is removed when the store is closed."""
+"""A new, empty store for each test, in a file that is removed when the store is closed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tempfile import TemporaryDirectory
 
 from applier.storage.sql import SqlStore
 
-#: A folder in memory, where waiting for the disk takes no time; None is the default of tempfile.
+#: A folder in memory, so that commits do not wait for a disk; None is the default of tempfile.
 FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - names are random
 
 
 class TemporaryStore(SqlStore):
     """A store whose record is a copy of an empty SQLite file.
 
-    The tables are made once per process. To close a store removes its file: use it with
-    :func:`contextlib.closing`, in property tests once per example.
+    The empty file is made once per process. Closing a store removes its file. Use it with
+    :func:`contextlib.closing`; in a property test, a new one for each example.
     """
 
     def __init__(self) -> None:

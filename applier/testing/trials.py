@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One plan and one engine in a checked store, and action types that are made of a function."""
+"""Runs a plan by an engine on a checked store, with action types made from functions."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -32,10 +32,10 @@ CLAIMANT = Claimant(host="test", pid=1, user="tester")
 
 
 def plugin(work: Work, action_type: str = "nop") -> type[ActionPlugin]:
-    """Return an action type that does ``work``."""
+    """Return an action type whose ``execute`` calls ``work``."""
 
     class Scripted(ActionPlugin):
-        """Runs a function of a test."""
+        """An action type that calls a function of a test."""
 
         TYPE: ClassVar[str] = action_type
         SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
@@ -54,8 +54,8 @@ def changed(_parameters: Mapping[str, Any], _context: ActionContext, _stop: Stop
 class Trial:
     """One plan in a checked store, ready to run: ``with Trial(plan, engine, work) as trial``.
 
-    Without ``inner`` the plan is saved in a store of the trial's own, which is removed at the end
-    of the block; each action's parameters get its ``uuid`` there, so that one function can do the
+    Without ``inner``, the plan is saved in a temporary store, which is removed at the end of the
+    block. The parameters of each action then contain its ``uuid``, so that one function can do the
     ``work`` of all actions. ``work`` may be set later. ``plugins`` are further action types. The
     other options are those of the action environment and of :class:`applier.run.setup.RunSetup`.
     """
@@ -106,7 +106,7 @@ class Trial:
         return {"nop": plugin(lambda *given: self.work(*given)), **self._more}
 
     def again(self, engine: Engine) -> Trial:
-        """Return a trial of the same plan in the same store, which must not be closed before."""
+        """Return another trial of the same plan in the same store, which must still be open."""
         return Trial(
             self.plan(),
             engine,
@@ -117,7 +117,7 @@ class Trial:
         )
 
     def run(self) -> PlanState:
-        """Run the plan; raise AssertionError if it ends and leaves an action open."""
+        """Run the plan; raise AssertionError if the plan ends and an action has not."""
         state = self.runner.run(self.uuid)
         if state not in (PlanState.PAUSED, PlanState.PENDING):
             left = [u for u, end in self.store.ends.items() if end.state in OPEN]
@@ -126,7 +126,7 @@ class Trial:
         return state
 
     def broken(self) -> Exception:
-        """Run the plan and return the error that it raises; it must raise one."""
+        """Run the plan and return the error that it raises; without one, the test fails."""
         try:
             self.runner.run(self.uuid)
         except (ApplierError, ArithmeticError) as error:

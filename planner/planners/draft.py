@@ -75,7 +75,7 @@ class Draft:
         )
 
     def _precedes(self, first: int, second: int) -> bool:
-        """Search the ancestors of the second position; parents have smaller positions."""
+        """Return whether ``first`` is an ancestor of ``second``; parents have smaller positions."""
         if first >= second:
             return False
         seen: set[int] = set()

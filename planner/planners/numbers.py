@@ -102,7 +102,10 @@ def parallelization_option(default: Mapping[str, int]) -> cfg.Opt:
 def unnamed(
     option: str, numbers: Mapping[str, object], used: Sequence[str], instead: int
 ) -> list[str]:
-    """Return a warning for each action type of a plan without a number, with the default used."""
+    """Return a warning for each used action type that is not in ``numbers``.
+
+    ``instead`` is the number that is used for it.
+    """
     return [
         f"action type {name!r} has no {option}: {instead} is used"
         for name in sorted(set(used) - set(numbers))

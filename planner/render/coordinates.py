@@ -32,7 +32,7 @@ class Strip(NamedTuple):
 def coordinates(
     layers: Layers, sizes: Mapping[str, float], least: Mapping[int, float]
 ) -> tuple[dict[str, float], dict[int, Strip]]:
-    """Return the middle of each node within its layer, and the strip of each lane by number.
+    """Return the middle of each node within its layer, and the strip of each lane by its number.
 
     ``sizes`` are those of boxes and points. ``least`` is the space that the title of each lane
     needs.

@@ -105,7 +105,7 @@ class _OrientedLayout:
         self._start, self._end = self._bands()
 
     def layout(self) -> Layout:
-        """Return the finished layout."""
+        """Return the positions of boxes and points, the paths of lines, labels, and the size."""
         named = [*self._drawing.boxes, *self._drawing.points]
         middles = {n: self._point(self._along(n), self._middle[n]) for n in named}
         paths = [path for route in self._layers.routes for path in self._paths(route)]

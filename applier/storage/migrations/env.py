@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by alembic for every change of the tables, on the connection that ``schema`` gives it."""
+"""The environment of alembic, which imports this file to change tables.
+
+:mod:`applier.storage.schema_version` passes the connection in the configuration.
+"""
 
 from alembic import context
 
@@ -17,6 +20,6 @@ def migrate() -> None:
         context.run_migrations()
 
 
-# Not there when the file is only looked at, as by a collector of doctests.
+# There is no config when something else imports this file, such as a doctest collector.
 if getattr(context, "config", None) is not None:
     migrate()

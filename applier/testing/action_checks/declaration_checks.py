@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an action type declares: its type, docstring, options and schema."""
+"""Checks of the declarations of an action type: its type, docstring, options and schema."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -21,7 +21,7 @@ from planner.model import JOIN
 
 
 class DeclarationChecks:
-    """What the class of an action type says of itself."""
+    """Type, docstring, flags, options and schema of an action type."""
 
     def test_its_type_is_a_plain_word(self, action: type[ActionPlugin]) -> None:
         """Documents, options and tokens use the type; ``join`` is reserved for the engine."""
@@ -40,12 +40,12 @@ class DeclarationChecks:
         assert isinstance(action.RERUN_SAFE, bool), "RERUN_SAFE is True or False"
 
     def test_its_options_can_be_configured(self, action: type[ActionPlugin]) -> None:
-        """The sample configuration shows them with their help."""
+        """Each option has a help text, which the sample configuration shows."""
         for option in of_action_type(action.TYPE, action):
             assert option.help, f"option {option.name} has no help"
 
     def test_its_schema_is_one(self, action: type[ActionPlugin]) -> None:
-        """A misspelled keyword would check nothing, so only known keywords are accepted."""
+        """Only known keywords are accepted, because JSON Schema ignores misspelled ones."""
         jsonschema.Draft202012Validator.check_schema(action.SCHEMA)
         assert json.loads(json.dumps(action.SCHEMA)) == action.SCHEMA, "SCHEMA is not plain JSON"
         unknown = {key for key in keywords_of(action.SCHEMA) if key not in KEYWORDS}

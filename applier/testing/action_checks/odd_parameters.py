@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters that the suite tries: the examples of a schema, and odd variants of them."""
+"""Parameters for the checks: the examples of a schema, and variants of them that do not fit."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -13,7 +13,7 @@ from typing import Any
 
 from applier.contracts import ActionPlugin
 
-#: Values that a parameter may have in a document that nobody checked.
+#: Values that a parameter may have in a document that was not validated.
 ODDITIES: tuple[Any, ...] = (
     None,
     True,
@@ -31,7 +31,7 @@ ODDITIES: tuple[Any, ...] = (
 
 
 def examples_of(action: type[ActionPlugin]) -> list[dict[str, Any]]:
-    """Return copies of the examples of the schema, of which there must be one at least."""
+    """Return copies of the examples of a schema; it must have at least one."""
     examples = copy.deepcopy(list(action.SCHEMA.get("examples", ())))
     assert examples, f"the schema of {action.TYPE} has no examples to work on"
     return examples

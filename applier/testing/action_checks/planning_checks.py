@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What planners ask an action type: it answers without side effects, whatever the parameters."""
+"""Checks of the methods that planners call: pure, and without errors for any parameters."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -40,7 +40,7 @@ class PlanningChecks:
                 _plan(action, odd)
 
     def test_an_action_that_only_waits_says_for_how_long(self, action: type[ActionPlugin]) -> None:
-        """It returns seconds for valid parameters, and raises nothing for invalid ones."""
+        """``waits_s`` returns seconds for valid parameters, and raises nothing for invalid ones."""
         for example in examples_of(action):
             seconds = action.waits_s(example)
             fits = seconds is None or (isinstance(seconds, int | float) and 0 <= seconds < math.inf)
@@ -50,7 +50,7 @@ class PlanningChecks:
 
 
 def _plan(action: type[ActionPlugin], parameters: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return what planners read of an action, after checking its shape."""
+    """Return touches, estimate and description of an action, after checking their types."""
     parameters = MappingProxyType(dict(parameters))
     touches = list(action.touches(parameters))
     for touch in touches:

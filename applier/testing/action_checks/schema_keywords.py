@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keywords of JSON Schema, and those that a schema uses."""
+"""Lists the keywords of JSON Schema, and finds those that a schema uses."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many actions an engine runs at once, and in which order."""
+"""Checks how many actions an engine runs at once, and in which order."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -35,7 +35,7 @@ class ConcurrencyChecks(EngineSetting):
             assert trial.store.ends == expected_ends(plan, fate), f"plan {seed}"
 
     def test_exactly_max_workers_run_at_once(self) -> None:
-        """Each action waits until ``max_workers`` actions run; they are counted in the actions."""
+        """Each action waits until ``max_workers`` actions run, and counts those that run."""
         meeting = _Meeting(3)
         plan = plan_of(*(Action(uuid=f"a{i}", action_type="nop") for i in range(12)))
         trial = self.trial(plan, meeting.work, max_workers=3)
@@ -43,7 +43,7 @@ class ConcurrencyChecks(EngineSetting):
         assert (meeting.peak, trial.store.peak) == (3, 3)
 
     def test_exactly_the_limit_of_a_token_run_at_once(self) -> None:
-        """With more workers than that, a limit of two lets two run, never a third."""
+        """With eight workers and a limit of two, two actions run at once and never a third."""
         meeting = _Meeting(2)
         members = [Action(uuid=f"a{i}", action_type="nop", tokens=("node:1",)) for i in range(8)]
         trial = self.trial(plan_of(*members, limits={"node:*": 2}), meeting.work, max_workers=8)
@@ -51,7 +51,7 @@ class ConcurrencyChecks(EngineSetting):
         assert (meeting.peak, trial.store.peak) == (2, 2)
 
     def test_a_join_is_on_record_without_a_worker(self) -> None:
-        """It ends in the commit of the turn in which everything before it has ended."""
+        """It ends SUCCEEDED, and no start of it is committed."""
         trial = self.trial(FAMILY)
         assert trial.run() is PlanState.SUCCEEDED
         assert trial.states()["join"] == "SUCCEEDED"
@@ -75,6 +75,6 @@ class _Meeting:
         self._barrier.wait(PATIENCE_S)
         with self._lock:
             self._inside -= 1
-        # The next come in only after all of these were counted out.
+        # The next actions enter only after all of these have left.
         self._barrier.wait(PATIENCE_S)
         return Outcome.CHANGED

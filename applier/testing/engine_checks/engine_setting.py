@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of an engine share: the engine under test, small plans, and work to do."""
+"""Shared by the tests of engines: the engine under test, small plans, and work of actions."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -24,7 +24,7 @@ from planner.states import Outcome, PlanState
 
 #: Seconds after which a test that waits for other threads gives up.
 PATIENCE_S = 20.0
-#: The time of what operators do in the tests.
+#: The time of the operators' requests in the tests.
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
@@ -100,7 +100,7 @@ def failing(uuid: str) -> Work:
 
 
 def fated(seed: int) -> Work:
-    """Return work that ends as :func:`applier.testing.random_plans.random_fate` says."""
+    """Return work that ends as :func:`applier.testing.random_plans.random_fate` chooses."""
     fate = random_fate(seed)
 
     def work(parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal) -> Outcome:

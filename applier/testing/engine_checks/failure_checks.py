@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a plan when actions, plugins, the store or the engine itself fail."""
+"""Checks how a plan ends when actions, plugins, the store or the engine itself fail."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -73,7 +73,7 @@ class FailureChecks(EngineSetting):
         assert trial.messages()["a"] == "it is there"
 
     def test_a_store_that_fails_lets_nothing_new_start(self) -> None:
-        """What runs is told to stop and awaited; then the error is raised."""
+        """Running actions are stopped and awaited; then the error is raised."""
         for error in (StoreError("disk full"), PlanConflict("plan", "ONGOING", "another has it")):
             self._break_store(error)
 

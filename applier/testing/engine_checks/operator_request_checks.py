@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an engine does when an operator cancels, pauses, or skips an action."""
+"""Checks what an engine does when an operator cancels or pauses a plan, or skips an action."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -29,7 +29,7 @@ class OperatorRequestChecks(EngineSetting):
         assert "ann: enough" in (trial.messages()["a"] or "")
 
     def test_a_cancel_stops_what_runs_and_awaits_it(self) -> None:
-        """The plan is CANCELLING until what runs has ended."""
+        """The plan is CANCELLING until all running actions have ended."""
         trial = self.trial(chain(), request_interval_s=0.001)
         seen: list[PlanState] = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every attempt of an action is on record."""
+"""Checks that every attempt of an action is recorded."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -30,10 +30,10 @@ from planner.states import ActionState, Outcome, PlanState
 
 
 class AttemptChecks:
-    """When attempts began, when and how they ended, and what they printed."""
+    """Start, end, outcome and output of attempts."""
 
     def test_an_attempt_is_on_record_from_its_start(self, store: RunStoreUnderTest) -> None:
-        """The start makes the attempt; the end adds time, state, outcome, message and output."""
+        """The start creates the attempt; the end adds time, state, outcome, message and output."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)
@@ -96,7 +96,7 @@ class AttemptChecks:
             assert second == Attempt(number=2, started_at=LATER)
 
     def test_what_is_known_later_does_not_change_an_attempt(self, store: RunStoreUnderTest) -> None:
-        """An attempt that was cut off stays UNKNOWN when its work is found done later."""
+        """An interrupted attempt stays UNKNOWN, even if its work is later found done."""
         plan = new_plan("a", "b")
         a, b = plan.actions
         claim = claimed(store, plan)
@@ -116,7 +116,7 @@ class AttemptChecks:
         assert store.durations(["nop"]) == {"nop": []}
 
     def test_attempts_are_counted_over_all_runs(self, store: RunStoreUnderTest) -> None:
-        """The next claimant of a plan goes on counting."""
+        """Under the next claim of a plan, the numbers continue."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)
@@ -130,7 +130,7 @@ class AttemptChecks:
         assert (second.number, second.started_at, second.ended_at) == (2, LATER, AFTERWARDS)
 
     def test_the_end_of_a_long_output_is_kept(self, store: RunStoreUnderTest) -> None:
-        """The last 64 KiB of UTF-8 are kept, in whole characters; no character is refused."""
+        """The last 64 KiB of UTF-8 are stored, in whole characters; no character is refused."""
         plan = new_plan("a", "b", "c")
         a, b, c = plan.actions
         claim = claimed(store, plan)
@@ -147,7 +147,7 @@ class AttemptChecks:
         assert store.attempts(plan.uuid, c.uuid)[-1].output is None
 
     def test_an_action_that_is_not_there_has_no_attempts(self, store: RunStoreUnderTest) -> None:
-        """ActionNotFound names what is missing."""
+        """ActionNotFound names the action that is missing."""
         plan = new_plan("a")
         store.save_plan(plan)
         with pytest.raises(ActionNotFound, match="'none'"):

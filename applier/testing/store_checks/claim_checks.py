@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who runs a plan, and that nobody else writes to it."""
+"""Checks that only the claimant of a plan writes to it."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -54,7 +54,7 @@ class ClaimChecks:
             assert refusal.value.state == state
 
     def test_of_many_who_claim_at_once_exactly_one_does(self, store: RunStoreUnderTest) -> None:
-        """The others get PlanConflict; the token of the one lets it write."""
+        """The others get PlanConflict; the token of the winner is accepted in writes."""
         for _ in range(5):
             plan = new_plan("a", state=PlanState.PENDING)
             store.save_plan(plan)
@@ -71,7 +71,7 @@ class ClaimChecks:
     def test_a_claim_that_has_ended_lets_nobody_write(
         self, store: RunStoreUnderTest, given_up: PlanState
     ) -> None:
-        """All writes are refused, whether the plan was paused or handed back."""
+        """All writes are refused, after the plan was paused and after it was made PENDING again."""
         plan = new_plan("a")
         old = claimed(store, plan)
         store.move_claimed(plan.uuid, old, given_up, now=NOW)
@@ -82,7 +82,7 @@ class ClaimChecks:
     def test_an_old_claim_lets_nobody_write_while_another_runs_the_plan(
         self, store: RunStoreUnderTest
     ) -> None:
-        """After the next claim only the new token lets anybody write."""
+        """After the next claim, only writes with the new token are accepted."""
         plan = new_plan("a")
         old = claimed(store, plan)
         store.move_claimed(plan.uuid, old, PlanState.PENDING, now=NOW)
@@ -110,7 +110,7 @@ class ClaimChecks:
     def test_a_claimant_moves_its_plan_by_the_table_of_states(
         self, store: RunStoreUnderTest
     ) -> None:
-        """States that only operators move a plan to are refused."""
+        """Moves to states that only operators may choose are refused."""
         plan = new_plan("a")
         claim = claimed(store, plan)
         for new in (PlanState.CANCELLED, PlanState.DELETED, PlanState.RECOMMENDED):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who runs a plan, and when it was last heard of."""
+"""Checks the recorded claimants of plans and their heartbeats."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -39,7 +39,7 @@ class ClaimantChecks:
         assert store.claimant(plan.uuid) is None
 
     def test_of_many_who_claim_at_once_the_one_who_does_is_the_claimant(self, store: Store) -> None:
-        """Host, process and user are those of the caller that got the token."""
+        """The recorded host, process and user are those of the caller that got the token."""
         plan = new_plan("a", state=PlanState.PENDING)
         store.save_plan(plan)
         answers = at_once(

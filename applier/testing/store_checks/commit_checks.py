@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The starts and ends of actions are on record as they are reported."""
+"""Checks that starts and ends of actions are recorded as reported."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -23,7 +23,7 @@ from planner.states import ActionState, Outcome, PlanState
 
 
 class CommitChecks:
-    """What a commit writes."""
+    """The rows that a commit writes."""
 
     def test_a_start_and_an_end_set_their_times(self, store: RunStoreUnderTest) -> None:
         """A start adds one to the attempts; an end leaves the time of the start."""
@@ -51,7 +51,7 @@ class CommitChecks:
         assert store.attempts(plan.uuid, a.uuid)[-1].output == "all of it"
 
     def test_what_does_not_run_has_no_start_on_record(self, store: RunStoreUnderTest) -> None:
-        """It gets the time of its end, and no time of a start."""
+        """An action that ends without running has the time of its end, and no start."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A commit is written whole or not at all, and only from the states that its reports say."""
+"""Checks that a commit is atomic, and requires the old states of its reports."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -27,7 +27,7 @@ from planner.states import ActionState
 
 
 class CommitRefusalChecks:
-    """What a commit refuses."""
+    """The commits that are refused."""
 
     def test_a_report_that_does_not_fit_leaves_nothing_of_its_batch(
         self, store: RunStoreUnderTest
@@ -63,7 +63,7 @@ class CommitRefusalChecks:
         assert store.load_plan(plan.uuid).actions[0].attempts == 1
 
     def test_a_commit_with_another_claim_writes_nothing(self, store: RunStoreUnderTest) -> None:
-        """It is refused although the actions are in the states that the reports expect."""
+        """It is refused even if the actions are in the states that the reports expect."""
         plan = new_plan("a")
         claimed(store, plan)
         before = store.load_plan(plan.uuid)

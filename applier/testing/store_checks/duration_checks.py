@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the actions of a type took."""
+"""Checks the recorded durations of action types."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -25,12 +25,12 @@ from planner.states import ActionState, Outcome, PlanState
 
 
 class DurationChecks:
-    """Durations of the attempts that did their work."""
+    """Durations of the attempts that changed something."""
 
     def test_durations_are_those_of_attempts_that_did_their_work(
         self, store: RunStoreUnderTest
     ) -> None:
-        """The newest come first, by the order of the ends and not by the clock."""
+        """The newest come first, in the order of the commits and not by the clock."""
         plan = new_plan(*"abcdef")
         plan = replace(plan, actions=(*plan.actions[:5], replace(plan.actions[5], action_type="x")))
         claim = claimed(store, plan)
@@ -51,7 +51,7 @@ class DurationChecks:
         assert store.durations(["x", "nop"], most=2) == {"nop": [20.0], "x": [0.25]}
 
     def test_work_that_was_cut_off_has_no_duration(self, store: RunStoreUnderTest) -> None:
-        """The next claimant finds it done, and nobody knows when it was done."""
+        """The next claimant finds the work done; when it was done is unknown."""
         plan = new_plan("a")
         (a,) = plan.actions
         claim = claimed(store, plan)

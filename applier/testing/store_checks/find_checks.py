@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan that a person means is found."""
+"""Checks that references of users find plans."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -20,7 +20,7 @@ from planner.states import PlanState
 
 
 class FindChecks:
-    """Finding plans by uuid, beginning and name."""
+    """Finding plans by uuid, beginning of a uuid, and name."""
 
     def save(self, store: Store, *heads: tuple[str, str | None]) -> None:
         """Save plans of these uuids and names."""
@@ -42,7 +42,7 @@ class FindChecks:
     def test_what_fits_several_plans_is_refused_with_what_tells_them_apart(
         self, store: Store
     ) -> None:
-        """Beginnings and names are treated alike; candidates are shortened."""
+        """An ambiguous reference is refused with the shortened uuids of the plans that match."""
         self.save(store, ("6a1f0000-1111-a", "web"), ("6a1f0000-1111-b", "77e0"))
         self.save(store, ("77e0aaaa-2222", "web"))
         for reference, candidates in {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of plans, and what is shown of one."""
+"""Checks the lists of plans, and the output of actions."""
 
 # Tests are assertions.
 # ruff: noqa: S101

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans come back as they were saved."""
+"""Checks that plans are loaded as they were saved."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -41,7 +41,7 @@ class LoadChecks:
     def test_any_plan_comes_back_as_it_was_saved(
         self, store: RunStoreUnderTest, plan: ActionPlan
     ) -> None:
-        """Every field, every document in a field, and the digest are equal."""
+        """Every field, nested values included, and the digest are equal."""
         store.save_plan(plan)
         loaded = store.load_plan(plan.uuid)
         assert loaded.to_dict() == plan.to_dict()
@@ -58,7 +58,7 @@ class LoadChecks:
         assert a.started_at.tzinfo is UTC
 
     def test_actions_come_back_in_the_order_of_the_schedule(self, store: RunStoreUnderTest) -> None:
-        """The uuids do not matter."""
+        """The order of the uuids does not matter."""
         plan = new_plan(*map(str, range(300)))
         store.save_plan(plan)
         loaded = store.load_plan(plan.uuid)
@@ -81,7 +81,7 @@ class LoadChecks:
         assert len({id(links) for links in sets}) == 1
 
     def test_two_plans_may_name_their_actions_alike(self, store: RunStoreUnderTest) -> None:
-        """An action is known by its uuid within its plan."""
+        """Actions of different plans may have the same uuid."""
         plan = new_plan("a")
         twin = replace(new_plan(), actions=plan.actions)
         claim = claimed(store, plan)
@@ -90,7 +90,7 @@ class LoadChecks:
         assert store.load_plan(twin.uuid).actions == plan.actions
 
     def test_a_plan_that_was_loaded_is_refreshed(self, store: RunStoreUnderTest) -> None:
-        """It equals the plan that is loaded anew: states, times and messages are those of now."""
+        """The refreshed plan equals the plan when it is loaded again."""
         plan = new_plan("a", "b")
         a, _ = plan.actions
         claim = claimed(store, plan)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators start, cancel and remove plans that nobody runs."""
+"""Checks that operators can start, cancel and remove plans that nobody runs."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -30,7 +30,7 @@ class MoveChecks:
     """Changes of the state of a plan."""
 
     def test_a_move_keeps_time_and_message(self, store: Store) -> None:
-        """A move without a message clears the one before."""
+        """A move without a message clears the last message."""
         plan = new_plan("a")
         store.save_plan(plan)
         store.move_plan(plan.uuid, PlanState.PENDING, now=NOW, message="at night\0")
@@ -73,7 +73,7 @@ class MoveChecks:
         assert store.load_plan(plan.uuid).actions == plan.actions
 
     def test_cancelling_a_plan_cancels_what_has_not_started(self, store: Store) -> None:
-        """What was skipped stays skipped."""
+        """SKIPPED actions stay SKIPPED."""
         plan = new_plan("a", "b", "c")
         store.save_plan(plan)
         store.skip_action(plan.uuid, plan.actions[1].uuid, now=NOW, message="done by hand")
@@ -95,7 +95,7 @@ class MoveChecks:
         assert states == [ActionState.SUCCEEDED, ActionState.CANCELLED]
 
     def test_what_was_cut_off_is_in_doubt_when_its_plan_is_cancelled(self, store: Store) -> None:
-        """A cancelled plan has no open action."""
+        """A cancelled plan has no open actions: those that were running are UNKNOWN."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)

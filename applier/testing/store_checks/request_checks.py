@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators request of a running plan reaches its claimant."""
+"""Checks that the claimant of a plan reads the requests of operators."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -42,7 +42,7 @@ class RequestChecks:
         assert [request.number for request in store.requests(other.uuid)] == [1]
 
     def test_a_request_for_limits_keeps_them(self, store: RunStoreUnderTest) -> None:
-        """The reader gets the limits, the user and the time."""
+        """Limits, user and time are read as they were written."""
         plan = new_plan("a")
         claimed(store, plan)
         limits = {"type:migrate": 1, "node:*": 2, "max_workers": 8}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of two plans that need one resource, the first that reserved it has it."""
+"""Checks that of several plans that reserve a resource, the first one holds it."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -36,18 +36,18 @@ class ReservationChecks:
         return plan, claim
 
     def held(self, store: RunStoreUnderTest, plan: ActionPlan) -> dict[str, str | None]:
-        """Return the names of the plans that hold what a plan waits for, by resource."""
+        """Return the names of the plans that a plan waits for, by resource."""
         return {r.resource: r.name for r in store.held_by_others(plan.uuid)}
 
     def test_the_first_to_reserve_a_resource_has_it(self, store: RunStoreUnderTest) -> None:
-        """The next plan is told which resource is held, by which plan and which user."""
+        """The next plan can read which resource is held, by which plan and which user."""
         first, _ = self.runs(store, "first", "node:a", "node:b", "node:a")
         second, _ = self.runs(store, "second", "node:b", "node:c")
         third, _ = self.runs(store, "third", "node:c", "node:b", "node:d")
         assert store.held_by_others(first.uuid) == []
         waits = Reservation(resource="node:b", plan=first.uuid, name="first", user="user of first")
         assert store.held_by_others(second.uuid) == [waits]
-        # Of several before it, the one that has it now; sorted by resource.
+        # Of several plans before it, the one that holds the resource now; sorted by resource.
         assert list(self.held(store, third).items()) == [("node:b", "first"), ("node:c", "second")]
 
     @pytest.mark.parametrize("way", ["SUCCEEDED", "PAUSED", "PENDING", "CANCELLING"])
@@ -70,7 +70,7 @@ class ReservationChecks:
         assert self.held(store, second) == {}
 
     def test_who_does_not_run_the_plan_reserves_nothing(self, store: RunStoreUnderTest) -> None:
-        """The reservations of the claimant stay."""
+        """A call with another claim is refused, and the reservations do not change."""
         first, _ = self.runs(store, "first", "node:a")
         with pytest.raises(PlanConflict, match="claim"):
             store.reserve(first.uuid, "another", [], now=NOW)
@@ -80,7 +80,7 @@ class ReservationChecks:
     def test_of_plans_that_reserve_at_once_one_has_everything(
         self, store: RunStoreUnderTest
     ) -> None:
-        """No plan gets only a part of its resources before another."""
+        """No two plans hold a part of each other's resources."""
         claims = [(plan := new_plan("a"), claimed(store, plan)) for _ in range(4)]
         resources = [f"node:{number}" for number in range(20)]
 
@@ -88,7 +88,7 @@ class ReservationChecks:
             plan, claim = claims[index]
             names = resources if index % 2 else resources[::-1]
             store.reserve(plan.uuid, claim, names, now=NOW)
-            # Who is told now that nobody is before it may begin at once.
+            # A plan that has no plan before it may begin at once.
             return len(store.held_by_others(plan.uuid))
 
         counts = at_once(4, reserve)

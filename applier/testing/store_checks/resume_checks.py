@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan goes on: after a pause, after a bad end, and after its claimant is gone."""
+"""Checks that plans are resumed after a pause, an end, or the loss of their claimant."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -27,7 +27,7 @@ from planner.errors import InvalidTransition
 from planner.model import ActionPlan
 from planner.states import ActionState, Outcome, PlanState, Who, sources
 
-#: Ways in which an action does not start.
+#: States in which an action ends without a start.
 NOT_RUN = (ActionState.FAILED_DEPENDENCIES, ActionState.CANCELLED, ActionState.SKIPPED)
 
 
@@ -44,7 +44,7 @@ def brought(store: Store, plan: ActionPlan, state: PlanState) -> None:
 
 
 class ResumeChecks:
-    """Which plans are resumed, and what becomes of their actions."""
+    """The plans that can be resumed, and the states of their actions."""
 
     @pytest.mark.parametrize(
         "state",
@@ -96,7 +96,7 @@ class ResumeChecks:
         assert (loaded.state, loaded.actions[0].state) == (PlanState.PENDING, ActionState.PENDING)
 
     def test_the_named_actions_wait_again_as_if_they_had_not_run(self, store: Store) -> None:
-        """They keep only their output and the number of their attempts."""
+        """They are PENDING, and keep only the number of their attempts, and the output."""
         plan = new_plan(*"abcdef")
         claim = claimed(store, plan)
         done, failed, *others = plan.actions
@@ -122,7 +122,7 @@ class ResumeChecks:
         assert store.output(plan.uuid, failed.uuid) == "log"
 
     def test_a_resume_that_does_not_fit_leaves_everything(self, store: Store) -> None:
-        """One action that cannot become PENDING, or is not there, refuses all."""
+        """If one action cannot become PENDING, or is not there, nothing changes."""
         plan = new_plan(*"abcd")
         claim = claimed(store, plan)
         done, failed, running, doubt = plan.actions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rollback changes the states of the actions that it undoes."""
+"""Checks that a rollback changes the states of the actions that it reverts."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -22,10 +22,10 @@ from planner.states import ActionState, Outcome, PlanState
 
 
 class RevertChecks:
-    """Commits of a plan that undoes another."""
+    """Commits of a rollback plan."""
 
     def test_a_revert_tells_what_became_of_what_it_undid(self, store: RunStoreUnderTest) -> None:
-        """The same commit changes actions that SUCCEEDED, and no others."""
+        """The commit also changes the reverted actions, if they are SUCCEEDED."""
         plan = new_plan(*"abcde")
         stands, fails, doubtful, failed, other = plan.actions
         claim = claimed(store, plan)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of a store share: times, reports, and plans that somebody runs."""
+"""Shared by the tests of stores: times, reports, and claimed plans."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from planner.states import ActionState, Outcome, PlanState
 NOW = MADE + timedelta(minutes=1)
 LATER = NOW + timedelta(minutes=1)
 AFTERWARDS = LATER + timedelta(minutes=1)
-#: Who runs the plans.
+#: The claimant in the tests.
 ME = Claimant(host="db-7", pid=4711, user="wanda")
 
 
 class RunStoreUnderTest(RunStore, Protocol):
-    """A RunStore, and how the tests put plans and requests into it.
+    """A RunStore with two more methods, which put plans and requests into it.
 
-    A store that gets them in another way has these two methods in a subclass for the tests.
+    A store that gets them in another way adds these methods in a subclass for the tests.
     """
 
     def save_plan(self, plan: ActionPlan) -> None:
-        """Keep a new plan in the states that it has; a uuid is saved once."""
+        """Store a new plan in the states that it has; a uuid can be saved only once."""
 
     def add_request(self, plan: str, request: Request, *, now: datetime) -> None:
-        """Keep a request for the claimant of a plan."""
+        """Store a request for the claimant of a plan."""
 
 
 def starts(action: Action) -> Report:
@@ -65,7 +65,7 @@ def claimed(store: RunStoreUnderTest, plan: ActionPlan) -> str:
 
 
 def at_once(number: int, call: Callable[[int], Any]) -> list[Any]:
-    """Call a function with 0, 1, ... in as many threads at once; return results and refusals."""
+    """Call a function with 0, 1, ... in one thread each; return the results and the refusals."""
     ready = threading.Barrier(number, timeout=30)
 
     def run(index: int) -> Any:

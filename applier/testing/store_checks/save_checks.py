@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan is saved whole, and once."""
+"""Checks that a plan is saved as a whole, and only once."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -20,7 +20,7 @@ class SaveChecks:
     """Saving plans."""
 
     def test_a_uuid_is_saved_once(self, store: Store) -> None:
-        """The second is refused, and the first does not change."""
+        """A second plan with the uuid is refused, and the first does not change."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
         with pytest.raises(PlanConflict, match=plan.uuid) as refusal:
@@ -29,7 +29,7 @@ class SaveChecks:
         assert store.load_plan(plan.uuid).to_dict() == plan.to_dict()
 
     def test_a_plan_whose_actions_share_a_uuid_is_refused_whole(self, store: Store) -> None:
-        """No record could tell them apart; each uuid that occurs twice is named, and no other."""
+        """Nothing of the plan is stored; each uuid that occurs twice is named, and no other."""
         plan = new_plan("a", "b")
         a, b = plan.actions
         with pytest.raises(InvalidPlan) as refusal:

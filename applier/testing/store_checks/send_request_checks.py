@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators send requests to whoever runs a plan."""
+"""Checks that operators can send requests to the claimant of a plan."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -22,10 +22,10 @@ from planner.states import PlanState
 
 
 class SendRequestChecks:
-    """Which requests are kept, and their numbers."""
+    """The requests that are accepted, and their numbers."""
 
     def test_a_plan_that_nobody_runs_takes_no_requests(self, store: Store) -> None:
-        """A request is refused; those that were made before can still be read."""
+        """A request is refused; earlier ones can still be read."""
         plan = new_plan("a")
         store.save_plan(plan)
         request = Request(verb="cancel", who="wanda")

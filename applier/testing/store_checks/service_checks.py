@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services that report on a record."""
+"""Checks the list of services that report themselves to a store."""
 
 # Tests are assertions.
 # ruff: noqa: S101

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators skip actions, and settle those of which the record does not know how they ended."""
+"""Checks that operators can skip actions, and settle actions whose end is unknown."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -31,7 +31,7 @@ class SettleChecks:
     """Changes of the actions of a plan that nobody runs."""
 
     def test_an_action_is_skipped_while_nobody_runs_the_plan(self, store: Store) -> None:
-        """It has no start and no attempt on record."""
+        """No start and no attempt is recorded."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
         store.skip_action(plan.uuid, plan.actions[0].uuid, now=NOW, message="by hand")
@@ -43,7 +43,7 @@ class SettleChecks:
         assert loaded.updated_at == NOW
 
     def test_a_skip_that_is_not_allowed_changes_nothing(self, store: Store) -> None:
-        """The action is not there, has ended, or somebody runs the plan."""
+        """It is refused if the action is not there or has ended, or if somebody runs the plan."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
         a, b = (action.uuid for action in plan.actions)
@@ -71,7 +71,7 @@ class SettleChecks:
         return plan, claim
 
     def test_work_in_doubt_is_settled_either_way(self, store: Store) -> None:
-        """It has ended then; its attempts on record do not change."""
+        """The action has ended then; its recorded attempts do not change."""
         plan, claim = self.doubtful(store)
         a, b = plan.actions
         store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
@@ -93,7 +93,7 @@ class SettleChecks:
         assert [attempt.state for (attempt,) in tried] == ["UNKNOWN", "FAILED"]
 
     def test_what_is_not_in_doubt_is_not_settled(self, store: Store) -> None:
-        """Other states are refused, and so is a plan that somebody runs."""
+        """Actions in other states are refused, and actions of a plan that somebody runs."""
         plan, claim = self.doubtful(store)
         a, b = (action.uuid for action in plan.actions)
         succeeded = ActionState.SUCCEEDED

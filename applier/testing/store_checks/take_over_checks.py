@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A claimant that is gone loses its plan, and one that lives keeps it."""
+"""Checks that a plan is taken from a claimant that is gone, and from no other."""
 
 # Tests are assertions.
 # ruff: noqa: S101
@@ -31,10 +31,10 @@ from planner.states import ActionState, Outcome, PlanState
 
 
 class TakeOverChecks:
-    """Plans whose claimant is taken for dead."""
+    """Plans whose claimant seems to be gone."""
 
     def test_who_runs_it_must_be_who_was_seen(self, store: Store) -> None:
-        """A heartbeat, or another claim, since the claimant was read refuses the resume."""
+        """The resume is refused after another heartbeat or another claim."""
         plan = new_plan("a")
         claim = claimed(store, plan)
         seen = store.claimant(plan.uuid)
@@ -57,7 +57,7 @@ class TakeOverChecks:
     def test_a_plan_whose_claimant_was_seen_to_be_gone_is_stopped(
         self, store: Store, old: PlanState, new: PlanState, waits: ActionState, ran: ActionState
     ) -> None:
-        """What ran is UNKNOWN, and the claim has ended. A heartbeat in between refuses it."""
+        """Running actions are UNKNOWN and the claim ends; after a heartbeat it is refused."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
@@ -137,7 +137,7 @@ class TakeOverChecks:
         assert (second.number, second.started_at, second.ended_at) == (2, LATER, AFTERWARDS)
 
     def test_resources_are_released_when_the_plan_is_resumed(self, store: Store) -> None:
-        """Until then those of a claimant that is gone are held."""
+        """Until then, the resources of the old claimant stay reserved."""
         plans = [new_plan("a"), new_plan("a")]
         for plan in plans:
             store.reserve(plan.uuid, claimed(store, plan), ["node:a"], now=NOW)

@@ -162,11 +162,11 @@ class Secretive(Spoiled):
 @pytest.mark.parametrize(
     ("planner", "text"),
     [
-        (Forgetful, "proposed actions are missing or stand twice"),
-        (Backwards, "the actions do not stand in schedule order"),
-        (Moody, "planned twice, it is not the same plan"),
-        (Greedy, "planning changed the document|not the same plan"),
-        (Secretive, "it does not come back from JSON as it was"),
+        (Forgetful, "proposed actions are missing or duplicate"),
+        (Backwards, "the actions are not in schedule order"),
+        (Moody, "equal documents give different plans"),
+        (Greedy, "planning changed the document|different plans"),
+        (Secretive, "read back from JSON, the plan is not equal"),
     ],
 )
 def test_what_a_planner_does_wrong_is_named(planner: type[Spoiled], text: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans, actions and wishes."""
+"""Create the tables of plans, actions and wishes (requests are called wishes up to 0003)."""
 
 from typing import Any
 
@@ -28,14 +28,14 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove them with all they hold."""
+    """Drop the tables with all their data."""
     op.drop_table("actionplan_wish")
     op.drop_table("actionplan_action")
     op.drop_table("actionplan_plan")
 
 
 def create_plan() -> None:
-    """One row per plan; ``number`` is the order in which they were saved."""
+    """Create a table with one row for each plan; ``number`` is the order of saving."""
     op.create_table(
         "actionplan_plan",
         sa.Column("number", sa.Integer, primary_key=True),
@@ -67,7 +67,7 @@ def create_plan() -> None:
 
 
 def create_action() -> None:
-    """One row per action of a plan; ``position`` is its place in the schedule."""
+    """Create a table with one row for each action; ``position`` is its index in the plan."""
     plan = sa.ForeignKey("actionplan_plan.uuid", name="fk_actionplan_action_plan")
     links = ("input_parameters", "tokens", "parents", "needs", "needs_any", "triggers")
     op.create_table(
@@ -100,7 +100,7 @@ def create_action() -> None:
 
 
 def create_wish() -> None:
-    """One row per wish; ``number`` counts the wishes of a plan from 1."""
+    """Create a table with one row for each wish; ``number`` counts those of a plan from 1."""
     plan = sa.ForeignKey("actionplan_plan.uuid", name="fk_actionplan_wish_plan")
     op.create_table(
         "actionplan_wish",

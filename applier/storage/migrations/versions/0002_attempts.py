@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attempts, heartbeats, the order of waiting, reservations, services; limits in wishes."""
+"""Add attempts, heartbeats, queues, reservations and services; add limits to wishes."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ Moment = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql")
 LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql")
 Uuid, Word, Line = sa.String(36), sa.String(32), sa.String(255)
 
-#: Columns of plans that are new.
+#: The new columns of plans.
 PLAN = (
     ("heartbeat_at", Moment),
     ("claimed_at", Moment),
@@ -27,7 +27,7 @@ PLAN = (
     ("queued", sa.Integer),
     ("reserved", sa.Integer),
 )
-#: The attempt that revision 0001 stores in the row of its action, if it has ended.
+#: Copies the attempt that revision 0001 stores in the row of its action, if it has ended.
 ATTEMPTS_OF_ACTIONS = """
     INSERT INTO actionplan_attempt
         (plan, action, number, started_at, ended_at, state, outcome, measures, message, output)
@@ -39,7 +39,7 @@ ATTEMPTS_OF_ACTIONS = """
     WHERE a.attempts > 0 AND a.started_at IS NOT NULL AND a.ended_at IS NOT NULL
     ORDER BY p.number, a.position
 """
-#: The output of the last attempt is moved back to the row of its action.
+#: Copies the output of the last attempt back to the row of its action.
 OUTPUT_OF_ACTIONS = """
     UPDATE actionplan_action SET output = (
         SELECT t.output FROM actionplan_attempt t
@@ -50,7 +50,7 @@ OUTPUT_OF_ACTIONS = """
 
 
 def upgrade() -> None:
-    """Create the tables, and give each action that ran its attempt."""
+    """Create the tables, and copy the attempt of each action that ran."""
     for name, kind in PLAN:
         op.add_column("actionplan_plan", sa.Column(name, kind))
     op.add_column("actionplan_wish", sa.Column("limits", LongText))
@@ -77,7 +77,7 @@ def downgrade() -> None:
 
 
 def create_attempt() -> None:
-    """One row per attempt that ended; ``id`` is the order in which they did."""
+    """Create a table with one row for each ended attempt; ``id`` is the order of the ends."""
     op.create_table(
         "actionplan_attempt",
         sa.Column("id", sa.Integer, primary_key=True),
@@ -99,7 +99,7 @@ def create_attempt() -> None:
 
 
 def create_reservation() -> None:
-    """One row per resource that a plan reserved."""
+    """Create a table with one row for each resource that a plan reserved."""
     plan = sa.ForeignKey("actionplan_plan.uuid", name="fk_actionplan_reservation_plan")
     op.create_table(
         "actionplan_reservation",
@@ -112,7 +112,7 @@ def create_reservation() -> None:
 
 
 def create_service() -> None:
-    """One row per applier that reports."""
+    """Create a table with one row for each service that reports."""
     op.create_table(
         "actionplan_service",
         sa.Column("uuid", Uuid),

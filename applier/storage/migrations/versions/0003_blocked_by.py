@@ -10,11 +10,11 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Add the column; in plans that are there nothing is blocked so."""
+    """Add the column; NULL in existing plans means no blockers."""
     kind = sa.Text().with_variant(mysql.LONGTEXT(), "mysql")
     op.add_column("actionplan_action", sa.Column("blocked_by", kind))
 
 
 def downgrade() -> None:
-    """Forget it."""
+    """Drop the column."""
     op.drop_column("actionplan_action", "blocked_by")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests under that name; why an action is in its state; counts without the wide rows."""
+"""Rename wishes to requests, add state reasons, and index actions for counts by state."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ Uuid, Word, Line = sa.String(36), sa.String(32), sa.String(255)
 
 COLUMNS = ("plan", "number", "verb", "who", "why", "action", "created_at", "limits")
 INDEX = "ix_actionplan_action_plan_state"
-#: Until now the message alone said it.
+#: Before this revision, the reason was only in the message.
 NOT_TRIGGERED = """
     UPDATE actionplan_action SET state_reason = 'not_triggered'
     WHERE state = 'SKIPPED' AND status_message = 'not triggered'
@@ -38,7 +38,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Move the requests back, and forget the reasons."""
+    """Move the requests back, and drop the reasons."""
     index_actions("plan", "state", "uuid")
     op.drop_column("actionplan_action", "state_reason")
     op.execute("ALTER TABLE actionplan_plan RENAME COLUMN requests TO wishes")
@@ -52,7 +52,7 @@ def index_actions(*columns: str) -> None:
 
 
 def move_requests(old: str, new: str) -> None:
-    """Create a table under another name, because not all databases can rename constraints."""
+    """Copy a table to a new name, because not all databases can rename constraints."""
     plan = sa.ForeignKey("actionplan_plan.uuid", name=f"fk_actionplan_{new}_plan")
     op.create_table(
         f"actionplan_{new}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of actions in a narrow table of their own, apart from what was planned."""
+"""Move the states of actions from the wide table of planned actions to a narrow table."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ Uuid, Word, Line = sa.String(36), sa.String(32), sa.String(255)
 
 ACTION, STATE = "actionplan_action", "actionplan_action_state"
 INDEX = "ix_actionplan_action_plan_state"
-#: What moves, and whether a value is required.
+#: The columns to move: type, and whether a value is required.
 COLUMNS: dict[str, tuple[Any, bool]] = {
     "action_type": (Line, True),
     "state": (Word, True),
@@ -33,12 +33,12 @@ COLUMNS: dict[str, tuple[Any, bool]] = {
     "attempts": (sa.Integer, True),
 }
 NAMES = ", ".join(COLUMNS)
-#: In the order of the plan, so that actions that run one after another share pages.
+#: In plan order, so that the rows of actions that run one after another are on one page.
 MOVE = f"""
     INSERT INTO {STATE} (plan, uuid, {NAMES})
     SELECT plan, uuid, {NAMES} FROM {ACTION} ORDER BY plan, position
 """  # noqa: S608
-#: One by one, because MySQL knows no other way to set several columns from a row elsewhere.
+#: One column at a time: no UPDATE that sets several columns from a subquery works everywhere.
 MOVE_BACK = """
     UPDATE {table} SET {column} = (
         SELECT {column} FROM {states} s WHERE s.plan = {table}.plan AND s.uuid = {table}.uuid
@@ -47,7 +47,7 @@ MOVE_BACK = """
 
 
 def upgrade() -> None:
-    """Move the columns that runs change."""
+    """Create the table of states, and move the columns that runs change to it."""
     plan = sa.ForeignKey("actionplan_plan.uuid", name="fk_actionplan_action_state_plan")
     op.create_table(
         STATE,
@@ -66,7 +66,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Move them back."""
+    """Move the columns back, and drop the table of states."""
     with op.batch_alter_table(ACTION) as table:
         for name, (kind, _) in COLUMNS.items():
             table.add_column(sa.Column(name, kind))

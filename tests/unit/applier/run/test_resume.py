@@ -131,7 +131,7 @@ def test_of_two_that_resume_at_once_the_second_takes_nothing_away(store, monkeyp
         return plan
 
     monkeypatch.setattr(store, "load_plan", first_is_faster)
-    with pytest.raises(PlanConflict, match="in between"):
+    with pytest.raises(PlanConflict, match="meanwhile"):
         resume(store, uuid, now=later, who="second")
     assert store.claimant(uuid).user == "first"
 

@@ -248,7 +248,7 @@ class TestNothingCanBeWritten:
         copy = path.with_name("copy.db")
         for end in ("", "-wal"):
             shutil.copy(f"{path}{end}", f"{copy}{end}")
-        with full_disk(), pytest.raises(StoreError, match=r"space .*last is in copy\.db-wal"):
+        with full_disk(), pytest.raises(StoreError, match=r"space .*changes are in copy\.db-wal"):
             SqlStore(f"sqlite:///{copy}")
 
     def test_an_older_record_is_not_read(self, path):
