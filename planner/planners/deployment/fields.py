@@ -37,16 +37,19 @@ Where(kind='patterns', patterns=('*', 'b')))
 
 
 def role_of(relation: Mapping[str, Any]) -> Where:
-    """Read the role of a cross dependency: a missing role is every node, null is the sync node.
+    """Read the nodes of a cross dependency: ``tags``, else ``role``, else every node.
+
+    Null is the sync node, in either field, as in Fuel's serializer.
 
     >>> role_of({}), role_of({"role": None}), role_of({"role": "self"})
     (Where(kind='every', patterns=()), Where(kind='sync', patterns=()), \
 Where(kind='self', patterns=()))
+    >>> role_of({"role": "a", "tags": ["b"]})
+    Where(kind='patterns', patterns=('b',))
     """
-    given = [relation[field] for field in ("role", "tags") if field in relation]
-    if not given:
+    if "tags" not in relation and "role" not in relation:
         return EVERY
-    value = given[0]
+    value = relation["tags"] if "tags" in relation else relation["role"]
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     if value is None or value == "self":
         return Where("sync" if value is None else "self")
