@@ -62,7 +62,7 @@ def major(version: Any) -> int:
     >>> [major(v) for v in (None, 1, "1.0.0", 2, 2.0, "2", "2.1.0")]
     [1, 1, 1, 2, 2, 2, 2]
     """
-    found = re.fullmatch(r"([12])(\.\d+)*", "1" if version is None else str(version).strip())
+    found = re.fullmatch(r"([12])(\.[0-9]+)*", "1" if version is None else str(version).strip())
     if found is None or isinstance(version, bool):
         raise ValueError(f"version {version!r} is not supported: accepted are 1.x, 2.x and null")
     return int(found[1])
