@@ -59,8 +59,8 @@ def shortened(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Cut a text that is longer than ``most`` characters, and say how long it was."""
-    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
+    """Cut a text of more than ``most`` characters to two thirds of that, followed by its length."""
+    return text if len(text) <= most else f"{text[: most * 2 // 3]}... ({len(text)} characters)"
 
 
 def _shortened_value(found: re.Match[str]) -> str:

@@ -48,6 +48,7 @@ def test_programs_that_are_there_neither_skip_nor_fail(folder, monkeypatch, ci):
     programs.require()
 
 
+@pytest.mark.slow
 def test_no_other_place_decides_what_a_missing_program_means():
     """Other tests look for a program only to start it, or for a step of a campaign."""
     for path in TESTS.rglob("*.py"):
