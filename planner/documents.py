@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
+from planner import text_checks
 from planner.errors import InvalidInput, Mistake, Path
 
 if TYPE_CHECKING:
@@ -62,27 +63,39 @@ def read(path: str | FilePath) -> Document:
     """Read a file; raises InvalidInput with file and line if it is neither YAML nor JSON."""
     name = str(path)
     try:
-        text = FilePath(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as reason:
-        raise _refused(name, f"not UTF-8 text: {reason.reason} at byte {reason.start}") from reason
+        data = FilePath(path).read_bytes()
     except OSError as reason:
         raise _refused(name, f"cannot be read: {reason.strerror}") from reason
     except ValueError as reason:
         raise _refused(name, f"cannot be read: {reason}") from reason
-    return parse(text, name)
+    return parse(data, name)
 
 
-def parse(text: str, source: str) -> Document:
-    """Read a text; ``source`` is its name in messages. Raises InvalidInput.
+def parse(text: str | bytes, source: str) -> Document:
+    """Read a text, or its UTF-8; ``source`` is its name in messages. Raises InvalidInput.
 
     Text that begins like JSON is read as JSON, because that is faster. All other text is read as
-    YAML: only ``true`` and ``false`` are booleans, keys and dates are read as text. Duplicate keys
-    and numbers that are not finite are refused.
+    YAML: only ``true`` and ``false`` are booleans, keys and dates are read as text. Duplicate keys,
+    numbers that are not finite, what is nested too deep, YAML that repeats too much by aliases, NUL
+    and lone surrogates are refused.
     """
-    text = text.removeprefix("\ufeff")
+    try:
+        text = text_checks.decode(text) if isinstance(text, bytes) else text
+        text = text.removeprefix("\ufeff")
+        text_checks.require_kept(text)
+        return _parse(text, source)
+    except text_checks.Unreadable as reason:
+        raise _refused(_place(source, reason.line), str(reason)) from reason
+
+
+def _parse(text: str, source: str) -> Document:
     if _begins_like_json(text):
         try:
-            return Document(_json(text, source), source, text)
+            value = _json(text, source)
+            if text_checks.is_too_deep(value):
+                raise text_checks.too_deep(text)
+            text_checks.require_kept_escapes(text)
+            return Document(value, source, text)
         except json.JSONDecodeError as reason:
             if source.endswith(".json"):
                 where = f"{source}:{reason.lineno}"
@@ -103,7 +116,7 @@ def _json(text: str, source: str) -> Any:
             text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite
         )
     except RecursionError as reason:
-        raise _refused(source, "lists and mappings are nested too deep") from reason
+        raise text_checks.too_deep(text) from reason
     except _Twice as twice:
         where = _place(source, _line_of_second(text, twice.key))
         raise _refused(where, f"the key {twice.key!r} occurs twice") from None
@@ -124,6 +137,7 @@ def _yaml(text: str, source: str) -> Any:
 
     from planner import yaml_text
 
+    text_checks.require_printable(text)
     try:
         return yaml_text.load(text)
     except yaml.MarkedYAMLError as reason:
@@ -179,10 +193,11 @@ def _finite(text: str) -> float:
 
 
 def _as_yaml(text: str) -> str:
-    """Convert JSON to YAML with the same lines: replace tabs and surrogate pairs."""
+    """Convert JSON to YAML with the same lines: replace tabs, escapes and control characters."""
     if not _begins_like_json(text):
         return text
-    return re.sub(r"\\u[0-9a-fA-F]{4}", "______", text.replace("\t", " "))
+    readable = text_checks.printable(text.replace("\t", " "))
+    return re.sub(r"\\u[0-9a-fA-F]{4}", "______", readable)
 
 
 def _line_of_second(text: str, key: str) -> int | None:

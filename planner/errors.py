@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,14 @@ Path = tuple[str | int, ...]
 
 #: If there are more accepted names than this, a message counts them instead of listing them.
 _LISTED = 40
+#: A message shows so many mistakes, and counts the others.
+MOST_SHOWN = 20
+#: A value between quotation marks is shortened if it has more characters than this.
+_LONGEST_VALUE = 100
+#: Any other part of a message is cut after so many characters.
+_LONGEST_TEXT, _LONGEST_PATH = 2000, 300
+#: What ``repr`` writes for a text. An apostrophe after a letter begins none.
+_QUOTED = re.compile(r"""(?<!\w)(['"])((?:(?!\1)[^\\]|\\.)*)\1""", re.DOTALL)
 
 
 class PlannerError(Exception):
@@ -28,6 +37,37 @@ class PlannerError(Exception):
 
     The message says what is wrong, where it is, and which values are accepted.
     """
+
+
+def shown(items: Sequence[object]) -> list[str]:
+    """Return the first 20 items as text, and after them how many more there are.
+
+    >>> shown(range(22))[19:]
+    ['19', 'and 2 more']
+    """
+    more = len(items) - MOST_SHOWN
+    return [*map(str, items[:MOST_SHOWN]), *([f"and {more} more"] if more > 0 else ())]
+
+
+def shortened(text: str) -> str:
+    """Return a message with each long value in it shortened, followed by its length.
+
+    >>> shortened(f"no node {'x' * 3000!r} here; did you mean 'a'?").replace("x" * 80, "x..x")
+    "no node 'x..x...' (3000 characters) here; did you mean 'a'?"
+    """
+    return cut(_QUOTED.sub(_shortened_value, text), _LONGEST_TEXT)
+
+
+def cut(text: str, most: int) -> str:
+    """Cut a text of more than ``most`` characters to two thirds of that, followed by its length."""
+    return text if len(text) <= most else f"{text[: most * 2 // 3]}... ({len(text)} characters)"
+
+
+def _shortened_value(found: re.Match[str]) -> str:
+    mark, value = found.groups()
+    if len(value) <= _LONGEST_VALUE:
+        return found[0]
+    return f"{mark}{value[:80]}...{mark} ({len(value)} characters)"
 
 
 def path_text(path: Path) -> str:
@@ -68,7 +108,8 @@ class Mistake:
     """One mistake in an input.
 
     ``path`` is the path of the value in the document, from its root. ``place`` is the file and line
-    or the option (``plan.yaml:7``, ``[watcher_planners.weight] weights``), if that is known.
+    or the option (``plan.yaml:7``, ``[watcher_planners.weight] weights``), if that is known. Long
+    values are shortened when it is written as text, not in ``text``.
 
     >>> print(Mistake("no such flavor", ("actions", 3)))
     actions[3]: no such flavor
@@ -79,21 +120,22 @@ class Mistake:
     place: str | None = None
 
     def __str__(self) -> str:
-        inside = path_text(self.path)
-        if self.place and inside:
-            return f"{self.place}: {inside}: {self.text}"
-        return f"{self.place or inside or 'document'}: {self.text}"
+        inside = cut(path_text(self.path), _LONGEST_PATH)
+        place, text = shortened(self.place or ""), shortened(self.text)
+        if place and inside:
+            return f"{place}: {inside}: {text}"
+        return f"{place or inside or 'document'}: {text}"
 
 
 class InvalidInput(PlannerError):
     """All mistakes in a document and in the options given with it, in document order.
 
-    ``mistakes`` is a tuple of :class:`Mistake`, never empty.
+    ``mistakes`` is a tuple of :class:`Mistake`, never empty. The message shows the first 20.
     """
 
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
         self.mistakes: Sequence[Mistake] = tuple(mistakes)
-        super().__init__("\n".join(map(str, self.mistakes)))
+        super().__init__("\n".join(shown(self.mistakes)))
 
     def located(self, locate: Callable[[Path], str | None]) -> InvalidInput:
         """Return the same error, with a place from ``locate`` for each mistake that has none."""
@@ -134,7 +176,7 @@ class InvalidPlan(PlannerError):
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
-        super().__init__("; ".join(self.problems))
+        super().__init__("; ".join(shown(self.problems)))
 
 
 class InvalidTransition(PlannerError):

@@ -20,7 +20,7 @@ GROUP = "watcher_planner"
 #: messages.
 _PLAIN: Mapping[type[types.ConfigType], tuple[type, str, str]] = {
     types.Boolean: (bool, r"(?i)true|1|on|yes|false|0|off|no", "true or false"),
-    types.Integer: (int, r"\s*([-+]?\d+\s*)?", "a whole number"),
+    types.Integer: (int, r"\s*([-+]?[0-9]+\s*)?", "a whole number"),
 }
 
 
@@ -40,7 +40,7 @@ class Limits(types.ConfigType):
         limits, wrong = {}, []
         for token, number in pairs:
             named = all(token.partition(":"))
-            if not named or not str(number).isdecimal() or int(str(number)) < 1:
+            if not named or not re.fullmatch("0*[1-9][0-9]{,17}", str(number)):
                 wrong.append(f"{token}={number} is not KIND:NAME=N or KIND:*=N with N of 1 or more")
             else:
                 limits[token] = int(str(number))

@@ -13,7 +13,8 @@ _UUID = {"type": "string", "minLength": 1, "maxLength": 64}
 _UUIDS = {"type": "array", "items": _UUID}
 _TIME = {
     "type": ["string", "null"],
-    "pattern": r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?$",
+    "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?$",
 }
 _SECONDS = {"type": ["number", "null"], "minimum": 0}
 _NUMBER = {"type": "integer", "minimum": 0}

@@ -11,7 +11,7 @@ from typing import Any
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 
-from planner.errors import Mistake, Path, accepted
+from planner.errors import Mistake, Path, accepted, cut
 
 
 def require_valid(schema: Mapping[str, Any]) -> None:
@@ -144,5 +144,4 @@ def _kind(kinds: str | list[str]) -> str:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return cut(repr(value), 60)

@@ -16,11 +16,10 @@ from typing import Any
 import yaml
 
 from planner.errors import Path
+from planner.yaml_size import require_bounded
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
-#: The maximum nesting of lists and mappings.
-DEEPEST = 200
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -29,13 +28,13 @@ def load(text: str) -> Any:
 
     Raises yaml.YAMLError; most are a MarkedYAMLError, which has the line.
     """
-    _require_shallow(text)
+    require_bounded(yaml.parse(text, Loader=_Loader))
     return yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a safe loader
 
 
 def compose(text: str) -> yaml.Node | None:
     """Read one document into nodes with line numbers; raises yaml.YAMLError."""
-    _require_shallow(text)
+    require_bounded(yaml.parse(text, Loader=_Loader))
     return yaml.compose(text, Loader=_Loader)
 
 
@@ -60,18 +59,6 @@ def _step(node: yaml.Node, part: str | int) -> tuple[int, yaml.Node] | None:
         entry = node.value[part]
         return entry.start_mark.line, entry
     return None
-
-
-def _require_shallow(text: str) -> None:
-    """Raise an error for lists and mappings that are nested too deep: they would crash libyaml."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > DEEPEST:
-                raise _wrong(f"lists and mappings are nested more than {DEEPEST} deep", event)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
 
 
 #: A document with one of these keys at its top level is a template.
@@ -139,7 +126,7 @@ for _kind, _pattern, _first in (
 def _whole_number(loader: Any, node: yaml.ScalarNode) -> int:
     text = loader.construct_scalar(node)
     try:
-        return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+        return int(_ascii(text), {"0o": 8, "0x": 16}.get(text[:2], 10))
     except ValueError as reason:
         raise _wrong(f"{text[:40]!r} is not a whole number that is read here", node) from reason
 
@@ -147,12 +134,19 @@ def _whole_number(loader: Any, node: yaml.ScalarNode) -> int:
 def _number(loader: Any, node: yaml.ScalarNode) -> float:
     text = loader.construct_scalar(node)
     try:
-        value = float(text)
+        value = float(_ascii(text))
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
         raise _wrong(f"{text[:40]!r} is not a finite number", node)
     return value
+
+
+def _ascii(text: str) -> str:
+    """Return a text that Python may read as a number; raises ValueError for other digits or "_"."""
+    if not text.isascii() or "_" in text:
+        raise ValueError(text)
+    return text
 
 
 def _short_form(loader: Any, name: str, node: yaml.Node) -> Any:

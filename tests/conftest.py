@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import programs
 import pytest
 from hypothesis import settings
 
@@ -50,6 +51,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         _fast_test = None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip or fail a test whose programs are missing, before its fixtures start them."""
+    programs.require(*(name for mark in item.iter_markers("needs") for name in mark.args))
 
 
 @pytest.hookimpl(wrapper=True)

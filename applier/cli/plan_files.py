@@ -63,12 +63,7 @@ def opened(name: str) -> Document:
 
     if name != STDIN:
         return documents.read(name)
-    source = "standard input"
-    try:
-        return documents.parse(sys.stdin.buffer.read().decode("utf-8"), source)
-    except UnicodeDecodeError as reason:
-        text = f"not UTF-8 text: {reason.reason} at byte {reason.start}"
-        raise InvalidInput([Mistake(text, place=source)]) from reason
+    return documents.parse(sys.stdin.buffer.read(), "standard input")
 
 
 def planned(

@@ -21,7 +21,7 @@ from applier.cli.plan_files import OutOfDate
 from applier.cli.session import Session
 from applier.cli.verb import OUT_OF_DATE, REFUSED, USAGE, VerbParser
 from applier.errors import ApplierError
-from planner.errors import PlannerError
+from planner.errors import PlannerError, shortened, shown
 
 DESCRIPTION = "Turns what should change into a plan that can be read, and applies it."
 
@@ -148,9 +148,9 @@ def refusal(reason: Exception) -> str:
     # The message of oslo.config contains the name of a Python class.
     told = re.fullmatch(_UNUSABLE, str(reason), re.DOTALL)
     if told:
-        return f"Refused: {told['file']}: option {told['option']}: {told['why']}\n"
+        return f"Refused: {told['file']}: option {told['option']}: {shortened(told['why'])}\n"
     mistakes: Sequence[object] = getattr(reason, "mistakes", ())
     if len(mistakes) > 1:
-        lines = "".join(f"  {mistake}\n" for mistake in mistakes)
+        lines = "".join(f"  {line}\n" for line in shown(mistakes))
         return f"Refused, {len(mistakes)} mistakes:\n{lines}"
-    return f"Refused: {' '.join(str(reason).split())}\n"
+    return f"Refused: {shortened(' '.join(str(reason).split()))}\n"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,4 +82,4 @@ def whole_number(text: str) -> int | None:
     [12, None, None, None, None]
     """
     # Python refuses to parse very long numbers, and no setting needs ten digits.
-    return int(text) or None if text.isdecimal() and len(text) < 10 else None
+    return int(text) or None if re.fullmatch("[0-9]{1,9}", text) else None

@@ -46,7 +46,7 @@ def expand(texts: Sequence[str]) -> tuple[list[str], list[tuple[str, ...]]]:
 
 
 def _values(text: str) -> Iterator[str]:
-    between = re.fullmatch(r"(\d{1,6})\.\.(\d{1,6})", text)
+    between = re.fullmatch(r"([0-9]{1,6})\.\.([0-9]{1,6})", text)
     if between:
         return map(str, range(int(between[1]), min(int(between[2]), int(between[1]) + MOST) + 1))
     return iter(text.split(",")) if "," in text and ":" not in text else iter([text])

@@ -81,7 +81,7 @@ class Simulation:
 
 def _share(text: str) -> float:
     try:
-        share = float(text)
+        share = float(text) if text.isascii() else -1.0
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:

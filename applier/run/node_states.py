@@ -167,5 +167,6 @@ def _whole(plan: ActionPlan, nodes: Iterable[NodeResult], goes_on: bool) -> Stat
 
 def _natural(uid: str) -> list[tuple[int, int | str]]:
     """Return the sort key of a uid: ``2`` before ``10``, numbers before words."""
-    parts = re.findall(r"\d+|\D+", uid)
-    return [(0, int(p)) if p.isdecimal() else (1, p) for p in parts]
+    # Python refuses to parse very long numbers.
+    parts = re.findall("([0-9]{1,18})|([^0-9]+)", uid)
+    return [(0, int(number)) if number else (1, word) for number, word in parts]

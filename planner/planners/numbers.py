@@ -11,7 +11,7 @@ from oslo_config import cfg, types
 
 
 def finite(value: object) -> int | float:
-    """Read a number or its text; raises ValueError unless it is finite.
+    """Read a number or its text in ASCII digits; raises ValueError unless it is finite.
 
     >>> [finite(v) for v in (9, "100", "2.5", -5)]
     [9, 100, 2.5, -5]
@@ -20,6 +20,8 @@ def finite(value: object) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"{value!r} is not a number")
     if isinstance(value, str):
+        if not value.isascii() or "_" in value:
+            raise ValueError(f"{value!r} is not a number")
         try:
             number = int(value)
         except ValueError:

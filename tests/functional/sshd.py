@@ -12,8 +12,8 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-#: sshd insists on being called by its whole path, and stands where not everybody looks.
-SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+from programs import find
+
 #: sshd of root wants this folder, which is made when a machine starts.
 _PRIVILEGE_SEPARATION = Path("/run/sshd")
 _CONFIGURATION = """\
@@ -106,9 +106,11 @@ class Sshd:
         """Start it; it listens when this returns."""
         if os.getuid() == 0:
             _PRIVILEGE_SEPARATION.mkdir(mode=0o755, exist_ok=True)
-        assert SSHD is not None
+        # It insists on being called by its whole path.
+        sshd = find("sshd")
+        assert sshd is not None
         self._process = subprocess.Popen(
-            [SSHD, "-D", "-e", "-f", str(self.folder / "sshd_config")],
+            [sshd, "-D", "-e", "-f", str(self.folder / "sshd_config")],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 from command_line import CommandLine
-from sshd import SSHD, Sshd, make_key
+from sshd import Sshd, make_key
 
 from planner.states import ActionState
 
@@ -76,7 +76,7 @@ def test_a_deployment_tells_of_its_nodes_while_and_after_it_runs(simulated):
     assert "Deployment error; 3 nodes: 1 error, 2 ready" in simulated.good("show", made["uuid"])
 
 
-@pytest.mark.skipif(SSHD is None, reason="there is no sshd (openssh-server)")
+@pytest.mark.needs("sshd", "ssh-keygen")
 def test_a_node_is_reached_as_configured(actionplan: CommandLine, tmp_path: Path):
     pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
     make_key(tmp_path / "id")

@@ -50,9 +50,9 @@ def test_states_may_be_typed_small(actionplan: CommandLine) -> None:
 FILES = {
     "missing.yaml": "missing.yaml: cannot be read: No such file or directory",
     "folder": "folder: cannot be read: Is a directory",
-    "latin.yaml": "latin.yaml: not UTF-8 text: invalid",
+    "latin.yaml": "latin.yaml:1: not UTF-8 text: invalid",
     "broken.json": "broken.json:1: not JSON: ",
-    "-": "standard input: not UTF-8 text: ",
+    "-": "standard input:1: not UTF-8 text: ",
 }
 
 
@@ -212,3 +212,32 @@ def test_a_bug_is_told_in_a_sentence_and_in_full_when_asked(actionplan: CommandL
         "To see where: actionplan --debug list",
     ]
     assert "Traceback" in actionplan("--debug", "list").err
+
+
+def test_aliases_that_repeat_too_much_are_refused_and_nothing_is_stored(
+    actionplan: CommandLine,
+) -> None:
+    lines = ["a0: &a0 [lol, lol]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
+    (actionplan.folder / "laugh.yaml").write_text("\n".join(lines), encoding="utf-8")
+    ended = actionplan.inside("create", "laugh.yaml")
+    assert ended.code == 1
+    assert ended.err == (
+        "Refused: laugh.yaml:7: not YAML: aliases repeat more than 1,000,000 values\n"
+    )
+    assert actionplan.inside("list", "-f", "json").out.strip() == "[]"
+
+
+def test_many_mistakes_with_long_values_are_a_screen_and_not_a_book(
+    actionplan: CommandLine,
+) -> None:
+    wrong = ({"action_type": "nop", "input_parameters": {"message": ["x" * 5000]}},) * 500
+    actionplan.document("plan.yaml", *wrong)
+    ended = actionplan.inside("create", "plan.yaml")
+    assert ended.code == 1
+    lines = ended.err.splitlines()
+    assert lines[0] == "Refused, 500 mistakes:"
+    assert lines[-1] == "  and 480 more"
+    assert len(lines) == 22
+    assert "(5004 characters)" in lines[1]
+    assert max(map(len, lines)) < 200

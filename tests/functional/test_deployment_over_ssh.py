@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from sshd import SSHD, Sshd, lives, make_key
+from sshd import Sshd, lives, make_key
 
 from applier.actions.anchor import Anchor
 from applier.actions.shell import Shell
@@ -30,7 +30,7 @@ from planner.model import Action, ActionPlan
 from planner.states import PlanState
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
-pytestmark = pytest.mark.skipif(SSHD is None, reason="there is no sshd (openssh-server)")
+pytestmark = pytest.mark.needs("sshd", "ssh-keygen")
 
 NODES = range(1, 11)
 PLUGINS = {"shell": Shell, "upload_file": UploadFile, "anchor": Anchor, "skipped": Skipped}

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sshd import SSHD, Sshd, make_key
+from programs import require
+from sshd import Sshd, make_key
 
 from applier.actions import reboot
 from applier.actions.copy_files import CopyFiles
@@ -26,7 +27,7 @@ from applier.machines.settings import SshSettings
 from planner.states import Outcome
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
-pytestmark = pytest.mark.skipif(SSHD is None, reason="there is no sshd (openssh-server)")
+pytestmark = pytest.mark.needs("sshd", "ssh-keygen")
 
 #: Notes its arguments, and ends as it is told to.
 PUPPET = """#!/bin/sh
@@ -210,8 +211,8 @@ def test_a_source_that_is_not_there_is_refused_before_anything_is_copied(make, s
 def way(request, monkeypatch) -> str:
     if request.param == "SFTP":
         monkeypatch.setattr(shutil, "which", lambda _: None)
-    elif not (shutil.which("rsync") and shutil.which("ssh")):
-        pytest.skip("there is no rsync or no ssh")
+    else:
+        require("rsync", "ssh")
     return request.param
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sshd import SSHD, Sshd, lives, make_key
+from sshd import Sshd, lives, make_key
 
 from applier.contracts import Machine
 from applier.errors import ActionFailed
@@ -20,7 +20,7 @@ from applier.machines import OpenMachines, process, remote_program
 from applier.machines.settings import SshSettings
 
 pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
-pytestmark = pytest.mark.skipif(SSHD is None, reason="there is no sshd (openssh-server)")
+pytestmark = pytest.mark.needs("sshd", "ssh-keygen")
 
 
 @pytest.fixture(scope="module")

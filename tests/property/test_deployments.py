@@ -38,7 +38,8 @@ def deployments(draw: Any, *, policies: tuple[str, ...] = ("all", "any")) -> dic
     tasks: list[dict[str, Any]] = []
     crosses = st.lists(
         st.fixed_dictionaries(
-            {"name": names}, optional={"role": sides, "policy": st.sampled_from(policies)}
+            {"name": names},
+            optional={"role": sides, "tags": sides, "policy": st.sampled_from(policies)},
         ),
         max_size=2,
     )
@@ -116,7 +117,7 @@ def naive(document: Mapping[str, Any]) -> set[tuple[str, str]]:
             for field in ("cross-depends", "cross-depended-by"):
                 hit = any(
                     matches(r["name"], other["id"])
-                    and on(r.get("role", "*"), other_uid, machines[other_uid], uid)
+                    and on(r.get("tags", r.get("role", "*")), other_uid, machines[other_uid], uid)
                     for r in task.get(field, ())
                 )
                 before, after = (

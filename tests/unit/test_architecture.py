@@ -76,6 +76,8 @@ LAYERS = (
             "planner.saved_schema",
             "planner.schema_errors",
             "planner.testing",
+            "planner.text_checks",
+            "planner.yaml_size",
             "planner.yaml_text",
         ),
         above=("L0", "L1"),

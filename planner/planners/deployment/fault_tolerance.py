@@ -60,7 +60,7 @@ def allowed(value: Any, total: int) -> int:
     """
     if value is None:
         return total + 1
-    match = re.fullmatch(r"\s*(-?\d{1,9})\s*(%?)\s*", str(value))
+    match = re.fullmatch(r"\s*(-?[0-9]{1,9})\s*(%?)\s*", str(value))
     if match is None:
         raise ValueError(f"{value!r} is neither a number of nodes nor a percentage such as 20%")
     number = int(match[1]) * total // 100 if match[2] else int(match[1])

@@ -37,16 +37,19 @@ Where(kind='patterns', patterns=('*', 'b')))
 
 
 def role_of(relation: Mapping[str, Any]) -> Where:
-    """Read the role of a cross dependency: a missing role is every node, null is the sync node.
+    """Read the nodes of a cross dependency: ``tags``, else ``role``, else every node.
+
+    Null is the sync node, in either field, as in Fuel's serializer.
 
     >>> role_of({}), role_of({"role": None}), role_of({"role": "self"})
     (Where(kind='every', patterns=()), Where(kind='sync', patterns=()), \
 Where(kind='self', patterns=()))
+    >>> role_of({"role": "a", "tags": ["b"]})
+    Where(kind='patterns', patterns=('b',))
     """
-    given = [relation[field] for field in ("role", "tags") if field in relation]
-    if not given:
+    if "tags" not in relation and "role" not in relation:
         return EVERY
-    value = given[0]
+    value = relation["tags"] if "tags" in relation else relation["role"]
     value = value[0] if isinstance(value, list) and len(value) == 1 else value
     if value is None or value == "self":
         return Where("sync" if value is None else "self")
@@ -59,7 +62,7 @@ def major(version: Any) -> int:
     >>> [major(v) for v in (None, 1, "1.0.0", 2, 2.0, "2", "2.1.0")]
     [1, 1, 1, 2, 2, 2, 2]
     """
-    found = re.fullmatch(r"([12])(\.\d+)*", "1" if version is None else str(version).strip())
+    found = re.fullmatch(r"([12])(\.[0-9]+)*", "1" if version is None else str(version).strip())
     if found is None or isinstance(version, bool):
         raise ValueError(f"version {version!r} is not supported: accepted are 1.x, 2.x and null")
     return int(found[1])

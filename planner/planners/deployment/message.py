@@ -24,7 +24,7 @@ from planner.states import PlanState
 #: Fields that are copied between an action and its entry in the message.
 _OWN = ("description", "reason", "estimate_s", "timeout_s", "retries")
 #: Matches the name of a stage in the reason of a task, or in the name of a join.
-_STAGE = re.compile(r"(join/)?(pre-|post-)?deployment-\d+00(:|$)")
+_STAGE = re.compile(r"(join/)?(pre-|post-)?deployment-[0-9]+00(:|$)")
 #: Maps the links of an action to their names in the message.
 _LINKS = {"needs": "requires", "parents": "after"}
 

@@ -12,7 +12,7 @@ from planner.states import Outcome
 #: Matches names. ``#`` is reserved for run numbers, ``|`` for lists of outcomes.
 RESOURCE = r"^[^\s#|]+$"
 ACTION = r"^[^\s#|]+\.[^\s.#|]+$"
-RUN = r"^[^\s#|]+\.[^\s.#|]+(#\d+)?$"
+RUN = r"^[^\s#|]+\.[^\s.#|]+(#[0-9]+)?$"
 _FORM = "on SOURCE OUTCOME[|OUTCOME] RESOURCE.ACTION"
 _OUTCOMES = {str(outcome): outcome for outcome in Outcome}
 

@@ -258,7 +258,7 @@ def _entry(among: Any, index: Any) -> Any:
     """Return an entry of a list by index (number or text), or of a mapping by key; else None."""
     if isinstance(among, Mapping):
         return among.get(str(index))
-    if not isinstance(among, list) or not re.fullmatch(r"[0-9]+", str(index)):
+    if not isinstance(among, list) or not re.fullmatch("[0-9]{1,9}", str(index)):
         return None
     return among[int(index)] if int(index) < len(among) else None
 

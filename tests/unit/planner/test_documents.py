@@ -103,8 +103,7 @@ c:
         ("\n? [a]\n: 1\n", "plan.yaml:2: not YAML: a key is a list or mapping"),
         ("a: !!python/object:os.system ls\n", "plan.yaml:1: not YAML: could not"),
         ("- " * 300, "plan.yaml:1: not YAML: lists and mappings are nested more than 200"),
-        ("[ " * 100_000, "plan.yaml: lists and mappings are nested too deep"),
-        ("a: \x00\n", "plan.yaml: not YAML: unacceptable character #x0000"),
+        ("\n" + "[ " * 100_000, "plan.yaml:2: lists and mappings are nested more than 200 deep"),
         ("a: {\n", "plan.yaml:2: not YAML: "),
     ],
 )
@@ -130,7 +129,7 @@ def test_an_empty_document_is_refused_with_what_is_expected(text: str) -> None:
         ('{"a": "NaN",\n "b": -Infinity}', "plan.json:2: -Infinity is not a finite number"),
         ('{"a": [1,\n\n1e999]}', "plan.json:3: 1e999 is not a finite number"),
         ('{"a": 1} {"b": 2}', "plan.json:1: not JSON: Extra data"),
-        ("[" * 100_000, "plan.json: lists and mappings are nested too deep"),
+        ("[\n" + "[" * 100_000, "plan.json:2: lists and mappings are nested more than 200 deep"),
         (f"[{'9' * 5000}]", "plan.json: not JSON: "),
     ],
 )
@@ -176,7 +175,7 @@ def test_a_path_that_cannot_be_one_is_named() -> None:
 def test_text_that_is_not_utf_8_is_refused_with_the_byte(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     file.write_bytes("a: ü".encode("latin-1"))
-    with pytest.raises(InvalidInput, match=r"plan\.yaml: not UTF-8 text: .* at byte 3"):
+    with pytest.raises(InvalidInput, match=r"plan\.yaml:1: not UTF-8 text: .* at byte 3"):
         documents.read(file)
 
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import random
-import shutil
 import signal
 import subprocess
 import sys
 from contextlib import closing, contextmanager, suppress
 
+import programs
 import pytest
 
 from applier.errors import StoreError
@@ -86,9 +86,9 @@ def acknowledged(url, uuid, claim, batches, more_s):
 @contextmanager
 def small_disk(folder):
     """Mount a disk of a few hundred KiB there; skips where that is not allowed."""
-    mount = shutil.which("mount")
-    options = ["-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    if not mount or subprocess.run([mount, *options], capture_output=True).returncode:
+    programs.require("mount")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("no right to mount a small disk")
     try:
         yield

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -204,7 +203,7 @@ def lines_of(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.skipif(shutil.which("dot") is None, reason="no Graphviz on this machine")
+@pytest.mark.needs("dot")
 @pytest.mark.parametrize(
     "plan",
     [EVERY_KIND, DEPLOYMENT, actions((ODD, {})), actions(*ODD_LANES), wide_plan(20), wide_plan(50)],

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Only ASCII digits are numbers, wherever a text is read as one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from applier.cli import set_ranges
+from applier.cli.set_options import whole_number
+from applier.errors import ConfigurationError
+from applier.machines import address
+from applier.machines.simulated_nodes import _share
+from applier.run.node_states import _natural
+from planner import documents, options, saved_schema
+from planner.errors import InvalidInput
+from planner.planners import numbers
+from planner.planners.deployment import conditions, fault_tolerance, fields
+from planner.planners.events import grammar
+from planner.planners.rolling_update import functions, members, update_policy
+
+ROOT = Path(__file__).parents[2]
+#: Two of each: full width, Arabic, Devanagari, mathematical.
+OTHER_DIGITS = ["１２", "٣٤", "१२", "𝟙𝟚"]
+
+
+def number_of_yaml(text: str) -> Any:
+    found = documents.parse(f"a: {text}", "plan.yaml").value["a"]
+    if isinstance(found, str):
+        raise ValueError(found)
+    return found
+
+
+def matched(pattern: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if not re.search(pattern, text):
+            raise ValueError(text)
+        return text
+
+    return read
+
+
+def not_none(read: Callable[[str], object]) -> Callable[[str], object]:
+    def checked(text: str) -> object:
+        if (found := read(text)) is None:
+            raise ValueError(text)
+        return found
+
+    return checked
+
+
+#: How each reader is called, and the text in which digits are replaced.
+READERS: dict[str, tuple[Callable[[str], object], str]] = {
+    "YAML": (number_of_yaml, "{}"),
+    "YAML !!int": (number_of_yaml, "!!int {}"),
+    "YAML !!float": (number_of_yaml, "!!float {}"),
+    "YAML decimal": (number_of_yaml, "1.{}"),
+    "weights": (numbers.finite, "{}"),
+    "weights decimal": (numbers.finite, "1.{}"),
+    "parallelization": (numbers.at_least_one, "{}"),
+    "limits": (options.Limits(), "node:*={}"),
+    "retries": (lambda text: fields.number(text, whole=True), "{}"),
+    "version": (fields.major, "2.{}"),
+    "tolerance": (lambda text: fault_tolerance.allowed(text, 10), "{}"),
+    "percentage": (lambda text: fault_tolerance.allowed(text, 10), "{}%"),
+    "condition": (conditions.Condition, "settings:a.value == {}"),
+    "run": (matched(grammar.RUN), "a.b#{}"),
+    "duration": (not_none(update_policy.duration_s), "PT{}S"),
+    "whole": (lambda text: update_policy.whole(text, 0), "{}"),
+    "index": (not_none(lambda text: functions._entry(list(range(99)), text)), "{}"),
+    "deadline": (members.parse_time, "20{}-01-01T00:00:00"),
+    "time of a saved plan": (matched(saved_schema._TIME["pattern"]), "20{}-01-01T00:00:00Z"),
+    "--max-workers": (not_none(whole_number), "{}"),
+    "port": (address.parse, "host:{}"),
+    "failures": (_share, "0.{}"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_ascii_digits_are_read(reader: str) -> None:
+    read, text = READERS[reader]
+    read(text.format("12"))
+
+
+@pytest.mark.parametrize("digits", OTHER_DIGITS)
+@pytest.mark.parametrize("reader", READERS)
+def test_other_digits_are_refused(reader: str, digits: str) -> None:
+    read, text = READERS[reader]
+    with pytest.raises((ValueError, InvalidInput, ConfigurationError, conditions.Unreadable)):
+        read(text.format(digits))
+
+
+@pytest.mark.parametrize("digits", OTHER_DIGITS)
+def test_other_digits_are_text_where_any_text_is_accepted(digits: str) -> None:
+    assert _natural(digits) == [(1, digits)]
+    assert _natural("9" * 5000)[0] == (0, int("9" * 18))
+    assert set_ranges.expand([f"a={digits}..{digits}"]) == ([], [(f"a={digits}..{digits}",)])
+
+
+#: Digits of the kernel, not of people.
+OF_THE_KERNEL = {"applier/machines/process.py"}
+
+
+def sources() -> list[Path]:
+    found = [path for top in ("planner", "applier") for path in (ROOT / top).rglob("*.py")]
+    return [path for path in found if str(path.relative_to(ROOT)) not in OF_THE_KERNEL]
+
+
+def test_no_pattern_or_question_accepts_other_digits() -> None:
+    r"""In a pattern of text, ``\d`` is any digit; ``isdigit`` and its like accept others too."""
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            place = f"{path}:{getattr(node, 'lineno', 0)}"
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert not re.search(r"(?<!\\)(\\\\)*\\[dD]", node.value), f"{place}: write [0-9]"
+            if isinstance(node, ast.Attribute):
+                assert node.attr not in ("isdigit", "isdecimal", "isnumeric"), place
