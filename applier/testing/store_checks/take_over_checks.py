@@ -40,7 +40,7 @@ class TakeOverChecks:
         seen = store.claimant(plan.uuid)
         store.beat(plan.uuid, claim, now=LATER)
         for other in (None, seen):
-            with pytest.raises(PlanConflict, match="in between"):
+            with pytest.raises(PlanConflict, match="meanwhile"):
                 store.resume_plan(plan.uuid, [], now=LATER, seen=other)
         store.beat(plan.uuid, claim, now=LATER)
         store.resume_plan(plan.uuid, [], now=LATER, seen=store.claimant(plan.uuid))
@@ -65,7 +65,7 @@ class TakeOverChecks:
             store.move_claimed(plan.uuid, claim, old, now=NOW)
         seen = store.claimant(plan.uuid)
         store.beat(plan.uuid, claim, now=LATER)
-        with pytest.raises(PlanConflict, match="in between"):
+        with pytest.raises(PlanConflict, match="meanwhile"):
             store.move_plan(plan.uuid, new, now=LATER, seen=seen)
         seen = store.claimant(plan.uuid)
         store.move_plan(plan.uuid, new, now=LATER, message="gone", seen=seen)
