@@ -29,7 +29,7 @@ _LONGEST_VALUE = 100
 #: Any other part of a message is cut after so many characters.
 _LONGEST_TEXT, _LONGEST_PATH = 2000, 300
 #: What ``repr`` writes for a text. An apostrophe after a letter begins none.
-_QUOTED = re.compile(r"""(?<!\w)(['"])((?:(?!\1)[^\\]|\\.)*)\1""", re.DOTALL)
+_QUOTED = r"""(?s)(?<!\w)(['"])((?:(?!\1)[^\\]|\\.)*)\1"""
 
 
 class PlannerError(Exception):
@@ -55,7 +55,7 @@ def shortened(text: str) -> str:
     >>> shortened(f"no node {'x' * 3000!r} here; did you mean 'a'?").replace("x" * 80, "x..x")
     "no node 'x..x...' (3000 characters) here; did you mean 'a'?"
     """
-    return cut(_QUOTED.sub(_shortened_value, text), _LONGEST_TEXT)
+    return cut(re.sub(_QUOTED, _shortened_value, text), _LONGEST_TEXT)
 
 
 def cut(text: str, most: int) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Iterable, Sequence
 from importlib.metadata import EntryPoint
 from typing import Any, ClassVar, NoReturn
@@ -38,6 +37,8 @@ class VerbParser(argparse.ArgumentParser):
     def _about(self, word: str) -> str:
         if not word.startswith("-") or word == "-":
             return f"{word!r} is one argument too many"
+        import difflib
+
         near = difflib.get_close_matches(word.partition("=")[0], self._option_string_actions, n=1)
         return f"no option {word}" + (f"; did you mean {near[0]}?" if near else "")
 

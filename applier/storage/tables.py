@@ -154,7 +154,6 @@ action_states = sa.Table(
     sa.Column("ended_at", Moment),
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.PrimaryKeyConstraint("plan", "uuid", name="pk_actionplan_action_state"),
-    postgresql_with={"fillfactor": "70"},
 )
 
 requests = sa.Table(

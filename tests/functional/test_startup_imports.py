@@ -18,6 +18,7 @@ HEAVY = {
     "oslo.config": ("oslo_config.cfg",),
     "SQLAlchemy": ("sqlalchemy",),
     "oslo.db": ("oslo_db",),
+    "dialects of servers": ("sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.mysql"),
     "planning": ("planner.planning", "planner.documents", "yaml", "jsonschema", "jsonschema_rs"),
     "graphs": ("planner.graph", "networkx"),
     "planners": ("planner.planners.weight", "planner.planners.events", "planner.planners.solution"),
