@@ -54,7 +54,7 @@ def require_printable(text: str) -> None:
 
 
 def require_kept_escapes(text: str) -> None:
-    """Raise Unreadable for the first escape in a JSON text that stands for such a character."""
+    """Raise Unreadable for the first escape in a JSON text that encodes a refused character."""
     for found in _ESCAPE.finditer(text):
         if found[1]:
             character = chr(int(found[1], 16))

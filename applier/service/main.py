@@ -60,7 +60,10 @@ class ApplierService(cotyledon.Service):
             self._over.set()
 
     def terminate(self) -> None:
-        """Let running actions end and hand plans back; cotyledon kills it after ``grace_s``."""
+        """Hand back all plans, and return when their running actions have ended.
+
+        cotyledon kills the process if that takes longer than ``grace_s`` seconds.
+        """
         self._ending.set()
         self._over.wait()
 

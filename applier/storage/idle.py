@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps connections open between transactions, and begins and ends transactions on them.
 
-SQLAlchemy's pool does the same, but takes four times as long for each transaction.
+SQLAlchemy's pool does the same with more work for each transaction.
 """
 
 from __future__ import annotations

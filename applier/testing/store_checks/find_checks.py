@@ -23,7 +23,7 @@ class FindChecks:
     """Finding plans by uuid, beginning of a uuid, and name."""
 
     def save(self, store: Store, *heads: tuple[str, str | None]) -> None:
-        """Save plans of these uuids and names."""
+        """Save a plan for each pair of a uuid and a name."""
         for uuid, name in heads:
             store.save_plan(new_plan(uuid=uuid, name=name))
 

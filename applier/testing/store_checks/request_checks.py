@@ -42,7 +42,7 @@ class RequestChecks:
         assert [request.number for request in store.requests(other.uuid)] == [1]
 
     def test_a_request_for_limits_keeps_them(self, store: RunStoreUnderTest) -> None:
-        """Limits, user and time are read as they were written."""
+        """A request that was sent is returned with its limits, its user and its time."""
         plan = new_plan("a")
         claimed(store, plan)
         limits = {"type:migrate": 1, "node:*": 2, "max_workers": 8}

@@ -31,7 +31,7 @@ from planner.states import ActionState, Outcome, PlanState
 
 
 class TakeOverChecks:
-    """Plans whose claimant seems to be gone."""
+    """Checks of changes to plans whose claimant is believed to have died."""
 
     def test_who_runs_it_must_be_who_was_seen(self, store: Store) -> None:
         """The resume is refused after another heartbeat or another claim."""

@@ -60,7 +60,10 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Roll:
-    """The update of a group in phases; ``cause`` is the reason, None for a change of size only."""
+    """The update of a group, in phases.
+
+    ``cause`` is the reason for the update, None if only the size of the group changes.
+    """
 
     group: Group
     old: Group | None
