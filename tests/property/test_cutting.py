@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import networkx as nx
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.planners.events import cutting
 from planner.planners.events.cutting import cut
 from planner.planners.events.dominators import dominators
 from planner.planners.events.reachability import reachable_pairs
@@ -54,12 +57,13 @@ def by_the_letter(count: int, fixed: Edges, loose: Edges, roots: set[int]) -> li
 
 
 @settings(max_examples=examples(400), deadline=None)
-@given(graphs())
+@given(graphs(), st.sampled_from([0, cutting._PATIENCE]))
 def test_the_edges_cut_are_those_of_the_rule(
-    given_graph: tuple[int, Edges, Edges, set[int]],
+    given_graph: tuple[int, Edges, Edges, set[int]], patience: int
 ) -> None:
     count, fixed, loose, roots = given_graph
-    found = cut(count, fixed, loose, roots)
+    with mock.patch.object(cutting, "_PATIENCE", patience):
+        found = cut(count, fixed, loose, roots)
     assert found.edges == by_the_letter(count, fixed, loose, roots)
     left = graph_of(count, (fixed | loose) - set(found.edges) | fixed)
     assert bool(found.left) is not nx.is_directed_acyclic_graph(left)
