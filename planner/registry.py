@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any
 
 from planner.contract import ActionType, Planner
@@ -19,6 +19,21 @@ ACTIONS = "watcher_actions"
 ENGINES = "watcher_workflow_engines"
 
 _WHAT = {PLANNERS: "planner", ACTIONS: "action type", ENGINES: "workflow engine"}
+
+
+@cache
+def _installed() -> Any:
+    """Read the entry points of all installed distributions: many small files, so only once.
+
+    The type of the result depends on the version of Python; each has ``select``.
+    """
+    return entry_points()
+
+
+def entries(namespace: str) -> EntryPoints:
+    """Return the entry points of a namespace. A change of what is installed is not noticed."""
+    found: EntryPoints = _installed().select(group=namespace)
+    return found
 
 
 def names(namespace: str) -> list[str]:
@@ -49,7 +64,7 @@ def load(namespace: str, name: str) -> Any:
 def _offered(namespace: str) -> dict[str, dict[str, EntryPoint]]:
     """Find the entry points of a namespace: by name, then by the distribution that has it."""
     offered: dict[str, dict[str, EntryPoint]] = {}
-    for entry_point in entry_points(group=namespace):
+    for entry_point in entries(namespace):
         distribution = entry_point.dist.name if entry_point.dist else ""
         offered.setdefault(entry_point.name, {})[distribution] = entry_point
     return offered

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from applier.cli.session import Session
-from applier.cli.set_options import SetOptions
 from applier.errors import ApplierError, ConfigurationError, PlanNotFound
 from planner.errors import InvalidInput, InvalidPlan, Mistake
 from planner.model import ActionPlan
@@ -23,6 +22,7 @@ from planner.states import PlanState
 if TYPE_CHECKING:
     from oslo_config import cfg
 
+    from applier.cli.set_options import SetOptions
     from planner.documents import Document
 
 STDIN, LAST = "-", "last"

@@ -9,18 +9,18 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import entry_points, version
+from importlib.metadata import version
 from typing import Any
 
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
-from applier.cli import mistyped
 from applier.cli.help import Complete, Help
 from applier.cli.plan_files import OutOfDate
 from applier.cli.session import Session
 from applier.cli.verb import OUT_OF_DATE, REFUSED, USAGE, VerbParser
 from applier.errors import ApplierError
+from planner import registry
 from planner.errors import PlannerError, shortened, shown
 
 DESCRIPTION = "Turns what should change into a plan that can be read, and applies it."
@@ -38,7 +38,7 @@ class Verbs(CommandManager):
     def load_commands(self, namespace: str) -> None:
         """Register the entry points by name. cliff itself would import every verb here."""
         self.group_list.append(namespace)
-        for entry in entry_points(group=namespace):
+        for entry in registry.entries(namespace):
             self.commands[entry.name.replace("_", " ")] = entry
 
 
@@ -113,6 +113,8 @@ class Program(App):
         try:
             verb, name, words = self.command_manager.find_command(list(argv))
         except ValueError:
+            from applier.cli import mistyped
+
             names = [name for name, _ in self.command_manager]
             self.stderr.write(mistyped.unknown(whole or argv, names))
             return USAGE

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NoReturn
 
 from cliff.command import Command
 from cliff.lister import Lister
-from stevedore import NamedExtensionManager
+from stevedore import ExtensionManager
 from stevedore.extension import Extension
 
 from applier.cli.session import Session
@@ -111,13 +111,15 @@ class ListVerb(Lister, Verb):
 
         # prettytable, which cliff's own table needs, is not imported.
         space = self.formatter_namespace
-        names = [name for name in registry.names(space) if name != _TABLE]
-        formats: NamedExtensionManager[Any] = NamedExtensionManager(
-            space, names, invoke_on_load=True, on_missing_entrypoints_callback=None
-        )
         ours = EntryPoint(_TABLE, f"{RowTable.__module__}:{RowTable.__name__}", space)
-        formats.extensions.append(Extension(_TABLE, ours, RowTable, RowTable()))
-        return formats
+        formats = [ours, *(entry for entry in registry.entries(space) if entry.name != _TABLE)]
+        # The plain constructor would read all installed entry points once more.
+        return ExtensionManager.make_test_instance(
+            [
+                Extension(entry.name, entry, format_, format_())
+                for entry, format_ in ((entry, entry.load()) for entry in formats)
+            ]
+        )
 
     def produce_output(
         self,

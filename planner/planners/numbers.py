@@ -101,6 +101,10 @@ def parallelization_option(default: Mapping[str, int]) -> cfg.Opt:
     )
 
 
+#: The weight of an action type that the option ``weights`` does not name.
+UNNAMED_WEIGHT = 0
+
+
 def unnamed(
     option: str, numbers: Mapping[str, object], used: Sequence[str], instead: int
 ) -> list[str]:

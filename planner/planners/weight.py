@@ -14,7 +14,12 @@ from oslo_config import cfg
 
 from planner.contract import Options
 from planner.model import ActionPlan, ProposedAction, Solution
-from planner.planners.numbers import parallelization_option, unnamed, weights_option
+from planner.planners.numbers import (
+    UNNAMED_WEIGHT,
+    parallelization_option,
+    unnamed,
+    weights_option,
+)
 from planner.planners.solution import SolutionPlanner
 
 #: Defaults of Watcher 17.
@@ -93,7 +98,7 @@ class WeightPlanner(SolutionPlanner):
             precedes=lambda a, b: levels[a] < levels[b],
             limits=wide if slots else {},
             warnings=[
-                *unnamed("weight", options.weights, used, 0),
+                *unnamed("weight", options.weights, used, UNNAMED_WEIGHT),
                 *unnamed("parallelization", options.parallelization, used, 1),
             ],
         )
@@ -119,7 +124,7 @@ def sets(
     """
     by_weight: dict[int | float, list[ProposedAction]] = defaultdict(list)
     for action in actions:
-        by_weight[weights.get(action.action_type, 0)].append(action)
+        by_weight[weights.get(action.action_type, UNNAMED_WEIGHT)].append(action)
     found = []
     for weight in sorted(by_weight, reverse=True):
         seen: dict[str, int] = defaultdict(int)

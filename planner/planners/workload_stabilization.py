@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from planner.contract import Options
 from planner.errors import InvalidInput
 from planner.model import ActionPlan, Effect, ProposedAction, Solution
-from planner.planners.numbers import unnamed, weights_option
+from planner.planners.numbers import UNNAMED_WEIGHT, unnamed, weights_option
 from planner.planners.solution import SolutionPlanner, host_of, missing_host
 
 #: Defaults of Watcher 17 for the first six types; the others go last, as if they had no weight.
@@ -51,14 +51,20 @@ class WorkloadStabilizationPlanner(SolutionPlanner):
         draft = self.draft(problem)
         parents = _Parents(hosts)
         ancestors: list[frozenset[int]] = []
-        for action in sorted(problem.actions, key=lambda a: -weights.get(a.action_type, 0)):
+
+        def weight(action: ProposedAction) -> int | float:
+            return weights.get(action.action_type, UNNAMED_WEIGHT)
+
+        for action in sorted(problem.actions, key=weight, reverse=True):
             before = parents.of(action, len(draft))
             ancestors.append(frozenset(before).union(*(ancestors[p] for p in before)))
-            draft.add(action, before, f"weight {weights.get(action.action_type, 0)}")
+            draft.add(action, before, f"weight {weight(action)}")
         return draft.plan(
             precedes=lambda a, b: a in ancestors[b],
             warnings=[
-                *unnamed("weight", weights, [a.action_type for a in problem.actions], 0),
+                *unnamed(
+                    "weight", weights, [a.action_type for a in problem.actions], UNNAMED_WEIGHT
+                ),
                 *of_unknown_host(problem),
             ],
         )

@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 from typing import Any
+from unittest import mock
 
 import pytest
 from examples import examples
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from planner.effects import Need, settle
 from planner.model import JOIN, Action, ActionPlan
+from planner.planners.draft import Draft
 from planner.planners.node_resource_consolidation import TYPES, NodeResourceConsolidationPlanner
 from planner.planners.weight import PARALLELIZATION, WEIGHTS, WeightPlanner
 from planner.planners.workload_stabilization import WorkloadStabilizationPlanner
@@ -197,6 +199,27 @@ def test_a_need_that_was_dropped_is_named_with_both(
             needing, _, rest = warning.partition(" does not wait for ")
             needed = rest.partition(" ")[0]
             assert named[needing].uuid in before[named[needed].uuid], warning
+
+
+@PLANNED
+@FLEETING
+@given(data=st.data())
+def test_a_planner_knows_which_actions_precede_which(
+    planner: type[Any], problems: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    searched = Draft._precedes
+
+    def checked(draft: Draft, **given: Any) -> ActionPlan:
+        precedes = given["precedes"]
+        # Joins touch nothing, so nobody asks for them.
+        asked = [i for i, action in enumerate(draft._proposed) if action.action_type != JOIN]
+        for pair in permutations(asked, 2):
+            assert precedes(*pair) is searched(draft, *pair), pair
+        return draw_up(draft, **given)
+
+    draw_up = Draft.plan
+    with mock.patch.object(Draft, "plan", checked):
+        plan(planner, data.draw(problems))
 
 
 @FLEETING
