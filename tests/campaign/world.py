@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan whose commands write into one file what they do, and what must hold for that file.
+
+The file tells what happened in the world, whatever appliers and record say. A line is ``begin
+NAME`` or ``end NAME``; each is one write at the end of the file, so the order of the lines is the
+order of the events.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from applier.scheduling.gates import Gates
+from applier.scheduling.verdict import End
+from applier.testing.random_plans import expected_ends, random_plan
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import ActionState, Outcome, PlanState
+
+SCRIPT = """\
+printf 'begin %s\\n' "$1" >>"$2"; echo "$1 begun"
+sleep "$3"
+printf 'end %s\\n' "$1" >>"$2"; echo "$1 done"
+"""
+#: The longest time that a command takes, in seconds, but for those that are to outlive appliers.
+SHORT_S = 0.4
+#: One command of so many outlives appliers.
+RARE = 12
+
+
+def plan_of(seed: int, size: int, file: Path, longest_s: float) -> ActionPlan:
+    """Return the plan of a seed; its commands write to ``file``."""
+    chance = Random(seed)
+
+    def command(action: Action) -> Action:
+        if action.action_type == JOIN:
+            return action
+        long = chance.randrange(RARE) == 0
+        seconds = chance.uniform(longest_s / 3, longest_s) if long else chance.uniform(0, SHORT_S)
+        argv = ["/bin/sh", "-c", SCRIPT, "sh", action.uuid, str(file), f"{seconds:.2f}"]
+        parameters = {"argv": argv, "timeout_s": longest_s * 20}
+        return replace(action, action_type="shell", input_parameters=parameters)
+
+    plan = random_plan(seed, size)
+    return replace(plan, actions=tuple(map(command, plan.actions)))
+
+
+def read(file: Path) -> list[tuple[str, str]]:
+    """Read the events so far; each is ``begin`` or ``end``, and the uuid of an action."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return [(word, uuid) for word, uuid in (line.split() for line in lines)]
+
+
+def wrong_in(plan: ActionPlan, events: Sequence[tuple[str, str]], workers: int) -> Iterator[str]:
+    """Say where an action began too early, twice, or beside too many others."""
+    actions = {action.uuid: action for action in plan.actions}
+    commands = {uuid for uuid, action in actions.items() if action.action_type != JOIN}
+    limit = Gates(plan.limits, workers).limit
+    begun: Counter[str] = Counter()
+    ended: Counter[str] = Counter()
+    for word, uuid in events:
+        if word == "end":
+            ended[uuid] += 1
+            continue
+        begun[uuid] += 1
+        if begun[uuid] > 1:
+            yield f"{uuid} began {begun[uuid]} times"
+        running = begun - ended
+        for before in commands & set(actions[uuid].before()):
+            if running[before]:
+                yield f"{uuid} began before {before} had ended"
+        held = Counter(token for u in running for token in actions[u].tokens)
+        for token in actions[uuid].tokens:
+            if held[token] > (limit(token) or held[token]):
+                yield f"{token} was held {held[token]} times when {uuid} began"
+        if running.total() > workers:
+            yield f"{running.total()} ran at once when {uuid} began"
+    for uuid in begun - ended:
+        yield f"{uuid} never ended"
+
+
+def wrong_at_the_end(found: ActionPlan, events: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Say where the record of an ended plan differs from what happened, and from what had to."""
+    begun = {uuid for word, uuid in events if word == "begin"}
+    ends = expected_ends(found, lambda _: End(ActionState.SUCCEEDED, Outcome.CHANGED))
+    if found.state is not PlanState.SUCCEEDED:
+        yield f"the plan ended {found.state}"
+    for action in found.actions:
+        end, told = ends[action.uuid], action.status_message
+        if End(action.state, action.outcome) != end:
+            yield f"{action.uuid} ended {action.state} and not {end.state}: {told}"
+        elif action.action_type != JOIN and (end.state is ActionState.SUCCEEDED) != (
+            action.uuid in begun
+        ):
+            yield f"{action.uuid} is {action.state}, and in the world it is not so"
