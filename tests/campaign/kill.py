@@ -200,7 +200,8 @@ class Campaign:
     def over(self) -> bool:
         """True once there were enough rounds, or the time is up, or the planted fault is found."""
         late = time.monotonic() > self._end
-        return self.kills >= self._rounds or late or (self._planted and bool(self.found))
+        enough = self._rounds and self.kills >= self._rounds
+        return bool(enough) or late or (self._planted and bool(self.found))
 
     def run(self) -> None:
         """Kill one plan after another."""
@@ -266,14 +267,15 @@ class Campaign:
         for point in (*POINTS, RANDOM, TO_THE_END, ENDED):
             print(f"{point:28} {self.passed[point]:7} {self.failed[point]:7}")
         print(*self.found[:10], sep="\n", end="\n" if self.found else "")
-        print(f"{self.kills} kills of {self._rounds}, {self.began} actions begun")
+        wanted = self._rounds or "as many as the time allows"
+        print(f"{self.kills} kills of {wanted}, {self.began} actions begun")
         print(f"{self.passed.total()} passed, {self.failed.total()} failed")
 
     def well(self) -> bool:
         """Return whether the campaign found what it should: nothing, or the planted fault."""
         if self._planted:
             return bool(self.found)
-        return not self.found and self.kills >= self._rounds
+        return not self.found and self.kills >= max(1, self._rounds)
 
 
 @contextmanager
@@ -293,7 +295,9 @@ def record(server: str | None, folder: Path) -> Iterator[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a campaign; gives the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=60, help="how many kills")
+    parser.add_argument(
+        "--rounds", type=int, default=60, help="how many kills; 0: as many as the time allows"
+    )
     parser.add_argument("--seconds", type=float, default=300.0, help="no new round after these")
     parser.add_argument("--store", help="URL of a database whose user may create others")
     parser.add_argument("--planted", action="store_true", help="with a fault that must be found")

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs all campaigns, one after another or at once, and says at the end which found something.
+
+``python tests/campaign/all.py [--seconds S] [--at-once] [NAME...]``. Each begins nothing new after
+S seconds, and comes to the end of what it does. For a night: ``--seconds 28800 --at-once``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+FOLDER = Path(__file__).parent
+POSTGRESQL = os.environ.get(
+    "ACTIONPLAN_TEST_POSTGRESQL", "postgresql://postgres@127.0.0.1/postgres"
+)
+MYSQL = os.environ.get("ACTIONPLAN_TEST_MYSQL", "mysql://root@127.0.0.1/test")
+
+#: The command of each campaign; ``SECONDS`` and ``SEED`` are filled in.
+CAMPAIGNS = {
+    "planted fault": "kill.py --planted --rounds 0",
+    "kills": "kill.py --rounds 0",
+    "kills, a thousand": "kill.py --rounds 0 --actions 1000 --certain",
+    "kills, PostgreSQL": f"kill.py --rounds 0 --store {POSTGRESQL}",
+    "store away": "outage.py --seconds 20",
+    "hundred nodes": "deployments.py --times 3",
+    "bad input": "inputs.py --rounds 1000000 --seed SEED",
+    "orphans": "appliers.py --trouble kill --longest 60 --actions 16 --seed SEED",
+    "appliers": "appliers.py --seed SEED",
+    "appliers, PostgreSQL": "appliers.py --trouble kill,freeze,race,cut --seed SEED"
+    f" --store {POSTGRESQL}",
+    "appliers, MariaDB": f"appliers.py --trouble kill,cut,deadlock --seed SEED --store {MYSQL}",
+    "server crashes": "appliers.py --trouble kill,crash --seed SEED --store own",
+    "full disk": "appliers.py --trouble kill,full --seed SEED --store small",
+}
+#: Those with an end of their own.
+WITHOUT_SECONDS = frozenset({"store away", "hundred nodes"})
+
+
+class Ended(NamedTuple):
+    """What a campaign printed, and how many seconds it took."""
+
+    name: str
+    output: str
+    failed: bool
+    took: float
+
+
+def run(name: str, seconds: float, seed: int) -> Ended:
+    """Run a campaign to its end."""
+    program, *words = CAMPAIGNS[name].replace("SEED", str(seed)).split()
+    limit = [] if name in WITHOUT_SECONDS else ["--seconds", str(seconds)]
+    command = [sys.executable, str(FOLDER / program), *words, *limit]
+    began = time.monotonic()
+    ended = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    took = time.monotonic() - began
+    return Ended(name, ended.stdout.decode(errors="replace"), ended.returncode != 0, took)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the campaigns; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CAMPAIGNS))
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long each goes on")
+    parser.add_argument("--seed", type=int, default=1, help="another number makes other troubles")
+    parser.add_argument("--at-once", action="store_true", help="not one after another")
+    given = parser.parse_args(arguments)
+    names = given.names or list(CAMPAIGNS)
+    unknown = sorted(set(names) - set(CAMPAIGNS))
+    if unknown:
+        parser.error(f"no campaign {', '.join(unknown)}; there are {', '.join(CAMPAIGNS)}")
+    lines = []
+    failed = False
+    with ThreadPoolExecutor(len(names) if given.at_once else 1) as pool:
+        for ended in pool.map(lambda name: run(name, given.seconds, given.seed), names):
+            print(f"\n== Campaign: {ended.name}", ended.output, sep="\n", end="", flush=True)
+            how = "FAILED" if ended.failed else "ok"
+            lines.append(f"{ended.name:22} {how:7} {ended.took:5.0f} s")
+            failed = failed or ended.failed
+    print("\n== Campaigns", *lines, sep="\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
