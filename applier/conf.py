@@ -85,6 +85,13 @@ SSH_OPTIONS = (
         min=0.1,
         help="Seconds that connecting to a node, with login, may take.",
     ),
+    cfg.FloatOpt(
+        "reconnect_timeout_s",
+        default=300.0,
+        min=0,
+        help="Seconds for which a lost connection to a node is tried again while a command runs "
+        "there. After that, the action is in doubt; the command may go on.",
+    ),
 )
 SIMULATED_NODES_OPTIONS = (
     cfg.ListOpt(
@@ -257,6 +264,13 @@ def simulator_path(conf: cfg.ConfigOpts) -> Path:
     return Path(os.path.expanduser(given)) if given else state_path() / "simulator.json"
 
 
+def jobs_path(conf: cfg.ConfigOpts) -> Path:
+    """Return the folder of the commands that run on this machine: beside a record in a file."""
+    given = conf.actionplan.connection or ""
+    file = given.removeprefix("sqlite:///") if given.startswith("sqlite:///") else ""
+    return (Path(file).absolute().parent if file else state_path()) / "jobs"
+
+
 def machines(conf: cfg.ConfigOpts) -> OpenMachines:
     """Return the machines for tasks, without connecting to any; raises ConfigurationError.
 
@@ -271,6 +285,7 @@ def machines(conf: cfg.ConfigOpts) -> OpenMachines:
             known_hosts=ssh.known_hosts,
             keys=tuple(ssh.key_files),
             connect_timeout_s=ssh.connect_timeout_s,
+            reconnect_timeout_s=ssh.reconnect_timeout_s,
         ),
         SimulationSettings(
             speed=conf.actionplan.simulator_speed,
@@ -278,4 +293,5 @@ def machines(conf: cfg.ConfigOpts) -> OpenMachines:
             seed=simulated.seed,
             log=simulated.log,
         ),
+        jobs_path(conf),
     )

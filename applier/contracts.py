@@ -177,6 +177,53 @@ class Machines(Protocol):
     def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
         """Wait for the duration of a task on a simulated node."""
 
+
+class JobFound(Protocol):
+    """A job that an attempt of an action left on a machine."""
+
+    @property
+    def age_s(self) -> float | None:
+        """How long it has been running, in seconds; None if it does not run."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it does not run, and its exit code will never be known."""
+
+    @property
+    def left(self) -> Sequence[int]:
+        """The processes of a lost job that still run."""
+
+    def __str__(self) -> str:
+        """Return what is known of it: ``its command runs``, or how that ended."""
+
+
+class AttemptMachines(Machines, Protocol):
+    """The machines for one attempt of an action: its commands can be found again.
+
+    The commands of an attempt are jobs: they outlive the applier. An applier that takes the attempt
+    over runs the same commands in the same order; each that was started before is not started
+    again, but followed from the beginning of its output.
+    """
+
+    def find(self, addresses: Sequence[str | None]) -> Sequence[JobFound]:
+        """Return the last job that this attempt has left on each machine that has one.
+
+        Raises ActionFailed or ConnectionError if a machine cannot be reached.
+        """
+
+    def let_go(self) -> None:
+        """From now on, a stop leaves the commands of this attempt running."""
+
+    def forget(self) -> None:
+        """Remove the jobs that this attempt has run, because its end is on record."""
+
+
+class RunMachines(Machines, Protocol):
+    """The machines of a run."""
+
+    def of_attempt(self, plan: str, action: str, attempt: int) -> AttemptMachines:
+        """Return these machines for one attempt of an action."""
+
     def close(self) -> None:
         """Close all connections; operations that still use one fail."""
 
@@ -195,6 +242,26 @@ class ActionContext:
     options: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     machines: Machines | None = None
+
+    def run(
+        self,
+        program: Sequence[str],
+        stop: StopSignal,
+        *,
+        address: str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Ended:
+        """Run a program as a job, on this machine or on that at ``address``; see Machine.run.
+
+        Its output is recorded. It outlives the applier: if that is killed, the next one calls
+        ``execute`` again, in which this call follows the program to its end.
+        """
+        if self.machines is None:
+            raise ActionFailed("no commands can be run here: the context has no machines")
+        machine = self.machines.machine(address, stop)
+        return machine.run(program, output=self.output, env=env, cwd=cwd, timeout_s=timeout_s)
 
 
 class ActionPlugin(ABC):
@@ -231,6 +298,14 @@ class ActionPlugin(ABC):
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
         """Return the expected duration in seconds, or None."""
         return None
+
+    @classmethod
+    def runs_on(cls, parameters: Mapping[str, Any]) -> Sequence[str | None]:  # noqa: ARG003
+        """Return the addresses of the machines on which it runs commands; None is this machine.
+
+        There, an applier that takes an interrupted action over looks for its commands.
+        """
+        return ()
 
     @classmethod
     def options_type(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003

@@ -111,6 +111,7 @@ ACTION_TRANSITIONS = (
     Transition(_A.ONGOING, _A.UNKNOWN, _ENGINE, "it is not known whether its work is done"),
     Transition(_A.ONGOING, _A.PENDING, _ENGINE, "it is tried again"),
     Transition(_A.UNKNOWN, _A.SUCCEEDED, _ENGINE, "verified: its work is done"),
+    Transition(_A.UNKNOWN, _A.ONGOING, _ENGINE, "its command was found again"),
     Transition(_A.UNKNOWN, _A.PENDING, _ENGINE, "verified: its work is not done"),
     Transition(_A.FAILED, _A.PENDING, _OPERATOR, "its plan is resumed"),
     Transition(_A.FAILED_DEPENDENCIES, _A.PENDING, _OPERATOR, "its plan is resumed"),

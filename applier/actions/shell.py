@@ -73,6 +73,7 @@ class Shell(ActionPlugin):
     _ended: Ended | None = None
 
     touches = staticmethod(nodes.touches)
+    runs_on = staticmethod(nodes.runs_on)
     estimate = staticmethod(nodes.estimate)
 
     @classmethod
