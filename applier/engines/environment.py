@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from applier.contracts import ActionContext, ActionPlugin, AttemptMachines, Cloud, RunMachines
+from applier.contracts import ActionContext, ActionPlugin, Cloud
 from applier.errors import UnknownActionTypes
+from applier.job_contracts import AttemptMachines, RunMachines
 from applier.scheduling.type_policy import TypePolicy
 from planner.model import JOIN, Action, ActionPlan
 

@@ -12,9 +12,10 @@ from typing import Any
 from taskflow import task
 from taskflow.types import notifier
 
-from applier.contracts import ActionPlugin, AttemptMachines, Report, Verified
+from applier.contracts import ActionPlugin, Report, Verified
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, AlreadyDone, JobLost
+from applier.job_contracts import AttemptMachines
 from applier.scheduling.resumption import in_doubt
 from applier.scheduling.type_policy import timeout_s
 from planner.model import Action

@@ -54,6 +54,7 @@ class Connections:
         self._shared: dict[Address, _SharedConnection] = {}
         #: All connections, even those that were replaced, because a task may still use one.
         self._made: list[asyncssh.SSHClientConnection] = []
+        self.is_closed = False
         self._removals: set[Future[str]] = set()
         self._lock = threading.Lock()
         self.loop = asyncio.new_event_loop()
@@ -68,6 +69,8 @@ class Connections:
         raises an error of asyncssh on a connection that existed before, it is started again on a
         new one. Work that must not start twice raises ConnectionError itself once it has begun.
         """
+        if self.is_closed:
+            raise ConnectionError(f"{address}: the connections of this run are closed")
         return asyncio.run_coroutine_threadsafe(self._work(address, work), self.loop)
 
     def shell(self, address: Address, script: bytes) -> Future[str]:
@@ -87,6 +90,7 @@ class Connections:
 
     def close(self) -> None:
         """Close all connections; tasks that still use one fail."""
+        self.is_closed = True
         wait(list(self._removals), _CLOSE_S)
         with self._lock:
             if self.loop.is_closed():

@@ -126,8 +126,10 @@ start_once() {
 }
 # The wrapper has not begun, and no process will.
 has_died() {
-	[ "$turn" -ge 10 ] && ! { [ -n "$started" ] && lives "$started"; } && [ -z "$(marked "$mark")" ] &&
-		{ look "$folder"; [ "$state" = none ]; }
+	[ "$turn" -ge 10 ] && [ -z "$(marked "$mark")" ] || return 1
+	[ -n "$started" ] && lives "$started" && return 1
+	look "$folder"
+	[ "$state" = none ]
 }
 copy() { dd bs=65536 count="$1" 2>/dev/null <&3 || exit 0; }
 echo "$tag"

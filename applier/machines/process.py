@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -107,7 +108,7 @@ class LocalJob:
         timeout_s: float | None,
     ) -> Ended:
         """Start the job unless it has begun, and follow it to its end."""
-        found = self._begin(program, env, cwd)
+        found = self._begin(program, env, cwd, stop)
         began = time.monotonic() - (found.age_s or 0.0)
         deadline = None if timeout_s is None else began + timeout_s
         why = None
@@ -119,7 +120,7 @@ class LocalJob:
                 raise JobLost(LET_GO, is_over=False)
             if why:
                 self._end()
-                self._follow(tail, _Never(), time.monotonic() + GRACE_S)
+                self._follow(tail, threading.Event(), time.monotonic() + GRACE_S)
         except JobLost:
             raise
         except BaseException:
@@ -130,14 +131,16 @@ class LocalJob:
         tail.close()
         return Ended(self._code(why), why, time.monotonic() - began, tail.last_line())
 
-    def _begin(self, program: Sequence[str], env: Mapping[str, str], cwd: str | None) -> FoundJob:
+    def _begin(
+        self, program: Sequence[str], env: Mapping[str, str], cwd: str | None, stop: StopSignal
+    ) -> FoundJob:
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             self._folder.mkdir(mode=0o700)
         except FileExistsError:
             found = self._found()
             while found.state is JobState.NONE and found.left:
-                time.sleep(POLL_S)
+                stop.wait(POLL_S)
                 found = self._found()
             if found.state is not JobState.NONE:
                 return found
@@ -239,17 +242,6 @@ class _Process:
     def has_ended(self, timeout_s: float) -> bool:
         """Wait up to ``timeout_s`` seconds; return whether it has ended."""
         return self._handle < 0 or bool(self._poll.poll(timeout_s * 1000))
-
-
-class _Never:
-    """A stop signal that is never set."""
-
-    def is_set(self) -> bool:
-        return False
-
-    def wait(self, timeout: float | None = None) -> bool:
-        time.sleep(timeout or 0.0)
-        return False
 
 
 def _at_most(pause_s: float, deadline: float | None) -> float:

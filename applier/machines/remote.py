@@ -9,6 +9,7 @@ import posixpath
 import queue
 import shlex
 import stat
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -53,6 +54,7 @@ class Remote:
     ) -> None:
         self._connections, self._settings = connections, settings
         self._address, self._stop, self._jobs = address, stop, jobs
+        self._let_go = jobs.let_go if jobs else threading.Event()
 
     def run(
         self,
@@ -81,7 +83,7 @@ class Remote:
         try:
             ended = self._to_its_end(job, tail, timeout_s)
         finally:
-            if self._jobs is None and job.was_sent:
+            if self._jobs is None and job.was_sent and not self._connections.is_closed:
                 self._connections.remove_jobs(self._address, [name.folder])
         tail.close()
         return ended._replace(last_line=tail.last_line())
@@ -91,10 +93,10 @@ class Remote:
         patience_s = self._settings.reconnect_timeout_s
         lost_at, pauses = None, delays_s(_RECONNECT_S, _LONGEST_RECONNECT_S)
         while True:
-            seen = tail.seen
-            future = self._connections.submit(self._address, partial(job.run, seen=seen))
-            future.add_done_callback(lambda _: job.pieces.put(b""))
+            seen, job.has_answered = tail.seen, False
             try:
+                future = self._connections.submit(self._address, partial(job.run, seen=seen))
+                future.add_done_callback(lambda _: job.pieces.put(b""))
                 self._follow(job, future, tail, timeout_s)
                 return self._result(future, timeout_s)
             except JobLost:
@@ -106,11 +108,14 @@ class Remote:
                     lost_at, pauses = time.monotonic(), delays_s(_RECONNECT_S, _LONGEST_RECONNECT_S)
                 if self._stop.is_set():
                     patience_s = min(patience_s, _STOP_PATIENCE_S)
-                if time.monotonic() - lost_at >= patience_s or self._is_let_go():
+                if self._is_let_go() or self._connections.is_closed:
+                    raise JobLost(f"{self._address}: {LET_GO}", is_over=False) from reason
+                if time.monotonic() - lost_at >= patience_s:
                     text = f"{reason}; it was not reached again within {patience_s:g} s, and the "
                     raise JobLost(text + "command may still run there", is_over=False) from reason
                 LOG.info("Reconnecting, because a command runs there: %s", reason)
-                time.sleep(min(next(pauses), max(0.0, lost_at + patience_s - time.monotonic())))
+                left_s = max(0.0, lost_at + patience_s - time.monotonic())
+                self._let_go.wait(min(next(pauses), left_s))
 
     def _result(self, future: Future[Ended], timeout_s: float | None) -> Ended:
         if future.cancelled() and not self._stop.is_set():
@@ -120,7 +125,7 @@ class Remote:
         return future.result()
 
     def _is_let_go(self) -> bool:
-        return self._jobs is not None and self._stop.is_set() and self._jobs.let_go.is_set()
+        return self._stop.is_set() and self._let_go.is_set()
 
     def _follow(
         self, job: RemoteJob, future: Future[Ended], tail: Tail, timeout_s: float | None

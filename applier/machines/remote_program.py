@@ -164,7 +164,7 @@ class RemoteJob:
         connection is lost, JobLost if the end of the job is not known, ActionFailed if the node
         cannot begin it.
         """
-        tag, self.has_answered = uuid4().hex, False
+        tag = uuid4().hex
         channel, session = await connection.create_session(
             lambda: Channel(tag, self.pieces), SHELL, encoding=None
         )
@@ -204,14 +204,19 @@ class RemoteJob:
         if state == "refused" or (state == JobState.NONE and not rest):
             text = " ".join(rest) or "its folder cannot be written"
             raise ActionFailed(f"{self._host}: the command cannot be started: {text}")
-        if why:
-            return -signal.SIGKILL if state == JobState.KILLED else None
-        if state in (*JobState,) and state != JobState.RUNS:
+        if why and state == JobState.KILLED:
+            return -signal.SIGKILL
+        if state in (*JobState,):
             raise found_jobs.lost(JobState(state), tuple(map(int, rest)), self._host)
         if session.code is not None and not session.greeted:
             return session.code
-        reason = sentence(session.broken) if session.broken else "the channel was closed"
-        raise ConnectionError(f"{self._host}: the connection was lost: {reason}")
+        if why and not session.closed.done():
+            return None
+        raise self._lost(session.broken)
+
+    def _lost(self, reason: Exception | None) -> ConnectionError:
+        why = "the channel was closed" if reason is None else sentence(reason)
+        return ConnectionError(f"{self._host}: the connection was lost: {why}")
 
     async def _drain(self, session: Channel) -> None:
         """Wait for the rest of the output; longer while its reader is slow."""
@@ -227,9 +232,13 @@ class RemoteJob:
         script = job_scripts.with_arguments(
             job_scripts.END, "", self._name.folder, self._name.mark, tenths
         )
-        with suppress(asyncssh.Error, OSError):  # TimeoutError is an OSError
+        try:
             async with asyncio.timeout(process.GRACE_S + _ANSWER_S):
                 await connection.run(SHELL, input=script, encoding=None, check=False)
+        except TimeoutError:
+            pass
+        except (asyncssh.Error, OSError) as reason:
+            raise self._lost(reason) from reason
         await asyncio.wait({session.exited}, timeout=process.GRACE_S)
 
 

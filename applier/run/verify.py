@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from applier.contracts import ActionPlugin, Claimant, JobFound, Report, Verified
+from applier.contracts import ActionPlugin, Claimant, Report, Verified
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import verified
 from applier.engines.workers import Workers
 from applier.errors import ActionFailed
+from applier.job_contracts import JobFound
 from applier.scheduling.resumption import TO_VERIFY, decide, going_on
 from planner.model import Action
 
@@ -147,12 +148,7 @@ def _away(
 
 
 def _runs_on(plugin: type[ActionPlugin], action: Action) -> Sequence[str | None]:
-    """Return the machines of the commands of an action; none if its plugin cannot say."""
-    try:
-        return plugin.runs_on(action.input_parameters)
-    except Exception:
-        LOG.exception("Action %s (%s) cannot say where it runs", action.uuid, action.action_type)
-        return ()
+    return plugin.runs_on(action.input_parameters)
 
 
 def _ignore(_text: str) -> None:

@@ -88,6 +88,7 @@ LAYERS = (
         (
             "applier",
             "applier.errors",
+            "applier.job_contracts",
             "applier.store",
             "applier.backoff",
             "applier.scheduling.*",
