@@ -42,6 +42,12 @@ class AttemptMachines(Machines, Protocol):
         Raises ActionFailed or ConnectionError if a machine cannot be reached.
         """
 
+    def end(self, addresses: Sequence[str | None]) -> None:
+        """End the jobs of this attempt on these machines.
+
+        Raises ActionFailed or ConnectionError if a machine cannot be reached.
+        """
+
     def let_go(self) -> None:
         """From now on, a stop leaves the commands of this attempt running."""
 

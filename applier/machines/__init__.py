@@ -13,9 +13,9 @@ from applier.errors import ActionFailed
 from applier.machines import address as addresses
 from applier.machines import process
 from applier.machines.attempt_jobs import AttemptJobs
-from applier.machines.found_jobs import FoundJob, parse
+from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName
-from applier.machines.job_scripts import FIND, with_arguments
+from applier.machines.job_scripts import END, FIND, with_arguments
 from applier.machines.local import Local
 from applier.machines.settings import SimulationSettings, SshSettings
 from applier.machines.simulated_nodes import Simulation
@@ -73,12 +73,23 @@ class OpenMachines:
         script, known = with_arguments(FIND, "job", "", prefix, mark), _parsed(address)
         return list(parse(self._opened().shell(known, script).result(), "job"))
 
-    def remove(self, address: str | None, folders: Sequence[str]) -> None:
-        """Remove jobs of a machine; those of a node without waiting for it."""
-        if address is not None:
-            self._opened().remove_jobs(_parsed(address), folders)
+    def remove(self, address: str | None, folders: Sequence[str], *, wait: bool = False) -> None:
+        """Remove jobs of a machine; those of a node only with ``wait`` before it returns."""
+        if address is not None and folders:
+            removal = self._opened().remove_jobs(_parsed(address), folders)
+            if wait:
+                removal.result()
         elif self._place is not None:
             process.remove([self._place / folder for folder in folders])
+
+    def end(self, address: str | None, folder: str, mark: str) -> None:
+        """End a job of a machine: SIGTERM, and SIGKILL some seconds later."""
+        tenths = round(process.GRACE_S * 10)
+        if address is not None:
+            script = with_arguments(END, "", folder, mark, tenths)
+            self._opened().shell(_parsed(address), script).result()
+        elif self._place is not None:
+            process.end(self._place / folder, mark)
 
     def close(self) -> None:
         """Close all connections."""
@@ -127,6 +138,17 @@ class AttemptMachines:
         prefix, mark = self._attempt.prefix, self._attempt.job(1).mark
         found = (self._opened.find(address, prefix, mark) for address in addresses)
         return [max(jobs, key=lambda job: job.number) for jobs in found if jobs]
+
+    def end(self, addresses: Sequence[str | None]) -> None:
+        """End the jobs of this attempt on these machines.
+
+        Raises ActionFailed or ConnectionError if a machine cannot be reached.
+        """
+        prefix, mark = self._attempt.prefix, self._attempt.job(1).mark
+        for address in dict.fromkeys(addresses):
+            for job in self._opened.find(address, prefix, mark):
+                if job.state is JobState.RUNS or job.left:
+                    self._opened.end(address, job.folder, mark)
 
     def let_go(self) -> None:
         """From now on, a stop leaves the commands of this attempt running."""

@@ -82,11 +82,12 @@ class Connections:
 
         return self.submit(address, run)
 
-    def remove_jobs(self, address: Address, folders: Sequence[str]) -> None:
-        """Remove jobs on a node without waiting; :meth:`close` waits a little for it."""
+    def remove_jobs(self, address: Address, folders: Sequence[str]) -> Future[str]:
+        """Start to remove jobs on a node; :meth:`close` waits a little for it."""
         future = self.shell(address, with_arguments(REMOVE, "", *folders))
         self._removals.add(future)
         future.add_done_callback(self._removals.discard)
+        return future
 
     def close(self) -> None:
         """Close all connections; tasks that still use one fail."""

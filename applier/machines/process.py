@@ -79,6 +79,12 @@ def find(place: Path, prefix: str = "", mark: str = "") -> list[FoundJob]:
     return list(found_jobs.parse(printed, tag))
 
 
+def end(folder: Path, mark: str, grace_s: float | None = None) -> None:
+    """End a job: SIGTERM, and SIGKILL for what is left after ``grace_s``, by default GRACE_S."""
+    tenths = round((GRACE_S if grace_s is None else grace_s) * 10)
+    _shell(job_scripts.END, folder.parent, folder.name, mark, tenths)
+
+
 def remove(folders: Iterable[Path]) -> None:
     """Remove jobs; what cannot be removed is logged, and ``actionplan job list`` shows it."""
     for folder in folders:
@@ -119,12 +125,12 @@ class LocalJob:
             if why == "stop" and let_go is not None and let_go.is_set():
                 raise JobLost(LET_GO, is_over=False)
             if why:
-                self._end()
+                end(self._folder, self._name.mark)
                 self._follow(tail, threading.Event(), time.monotonic() + GRACE_S)
         except JobLost:
             raise
         except BaseException:
-            self._end(0.0)
+            end(self._folder, self._name.mark, 0.0)
             raise
         finally:
             self._reap()
@@ -208,11 +214,6 @@ class LocalJob:
             if found.folder == prefix:
                 return found
         return FoundJob(prefix, JobState.MISSING)
-
-    def _end(self, grace_s: float | None = None) -> None:
-        tenths = round((GRACE_S if grace_s is None else grace_s) * 10)
-        place, mark = self._folder.parent, self._name.mark
-        _shell(job_scripts.END, place, self._folder.name, mark, tenths)
 
     def _reap(self) -> None:
         if self._child is not None and self._child.poll() is None:

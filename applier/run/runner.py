@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 
 from applier.contracts import Claimant, Request, RequestVerb
 from applier.engines import Events, PlanRun
@@ -12,7 +13,7 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import task_maker, workerless
 from applier.errors import StoreError
 from applier.recording.recorder import Recorder
-from applier.run import outcome
+from applier.run import left_commands, outcome
 from applier.run.durations import PastDurations, estimates
 from applier.run.heartbeat import heartbeat
 from applier.run.periodic import Periodic
@@ -71,6 +72,24 @@ class Runner:
             return self._run(uuid)
         finally:
             self._setup.environment.close()
+
+    def end_commands(self, uuid: str) -> None:
+        """End the commands that interrupted actions of a plan have left; write nothing.
+
+        Raises UnknownActionTypes, StoreError.
+        """
+        plan = self._store.load_plan(uuid)
+        with closing(self._setup.environment.of_plan(plan)) as environment:
+            left_commands.end_commands(plan.actions, environment)
+
+    def found_commands(self, uuid: str) -> Mapping[str, str]:
+        """Return what is known of the commands of interrupted actions, by uuid of the action.
+
+        Raises UnknownActionTypes, StoreError.
+        """
+        plan = self._store.load_plan(uuid)
+        with closing(self._setup.environment.of_plan(plan)) as environment:
+            return left_commands.described(plan.actions, environment)
 
     def _run(self, uuid: str) -> PlanState:
         plan = self._store.load_plan(uuid)

@@ -157,11 +157,25 @@ class WorkerLoop:
                 if self._silence.is_dead(summary.uuid, claimant):
                     self._settle(summary.uuid, claimant)
 
+    def _end_commands(self, uuid: str) -> None:
+        """End what a dead applier has left running, as far as that is possible here."""
+        try:
+            self._make_runner().end_commands(uuid)
+        except (ApplierError, PlannerError) as reason:
+            LOG.warning("Commands of plan %s may go on: %s", uuid, reason)
+
     def _settle(self, uuid: str, claimant: Claimant) -> None:
         """Make a plan whose applier is dead PENDING again, or end it."""
         gone, who = resume.gone(claimant), f"the applier on {self._service.host}"
         try:
-            state = resume.take_over(self._store, uuid, claimant, now=self._clock(), who=who)
+            state = resume.take_over(
+                self._store,
+                uuid,
+                claimant,
+                now=self._clock(),
+                who=who,
+                end_commands=self._end_commands,
+            )
         except PlanConflict as reason:
             LOG.info("Plan %s is not continued: %s", uuid, reason)
         else:

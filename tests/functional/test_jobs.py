@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +186,100 @@ def test_a_restart_of_the_machine_leaves_it_in_doubt_and_says_so(actionplan):
     (first,) = actionplan.plan().actions
     assert first.state is ActionState.UNKNOWN
     assert "the machine was restarted while its command ran" in first.status_message
+
+
+def test_a_cancel_without_an_applier_ends_what_that_has_left(actionplan):
+    begin(actionplan, action("first", actionplan.folder))
+    number = int((actionplan.folder / "number").read_text())
+    assert "is CANCELLED: the process that ran it is gone" in actionplan.good("cancel", "last")
+    assert not lives(number)
+    assert actionplan.plan().actions[0].state is ActionState.UNKNOWN
+
+
+def test_what_was_in_doubt_goes_on_once_its_command_is_found(actionplan):
+    """It ends as the same attempt: whoever put it in doubt could not see that it ran."""
+    begin(actionplan, action("first", actionplan.folder))
+    place = actionplan.record.parent / "jobs"
+    place.rename(place.with_name("unseen"))
+    actionplan.good("resume", "last")
+    assert actionplan("apply", "last", "--yes").code == 5
+    assert actionplan.plan().actions[0].state is ActionState.UNKNOWN
+    shutil.rmtree(place, ignore_errors=True)
+    place.with_name("unseen").rename(place)
+    assert "its command has been running for" in actionplan.good("resume", "last", "--dry-run")
+    actionplan.good("resume", "last")
+    with actionplan.start("apply", "last", "--yes") as taker:
+        actionplan.wait_for(PlanState.ONGOING, first=ActionState.ONGOING)
+        (actionplan.folder / "go").touch()
+        taker.communicate()
+        assert taker.returncode == 0
+    (first,) = actionplan.plan().actions
+    assert (first.state, first.attempts) == ("SUCCEEDED", 1)
+    assert len(shown(actionplan, "first")["attempts"]) == 1
+    assert effects(actionplan) == ["begin", "end"]
+
+
+@pytest.mark.parametrize("rerun_safe", [False, True])
+def test_a_command_on_the_host_of_another_applier_is_in_doubt_and_names_it(actionplan, rerun_safe):
+    """Not even an action that may be repeated is started beside what may still run there."""
+    folder = actionplan.folder
+    if rerun_safe:
+        (folder / "bin").mkdir()
+        puppet = folder / "bin" / "puppet"
+        puppet.write_text(f"#!/bin/sh\ncd {folder}\n{COMMAND}")
+        puppet.chmod(0o755)
+        actionplan.environment["PATH"] = f"{folder / 'bin'}:{actionplan.environment['PATH']}"
+        given = {"manifest": "/site.pp"}
+        begin(actionplan, {"name": "first", "action_type": "puppet", "input_parameters": given})
+    else:
+        begin(actionplan, action("first", folder))
+    actionplan.good("resume", "last")
+    with closing(sqlite3.connect(actionplan.record)) as record, record:
+        record.execute("UPDATE plans SET claimant_host = 'control-7'")
+    place = actionplan.record.parent / "jobs"
+    place.rename(place.with_name("on-control-7"))
+    assert actionplan("apply", "last", "--yes").code == 5
+    (first,) = actionplan.plan().actions
+    assert first.state is ActionState.UNKNOWN
+    assert "its command may still run on control-7, where process" in first.status_message
+    assert effects(actionplan) == ["begin"]
+
+
+def test_what_is_left_is_listed_and_what_nobody_needs_is_removed(actionplan):
+    begin(actionplan, action("first", actionplan.folder))
+    place = actionplan.record.parent / "jobs"
+    (name,) = jobs(actionplan)
+    old = place / "no-such-plan.a.1.1"
+    old.mkdir()
+    (old / "pid").write_text("1 1 another-boot 1\n")
+    rows = json.loads(actionplan.good("job", "list", "-f", "json"))
+    assert sorted((r["action"], r["attempt"], r["state"], r["leftover"]) for r in rows) == [
+        ("a", 1, "restarted", "yes"),
+        ("first", 1, "runs", "no"),
+    ]
+    assert actionplan.good("job", "clean") == "1 leftover removed, 1 kept.\n"
+    assert jobs(actionplan) == [name]
+    (actionplan.folder / "go").touch()
+    wait_until((place / name / "rc").exists)
+    assert actionplan.good("job", "clean") == "0 leftovers removed, 1 kept.\n"
+    actionplan.good("resume", "last")
+    assert actionplan("apply", "last", "--yes").code == 0
+    assert "No commands are left" in actionplan("job", "list").out
+
+
+def test_a_running_job_of_an_attempt_that_is_recorded_is_not_removed(actionplan):
+    """An operator has settled the action; its command still runs."""
+    begin(actionplan, action("first", actionplan.folder))
+    place = actionplan.record.parent / "jobs"
+    place.rename(place.with_name("unseen"))
+    actionplan.good("resume", "last")
+    actionplan("apply", "last", "--yes")
+    actionplan.good("action", "set", "last", "first", "--state", "failed", "--reason", "seen")
+    shutil.rmtree(place, ignore_errors=True)
+    place.with_name("unseen").rename(place)
+    assert actionplan.good("job", "clean") == "0 leftovers removed, 1 kept.\n"
+    (name,) = jobs(actionplan)
+    (actionplan.folder / "go").touch()
+    wait_until((place / name / "rc").exists)
+    assert actionplan.good("job", "clean") == "1 leftover removed, 0 kept.\n"
+    assert jobs(actionplan) == []
