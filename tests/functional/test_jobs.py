@@ -215,7 +215,7 @@ def test_what_was_in_doubt_goes_on_once_its_command_is_found(actionplan):
         assert taker.returncode == 0
     (first,) = actionplan.plan().actions
     assert (first.state, first.attempts) == ("SUCCEEDED", 1)
-    assert len(shown(actionplan, "first")["attempts"]) == 1
+    assert len(shown(actionplan, "first")["attempts_made"]) == 1
     assert effects(actionplan) == ["begin", "end"]
 
 
@@ -235,7 +235,7 @@ def test_a_command_on_the_host_of_another_applier_is_in_doubt_and_names_it(actio
         begin(actionplan, action("first", folder))
     actionplan.good("resume", "last")
     with closing(sqlite3.connect(actionplan.record)) as record, record:
-        record.execute("UPDATE plans SET claimant_host = 'control-7'")
+        record.execute("UPDATE actionplan_plan SET claimant_host = 'control-7'")
     place = actionplan.record.parent / "jobs"
     place.rename(place.with_name("on-control-7"))
     assert actionplan("apply", "last", "--yes").code == 5
