@@ -53,9 +53,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, Sshd
 def settings(servers) -> SshSettings:
     folder = servers[1].folder.parent
     known, key = str(folder / "known_hosts"), str(folder / "id")
-    return SshSettings(
-        known_hosts=known, keys=(key,), connect_timeout_s=5, reconnect_timeout_s=0.5
-    )
+    return SshSettings(known_hosts=known, keys=(key,), connect_timeout_s=5, reconnect_timeout_s=0.5)
 
 
 @pytest.fixture

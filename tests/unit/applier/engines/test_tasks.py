@@ -10,9 +10,10 @@ import tracemalloc
 import pytest
 
 from applier.actions.pause import Pause
+from applier.contracts import Verified
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import KEPT_BYTES, Output, task_maker
-from applier.errors import ActionFailed, AlreadyDone
+from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.testing.trials import plugin
 from planner.model import JOIN, Action
 from planner.states import ActionState, Outcome
@@ -223,3 +224,38 @@ def test_waiting_goes_as_fast_as_the_cloud():
             [waits], ActionEnvironment(plugins={"pause": Pause}, cloud=lambda: None, pace=pace)
         )
         assert make("a1").waits_s == seconds
+
+
+@pytest.mark.parametrize(
+    ("is_over", "rerun_safe", "found", "state", "outcome"),
+    [
+        (True, False, Verified.IN_DOUBT, "UNKNOWN", None),
+        (True, True, Verified.IN_DOUBT, "FAILED", "error"),
+        (True, False, Verified.NOT_DONE, "FAILED", "error"),
+        (True, False, Verified.DONE, "SUCCEEDED", "changed"),
+        (False, False, Verified.IN_DOUBT, "UNKNOWN", None),
+        (False, True, Verified.IN_DOUBT, "UNKNOWN", None),
+        (False, True, Verified.NOT_DONE, "UNKNOWN", None),
+        (False, False, Verified.DONE, "SUCCEEDED", "changed"),
+    ],
+)
+def test_a_command_whose_end_is_not_known_is_not_repeated_while_it_may_run(
+    is_over, rerun_safe, found, state, outcome
+):
+    made = plugin(raises(JobLost("the node was restarted", is_over=is_over)))
+    made.RERUN_SAFE, made.verify = rerun_safe, lambda _: found
+    environment = ActionEnvironment(plugins={"nop": made}, cloud=lambda: None)
+    report = task_maker([ACTION], environment)("a1").execute()
+    assert (report.state, report.outcome) == (state, outcome)
+    assert report.message.startswith("the node was restarted")
+
+
+def test_an_attempt_that_goes_on_is_not_prechecked():
+    made = plugin(returns(Outcome.CHANGED))
+    made.precheck = lambda _: raises(AlreadyDone("its files are there already"))(None, None, None)
+    environment = ActionEnvironment(plugins={"nop": made}, cloud=lambda: None)
+    states = [
+        str(task_maker([ACTION], environment, (), going_on)("a1").execute().state)
+        for going_on in ({}, {"a1": 5.0})
+    ]
+    assert states == ["SKIPPED", "SUCCEEDED"]
