@@ -267,7 +267,8 @@ def simulator_path(conf: cfg.ConfigOpts) -> Path:
 def jobs_path(conf: cfg.ConfigOpts) -> Path:
     """Return the folder of the commands that run on this machine: beside a record in a file."""
     given = conf.actionplan.connection or ""
-    file = given.removeprefix("sqlite:///") if given.startswith("sqlite:///") else ""
+    path = given.removeprefix("sqlite:///") if given.startswith("sqlite:///") else ""
+    file = path.partition("?")[0]
     return (Path(file).absolute().parent if file else state_path()) / "jobs"
 
 

@@ -36,6 +36,10 @@ class AttemptMachines(Machines, Protocol):
     again, but followed from the beginning of its output.
     """
 
+    #: Whether the commands belong to a precheck, which the next applier does not repeat: they are
+    #: not named then, and cannot be found.
+    is_prechecking: bool
+
     def find(self, addresses: Sequence[str | None]) -> Sequence[JobFound]:
         """Return the last job that this attempt has left on each machine that has one.
 

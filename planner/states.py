@@ -178,7 +178,7 @@ def check(what: str, uuid: str, old: StrEnum, new: StrEnum, who: Who) -> None:
     >>> check("action", "a1", ActionState.PENDING, ActionState.ONGOING, Who.ENGINE)
     >>> check("action", "a1", ActionState.SUCCEEDED, ActionState.ONGOING, Who.ENGINE)
     Traceback (most recent call last):
-    planner.errors.InvalidTransition: action a1 is SUCCEEDED: only PENDING can become ONGOING
+    planner.errors.InvalidTransition: action a1 is SUCCEEDED: only PENDING, UNKNOWN can become ONGOING
     """
     if (type(old), old, type(new), new, who) not in _ALLOWED:
         raise InvalidTransition(what, uuid, str(old), str(new), sources(new, who), who)

@@ -156,7 +156,7 @@ class ActionTask(task.Task):
         try:
             work = self.work = self.plugin(self.action.input_parameters, context)
             if self.continued_s is None:
-                work.precheck()
+                self._precheck(work)
             outcome: object = work.execute(self.stop)
         except AlreadyDone as reason:
             if self.cut_off:
@@ -175,6 +175,15 @@ class ActionTask(task.Task):
         name = f"{self.plugin.__module__}.{self.plugin.__qualname__}"
         message = f"{name} returned {outcome!r}: accepted is an Outcome, {', '.join(sorted(_DONE))}"
         return ActionState.FAILED, Outcome.ERROR, f"{message}; failure is raised"
+
+    def _precheck(self, work: ActionPlugin) -> None:
+        if self.machines is None:
+            return work.precheck()
+        self.machines.is_prechecking = True
+        try:
+            work.precheck()
+        finally:
+            self.machines.is_prechecking = False
 
     def _stopped(self, reason: str | None) -> _Ending:
         """Return the result of a stopped attempt; without a reason, it had not begun."""

@@ -120,9 +120,12 @@ class AttemptMachines:
         self._opened, self._attempt = opened, attempt
         self._jobs: dict[str | None, AttemptJobs] = {}
         self._let_go = threading.Event()
+        self.is_prechecking = False
 
     def machine(self, address: str | None, stop: StopSignal) -> Machine:
         """Return the machine at an address, or this machine for None. Raises ActionFailed."""
+        if self.is_prechecking:
+            return self._opened.machine(address, stop)
         jobs = self._jobs.setdefault(address, AttemptJobs(self._attempt, self._let_go))
         return self._opened.machine(address, stop, jobs)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 from uuid import uuid4
@@ -57,10 +58,10 @@ def attempt_of(folder: str) -> AttemptName | None:
     >>> attempt_of(AttemptName("7f", "a/b", 2).job(1).folder)
     AttemptName(plan='7f', action='a/b', attempt=2)
     """
-    parts = folder.split(".")
-    if len(parts) != 4 or not all(p.isascii() and p.isdigit() for p in parts[2:]):
+    found = re.fullmatch(r"([^.]+)\.([^.]+)\.([0-9]+)\.[0-9]+", folder)
+    if found is None:
         return None
-    return AttemptName(unquote(parts[0]), unquote(parts[1]), int(parts[2]))
+    return AttemptName(unquote(found[1]), unquote(found[2]), int(found[3]))
 
 
 def is_job(folder: str) -> bool:

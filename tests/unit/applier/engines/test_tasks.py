@@ -14,6 +14,7 @@ from applier.contracts import Verified
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import KEPT_BYTES, Output, task_maker
 from applier.errors import ActionFailed, AlreadyDone, JobLost
+from applier.machines import OpenMachines
 from applier.testing.trials import plugin
 from planner.model import JOIN, Action
 from planner.states import ActionState, Outcome
@@ -248,6 +249,24 @@ def test_a_command_whose_end_is_not_known_is_not_repeated_while_it_may_run(
     report = task_maker([ACTION], environment)("a1").execute()
     assert (report.state, report.outcome) == (state, outcome)
     assert report.message.startswith("the node was restarted")
+
+
+@pytest.mark.slow
+def test_commands_of_a_precheck_are_not_counted_among_those_of_the_work(tmp_path):
+    """The next applier leaves the precheck out, and has to find the first command of the work."""
+
+    def work(_parameters, context, stop):
+        context.run(["true"], stop)
+        return Outcome.CHANGED
+
+    made = plugin(work)
+    made.precheck = lambda self: self.context.run(["true"], threading.Event())
+    machines = OpenMachines(place=tmp_path)
+    environment = ActionEnvironment(
+        plugins={"nop": made}, cloud=lambda: None, machines=machines, plan="p"
+    )
+    assert task_maker([ACTION], environment)("a1").execute().state is ActionState.SUCCEEDED
+    assert [path.name for path in tmp_path.iterdir()] == ["p.a1.1.1"]
 
 
 def test_an_attempt_that_goes_on_is_not_prechecked():
