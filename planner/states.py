@@ -176,9 +176,9 @@ def check(what: str, uuid: str, old: StrEnum, new: StrEnum, who: Who) -> None:
     """Raise :class:`InvalidTransition` unless the change is a row of the table.
 
     >>> check("action", "a1", ActionState.PENDING, ActionState.ONGOING, Who.ENGINE)
-    >>> check("action", "a1", ActionState.SUCCEEDED, ActionState.ONGOING, Who.ENGINE)
+    >>> check("action", "a1", ActionState.SUCCEEDED, ActionState.FAILED, Who.ENGINE)
     Traceback (most recent call last):
-    planner.errors.InvalidTransition: action a1 is SUCCEEDED: only PENDING, UNKNOWN can become ONGOING
+    planner.errors.InvalidTransition: action a1 is SUCCEEDED: only ONGOING can become FAILED
     """
     if (type(old), old, type(new), new, who) not in _ALLOWED:
         raise InvalidTransition(what, uuid, str(old), str(new), sources(new, who), who)
