@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from planner import digest
+from planner import digest, ranges
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
 #: Version of the action plan format that this release writes and reads.
@@ -330,4 +330,4 @@ def _time_text(moment: datetime | None) -> str | None:
 
 
 def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+    return None if text is None else ranges.moment(text)

@@ -40,8 +40,9 @@ class Limits(types.ConfigType):
         limits, wrong = {}, []
         for token, number in pairs:
             named = all(token.partition(":"))
-            if not named or not re.fullmatch("0*[1-9][0-9]{,17}", str(number)):
-                wrong.append(f"{token}={number} is not KIND:NAME=N or KIND:*=N with N of 1 or more")
+            if not named or not re.fullmatch("0*[1-9][0-9]{,8}", str(number)):
+                text = "is not KIND:NAME=N or KIND:*=N with N of 1 or more, at most nine digits"
+                wrong.append(f"{token}={number} {text}")
             else:
                 limits[token] = int(str(number))
         if wrong:

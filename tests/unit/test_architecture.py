@@ -45,6 +45,7 @@ LAYERS = (
         (
             "planner.errors",
             "planner.model",
+            "planner.ranges",
             "planner.states",
             "planner.digest",
             "planner.graph",
