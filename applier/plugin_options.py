@@ -16,8 +16,8 @@ from oslo_config import cfg
 from applier.errors import ConfigurationError
 from applier.scheduling.type_policy import TypePolicy
 from planner import ranges, registry
+from planner.configuration_files import place_of
 from planner.errors import BrokenPlugin, PlannerError
-from planner.options import place_of
 
 if TYPE_CHECKING:
     from applier.contracts import ActionPlugin

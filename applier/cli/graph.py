@@ -54,12 +54,13 @@ class Graph(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Draw the plan and write the picture."""
-        from planner import saved
         from planner.render import dot, mermaid, svg
 
         wanted = _Wanted(parsed_args)
         name = parsed_args.plan
         if plan_files.is_file(name):
+            from planner import saved
+
             document = plan_files.opened(name)
             # A picture needs no plugin, so a saved plan may come from a machine with others.
             plan = plan_files.planned(

@@ -112,9 +112,13 @@ def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the service until it ends; return its exit code, 1 for a refused configuration."""
     given = sys.argv[1:] if arguments is None else arguments
+    warnings: list[str] = []
     try:
         conf = configuration.load(
-            arguments=given, description=DESCRIPTION, prepare=log.register_options
+            arguments=given,
+            description=DESCRIPTION,
+            prepare=log.register_options,
+            warn=warnings.append,
         )
         Assembly(conf).check()
     except (ConfigurationError, PlannerError) as reason:
@@ -123,6 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "alembic=WARN"])
     conf.set_default("use_stderr", True)
     log.setup(conf, NAME)
+    for text in warnings:
+        LOG.warning("%s", text)
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.watcher_applier.grace_s)
     signals.relay(signals.Interrupted(signals.end_at_once))
     manager.add(ApplierService, workers=1, args=(conf,))

@@ -69,6 +69,7 @@ LAYERS = (
         (
             "planner",
             "planner.checking",
+            "planner.configuration_files",
             "planner.documents",
             "planner.options",
             "planner.planning",
@@ -121,6 +122,8 @@ LAYERS = (
         "L6",
         (
             "applier.conf",
+            "applier.configuration_check",
+            "applier.watcher_options",
             "applier.plugin_options",
             "applier.assembly",
             "applier.run.*",
