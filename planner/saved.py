@@ -38,10 +38,12 @@ def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> Action
     an older version is checked by the rules of that version. A plan without a digest is accepted.
     """
     read = documents.as_document(document)
-    found = checking.compiled(SCHEMA)(read.value)
-    if not found and read.value["version"] != VERSION:
-        text = f"version {read.value['version']!r} is not supported, only {VERSION!r}"
+    version = read.value.get("version") if isinstance(read.value, Mapping) else None
+    if isinstance(version, str) and version != VERSION:
+        text = f"version {version!r} is not supported, only {VERSION!r}"
         found = [Mistake(text, ("version",))]
+    else:
+        found = checking.compiled(SCHEMA)(read.value)
     found = found or list(_wrong_times(read.value))
     if found:
         raise InvalidInput(found).located(read.locate)

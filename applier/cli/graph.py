@@ -14,6 +14,7 @@ from applier.cli.verb import Verb
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, Action
 from planner.states import ActionState
+from planner.visible_text import visible
 
 FORMATS = ("dot", "mermaid", "svg")
 
@@ -74,7 +75,7 @@ class Graph(Verb):
         if plan.actions and not kept:
             self.note("Note: no action matches; the picture is empty.")
         render = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
-        text = render[parsed_args.format](plan, lambda action: action.uuid in kept)
+        text = visible(render[parsed_args.format](plan, lambda action: action.uuid in kept))
         if parsed_args.out:
             plan_files.write_text(Path(parsed_args.out), text)
         else:

@@ -17,6 +17,7 @@ from applier.cli.session import Session
 from applier.errors import ApplierError, ConfigurationError, PlanNotFound
 from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan
+from planner.visible_text import HIDDEN, visible_json
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -121,11 +122,13 @@ def rendered(value: ActionPlan | Mapping[str, Any], form: str) -> str:
     """Return a plan, or any value, as JSON or YAML text."""
     plain = value.to_dict() if isinstance(value, ActionPlan) else value
     if form == "json":
-        return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
+        return visible_json(plain, indent=1) + "\n"
     import yaml
 
     # A copy through JSON has no shared objects, which YAML would write as anchors.
-    return yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False, allow_unicode=True)
+    text = json.dumps(plain, ensure_ascii=False)
+    shown_as_it_is = not HIDDEN.search(text)
+    return yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=shown_as_it_is)
 
 
 def write(path: Path, plan: ActionPlan) -> None:

@@ -27,6 +27,7 @@ from applier.service import signals
 from applier.service.worker_loop import LONGEST_DELAY_S, WorkerLoop
 from applier.store import Service, Store
 from planner.errors import PlannerError
+from planner.visible_text import VisibleRecord, visible
 
 LOG = logging.getLogger(__name__)
 
@@ -122,11 +123,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         Assembly(conf).check()
     except (ConfigurationError, PlannerError) as reason:
-        sys.stderr.write(f"{NAME}: {reason}\n")
+        sys.stderr.write(visible(f"{NAME}: {reason}\n"))
         return 1
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "alembic=WARN"])
     conf.set_default("use_stderr", True)
     log.setup(conf, NAME)
+    logging.setLogRecordFactory(VisibleRecord)
     for text in warnings:
         LOG.warning("%s", text)
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.watcher_applier.grace_s)

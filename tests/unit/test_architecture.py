@@ -46,6 +46,7 @@ LAYERS = (
             "planner.errors",
             "planner.model",
             "planner.ranges",
+            "planner.visible_text",
             "planner.states",
             "planner.digest",
             "planner.graph",

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TextIO
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
@@ -24,9 +24,11 @@ from applier.cli.reporters.formatting import (
     some,
 )
 from applier.cli.reporters.joins import through
+from applier.cli.terminal import exact
 from planner import graph
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
+from planner.visible_text import visible
 
 #: A plan with more actions than this is shown with one line for each wave, unless --all is given.
 MOST_ROWS = 60
@@ -42,6 +44,14 @@ NARROW = 6
 
 
 class _Console(Console):
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Make hidden characters visible, except those with which rich itself draws."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(visible(text), style)
+
     def on_broken_pipe(self) -> None:
         # applier.cli.main handles this for all output, in place of rich.
         raise BrokenPipeError
@@ -49,7 +59,7 @@ class _Console(Console):
 
 def console(stream: TextIO) -> Console:
     """Return a console of at most 100 columns, with colours on terminals only."""
-    made = _Console(file=stream, highlight=False, markup=False, emoji=False)
+    made = _Console(file=exact(stream), highlight=False, markup=False, emoji=False)
     made.width = min(made.width, WIDTH) if made.is_terminal else WIDTH
     return made
 
