@@ -310,7 +310,7 @@ class ActionPlan:
         The digest is computed again. A value that does not fit :mod:`planner.saved_schema` raises
         KeyError, TypeError or ValueError.
         """
-        known = {k: v for k, v in value.items() if k not in ("version", "digest")}
+        known = {k: v for k, v in value.items() if k not in ("version", "digest", "cloud")}
         seen: dict[tuple[str, ...], tuple[str, ...]] = {}
 
         def share(uuids: Iterable[str]) -> tuple[str, ...]:

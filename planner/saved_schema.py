@@ -102,6 +102,7 @@ SCHEMA: dict[str, Any] = {
         "planner": NAME,
         "state": {"enum": [str(s) for s in PlanState]},
         "digest": {"type": "string", "pattern": "^(v2:)?sha256:[0-9a-f]{64}$"},
+        "cloud": {**_TEXT, "description": "The cloud of who wrote the file; it is not read."},
         "created_at": TIME,
         "updated_at": TIME,
         "status_message": _TEXT,

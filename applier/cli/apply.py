@@ -8,6 +8,7 @@ import sys
 
 from applier.cli import claim, deployment_part, foreground, plan_files, set_options
 from applier.cli.arguments import PLAN_HELP, add_planning
+from applier.cli.reporters.cloud_name import NAME
 from applier.cli.reporters.formatting import count, resources, some
 from applier.cli.reporters.lasting import lasting
 from applier.cli.verb import REFUSED, Verb
@@ -138,7 +139,7 @@ def question(plan: ActionPlan, workers: int) -> str:
     on = f" to {' and '.join(touched)}" if touched else ""
     begun = len(left) < sum(a.action_type != JOIN for a in plan.actions)
     what = f"{'the remaining ' if begun else ''}{count(len(left), 'action')}"
-    return f"Apply {what}{on}, at most {min(workers, len(left))} at once?"
+    return f"Apply {what}{on}, at most {min(workers, len(left))} at once (cloud: {NAME})?"
 
 
 def setting_too_late(

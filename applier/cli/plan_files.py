@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from applier.cli.reporters.cloud_name import cloud_of
 from applier.cli.session import Session
 from applier.errors import ApplierError, ConfigurationError, PlanNotFound
 from planner.errors import InvalidInput, Mistake
@@ -120,7 +121,9 @@ def refuse_planning(settings: SetOptions, planner: str | None) -> None:
 
 def rendered(value: ActionPlan | Mapping[str, Any], form: str) -> str:
     """Return a plan, or any value, as JSON or YAML text."""
-    plain = value.to_dict() if isinstance(value, ActionPlan) else value
+    plain = value
+    if isinstance(value, ActionPlan):
+        plain = {**value.to_dict(), "cloud": cloud_of(value)}
     if form == "json":
         return visible_json(plain, indent=1) + "\n"
     import yaml
@@ -133,7 +136,7 @@ def rendered(value: ActionPlan | Mapping[str, Any], form: str) -> str:
 
 def write(path: Path, plan: ActionPlan) -> None:
     """Write a plan to a file atomically, readable by its owner only."""
-    write_text(path, rendered(plan, "json"))
+    write_text(path, rendered(plan.to_dict(), "json"))
 
 
 def write_text(path: Path, text: str) -> None:

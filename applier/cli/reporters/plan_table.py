@@ -14,6 +14,7 @@ from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
+from applier.cli.reporters.cloud_name import cloud_of
 from applier.cli.reporters.formatting import (
     STYLES,
     WIDTH,
@@ -26,6 +27,7 @@ from applier.cli.reporters.formatting import (
 from applier.cli.reporters.joins import through
 from applier.cli.terminal import exact
 from planner import graph
+from planner.errors import shortened, shown
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
 from planner.visible_text import visible
@@ -77,7 +79,7 @@ def show(
     name = f"  {one_line(plan.name)}" if plan.name else ""
     planner = one_line(plan.planner)
     out.print(Text(f"Plan {plan.uuid[:8]}{name}  {plan.state}  planner {planner}", "bold"))
-    for line in (*run_by, plan.status_message):
+    for line in (f"Cloud: {cloud_of(plan)}", *run_by, plan.status_message):
         if line:
             out.print(Text(one_line(line)), soft_wrap=not out.is_terminal)
     for line in gains(plan):
@@ -94,8 +96,8 @@ def show(
             out.print(f"{rows} actions: a line for each wave; every action with --all")
     for line in footer(plan, waves, max_workers):
         out.print(Text(line))
-    for warning in plan.warnings:
-        out.print(Text(f"Warning: {one_line(warning)}", "yellow"))
+    for warning in shown([shortened(one_line(warning)) for warning in plan.warnings]):
+        out.print(Text(f"Warning: {warning}", "yellow"))
 
 
 def gains(plan: ActionPlan) -> Iterator[str]:
