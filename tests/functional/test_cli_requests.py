@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+from uuid import NAMESPACE_OID, uuid5
 
 from command_line import CommandLine, Gate
 

@@ -49,7 +49,7 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "start": [(PLAN,), (RAN,)],
     "list": each((), ROWS),
     "show": [*each((PLAN, "--all"), FORMATS), *each((RAN,), FORMATS), (RAN, "-f", "message")],
-    "watch": [(RAN,), (PLAN,)],
+    "watch": [(RAN,)],
     "why": [(RAN, HOSTILE), (PLAN, HOSTILE)],
     "pause": [(PLAN,)],
     "resume": [(PLAN,)],
@@ -195,9 +195,8 @@ def test_what_is_no_verb_shows_no_hidden_character(
 
 
 def test_a_log_shows_no_hidden_character(hostile: CommandLine) -> None:
-    hostile.inside("-v", "--log-file", "log", "create", "hostile.json", "--dry-run")
-    ended = hostile.inside("-vv", "action", "show", PLAN, HOSTILE)
-    assert not bad(ended)
+    ended = hostile("-vv", "--log-file", "log", "apply", "hostile.json", "--yes")
+    assert (ended.code, bad(ended)) == (0, [])
     assert not HIDDEN.findall((hostile.folder / "log").read_text(encoding="utf-8"))
 
 
