@@ -36,10 +36,10 @@ def test_show_is_headed_by_who_runs_the_plan(
     actionplan.good("action", "skip", "last", "third", "--reason", "moved by hand")
     lines = actionplan.good("show", "last").splitlines()
     assert "ONGOING" in lines[0]
-    assert re.fullmatch(f"Run by {runner(running)}", lines[1])
-    assert re.fullmatch(rf"Heard of \d+s ago, in the record .*{actionplan.record.name}", lines[2])
+    assert re.fullmatch(f"Run by {runner(running)}", lines[2])
+    assert re.fullmatch(rf"Heard of \d+s ago, in the record .*{actionplan.record.name}", lines[3])
     time = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
-    assert re.fullmatch(f"Requested: skip third, by operator at {time}: moved by hand", lines[3])
+    assert re.fullmatch(f"Requested: skip third, by operator at {time}: moved by hand", lines[4])
 
 
 def test_the_second_apply_is_told_who_runs_the_plan(
