@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 #: Watcher names a section after each of its plugins: ``[watcher_strategies.NAME]``.
 _OF_PLUGINS = (
@@ -33,6 +33,6 @@ def options(section: str) -> Sequence[str]:
 
 @cache
 def _sections() -> Mapping[str, Sequence[str]]:
-    text = files("applier").joinpath("watcher_options.json").read_text(encoding="utf-8")
+    text = Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
     found: Mapping[str, Sequence[str]] = json.loads(text)["sections"]
     return found
