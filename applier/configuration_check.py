@@ -62,7 +62,7 @@ def check(
     """
     settings = [*_in_files(conf), *_in_environment(environment, own)]
     mistakes: list[Mistake] = []
-    told = [f"{s.place}: {s.text}" for s in _repeated(settings) if _is_ours(s.section, own)]
+    told = list(_repeated(conf, own))
     # The last setting of an option holds; those in the environment come after those in files.
     holding: dict[Option, Setting] = {}
     for setting in settings:
@@ -107,16 +107,15 @@ def _is_ours(section: str, own: Mapping[str, Sequence[cfg.Opt]]) -> bool:
     return section in own or section.partition(".")[0] in _GROUPS
 
 
-def _repeated(settings: Iterable[Setting]) -> Iterator[Setting]:
-    """Yield, with a warning as its text, each setting that its file has already."""
-    seen: dict[tuple[str, str, str], str] = {}
-    for setting in settings:
-        file, _, rest = setting.place.partition(": [")[0].rpartition(":")
-        key = file, setting.section, setting.option
-        if key in seen:
-            text = f"set on line {seen[key]} already; this one holds"
-            yield setting._replace(text=text)
-        seen[key] = rest
+def _repeated(conf: cfg.ConfigOpts, own: Mapping[str, Sequence[cfg.Opt]]) -> Iterator[str]:
+    """Yield a warning for each option of ours that one file sets again."""
+    for file in files_of(conf):
+        lines: dict[tuple[str, str], int] = {}
+        for entry in entries(file):
+            key = entry.section, entry.option
+            if key in lines and _is_ours(entry.section, own):
+                yield f"{entry.place}: set on line {lines[key]} already; this one holds"
+            lines[key] = entry.line
 
 
 def _option(setting: Setting, own: Mapping[str, Sequence[cfg.Opt]], conf: cfg.ConfigOpts) -> Option:
@@ -188,7 +187,8 @@ def _value(conf: cfg.ConfigOpts, option: Option, text: str) -> Any:
     except RecursionError:
         raise ValueError("it refers to itself: $NAME stands for the option NAME") from None
     except cfg.NoSuchOptError as reason:
-        raise ValueError(f"{reason}: $NAME stands for an option, $$ for a dollar sign") from None
+        why = "" if opt.secret else f"{reason}: "
+        raise ValueError(f"{why}$NAME stands for an option, $$ for a dollar sign") from None
     except (cfg.Error, ValueError) as reason:
         # The part before this in the message of oslo.config is the name of a class.
         raise ValueError(str(reason).rpartition("is not valid: ")[2]) from reason

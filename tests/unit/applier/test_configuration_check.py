@@ -113,6 +113,12 @@ def test_references_to_each_other_and_to_nothing_are_refused(read: Read) -> None
     assert mistake.startswith("2: [actionplan] simulator: no such option nothing")
 
 
+def test_a_secret_is_not_told(read: Read) -> None:
+    (mistake,) = read.refused("[actionplan]\nconnection = mysql://me:hun$ter2@db/plans\n")
+    place = "2: [actionplan] connection: "
+    assert mistake == f"{place}$NAME stands for an option, $$ for a dollar sign"
+
+
 def test_an_option_given_twice_in_a_file_is_told(read: Read) -> None:
     assert read.told("[watcher_applier]\nworkers = 2\n\nworkers = 3\n") == [
         "4: [watcher_applier] workers: set on line 2 already; this one holds"
