@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from oslo_config import cfg
 
-from planner import checking, documents, graph, registry
+from planner import checking, configuration_files, documents, graph, registry
 from planner import options as planning_options
 from planner.contract import ActionType, Planner, Surroundings
 from planner.documents import Document
@@ -192,7 +192,7 @@ def choose(
     named, place = planner or value.get("planner"), None
     if named is None:
         named = conf[planning_options.GROUP].planner if kind == "solution" else kind
-        place = planning_options.place_of(conf, planning_options.GROUP, "planner")
+        place = configuration_files.place_of(conf, planning_options.GROUP, "planner")
         if kind not in ("solution", *registry.names(registry.PLANNERS)):
             known = {"solution", *_kinds()}
             raise InvalidInput([Mistake(f"no kind {kind!r}; {accepted(kind, known)}", ("kind",))])

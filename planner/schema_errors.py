@@ -123,6 +123,7 @@ def _message(error: ValidationError) -> str:
         "maximum": f"{shown} is more than {value}",
         "exclusiveMinimum": f"{shown} is not more than {value}",
         "minLength": f"{shown} is too short: at least {value} characters",
+        "maxLength": f"{shown} is too long: at most {value} characters",
         "minItems": f"too short: at least {value} {'entry' if value == 1 else 'entries'}",
         "maxItems": f"too long: at most {value} {'entry' if value == 1 else 'entries'}",
         "pattern": f"{shown} is not {schema.get('title', f'of the form {value}')}",

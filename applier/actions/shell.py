@@ -12,6 +12,7 @@ from applier.actions import commands, nodes, schemas
 from applier.actions.parameters import one_line, text
 from applier.contracts import ActionPlugin, Ended, Machine, StopSignal, Verified
 from applier.errors import ActionFailed
+from planner import ranges
 from planner.states import Outcome
 
 _CODES = {
@@ -46,7 +47,7 @@ class Shell(ActionPlugin):
                     "additionalProperties": {"type": "string"},
                 },
                 "cwd": schemas.TEXT,
-                "timeout_s": {"type": "number", "exclusiveMinimum": 0},
+                "timeout_s": ranges.POSITIVE_SECONDS,
                 "ok_exit_codes": _CODES,
                 "changed_exit_codes": _CODES,
                 "outcome_lines": {

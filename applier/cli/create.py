@@ -67,7 +67,13 @@ class Create(Verb):
         )
         problem = None
         if saved.is_plan(document):
-            plan = plan_files.planned(document, settings, conf, planner=parsed_args.planner)
+            plan = plan_files.planned(
+                document,
+                settings,
+                conf,
+                planner=parsed_args.planner,
+                check_types=parsed_args.check_types,
+            )
         else:
             problem = planning.read_problem(
                 document, parsed_args.planner, conf, check_types=parsed_args.check_types
@@ -75,7 +81,7 @@ class Create(Verb):
             plan = plan_files.with_policy(problem.plan(settings.options), settings)
         keep = not parsed_args.dry_run
         if keep and problem is None:
-            plan_files.refuse_begun(plan, document)
+            saved.require_new(plan, document)
         workers = settings.max_workers or self.session.max_workers
         if parsed_args.out:
             plan_files.write(Path(parsed_args.out), plan)

@@ -12,6 +12,8 @@ import traceback
 from collections.abc import Sequence
 from types import TracebackType
 
+from applier.cli import terminal
+
 #: Exit codes after Ctrl-C, and after the reader of standard output has gone (SIGPIPE).
 INTERRUPTED, UNREAD = 130, 141
 #: The number of new objects after which the garbage collector runs. Imports create tens of
@@ -57,15 +59,17 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _open_streams() -> None:
-    """Replace closed standard streams, and escape characters that their encoding lacks."""
+    """Replace closed standard streams; escape what their encoding lacks or a terminal obeys."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-        elif hasattr(stream, "reconfigure"):
+            continue
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+        setattr(sys, name, terminal.with_visible_text(stream))
 
 
 def _drop_output() -> None:

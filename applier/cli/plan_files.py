@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from applier.cli.reporters.cloud_name import cloud_of
 from applier.cli.session import Session
 from applier.errors import ApplierError, ConfigurationError, PlanNotFound
-from planner.errors import InvalidInput, InvalidPlan, Mistake
+from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan
-from planner.states import PlanState
+from planner.visible_text import HIDDEN, visible_json
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -83,7 +84,7 @@ def planned(
 
     if saved.is_plan(document):
         refuse_planning(settings, planner)
-        return _saved(document)
+        return _saved(document, check_types=check_types)
     plan = make_plan(document, planner, settings.options, conf, check_types=check_types)
     return with_policy(plan, settings)
 
@@ -93,25 +94,19 @@ def with_policy(plan: ActionPlan, settings: SetOptions) -> ActionPlan:
     return replace(plan, on_failure=settings.on_failure or plan.on_failure)
 
 
-def _saved(document: Document) -> ActionPlan:
-    from planner import saved
+def _saved(document: Document, *, check_types: bool) -> ActionPlan:
+    from planner import planning, registry, saved
 
     try:
-        return saved.read_plan(document)
+        plan = saved.read_plan(document)
     except InvalidInput as wrong:
         if all(mistake.path == ("digest",) for mistake in wrong.mistakes):
             raise OutOfDate(str(wrong)) from wrong
         raise
-    except InvalidPlan as wrong:
-        place = document.source
-        raise InvalidInput(Mistake(text, place=place) for text in wrong.problems) from wrong
-
-
-def refuse_begun(plan: ActionPlan, document: Document) -> None:
-    """Raise InvalidInput for a saved plan that was started: its states belong to another store."""
-    if plan.state is not PlanState.RECOMMENDED:
-        text = f"the plan is {plan.state}: only {PlanState.RECOMMENDED} plans come into a record"
-        raise InvalidInput([Mistake(text, ("state",))]).located(document.locate)
+    if check_types:
+        known = registry.ActionTypes()
+        saved.require_known_types(plan, document, known, planning.ParameterCheck(known))
+    return plan
 
 
 def refuse_planning(settings: SetOptions, planner: str | None) -> None:
@@ -126,18 +121,22 @@ def refuse_planning(settings: SetOptions, planner: str | None) -> None:
 
 def rendered(value: ActionPlan | Mapping[str, Any], form: str) -> str:
     """Return a plan, or any value, as JSON or YAML text."""
-    plain = value.to_dict() if isinstance(value, ActionPlan) else value
+    plain = value
+    if isinstance(value, ActionPlan):
+        plain = {**value.to_dict(), "cloud": cloud_of(value)}
     if form == "json":
-        return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
+        return visible_json(plain, indent=1) + "\n"
     import yaml
 
     # A copy through JSON has no shared objects, which YAML would write as anchors.
-    return yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False, allow_unicode=True)
+    text = json.dumps(plain, ensure_ascii=False)
+    shown_as_it_is = not HIDDEN.search(text)
+    return yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=shown_as_it_is)
 
 
 def write(path: Path, plan: ActionPlan) -> None:
     """Write a plan to a file atomically, readable by its owner only."""
-    write_text(path, rendered(plan, "json"))
+    write_text(path, rendered(plan.to_dict(), "json"))
 
 
 def write_text(path: Path, text: str) -> None:

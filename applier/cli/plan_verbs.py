@@ -11,6 +11,7 @@ from applier.assembly import user
 from applier.cli import claim
 from applier.cli.arguments import add_format, positive, with_plan
 from applier.cli.plan_files import rendered
+from applier.cli.reporters.cloud_name import NAME
 from applier.cli.reporters.formatting import count
 from applier.cli.session import now
 from applier.cli.verb import ListVerb, Verb
@@ -62,7 +63,19 @@ class List(ListVerb):
         lost = set() if whole else self._lost(plans)
         if len(plans) == limit:
             self._say_how_many_more(state, limit, whole=whole)
-        columns = ("uuid", "name", "planner", "state", "actions", "ended well", "created")
+        columns: tuple[str, ...] = (
+            "uuid",
+            "name",
+            "planner",
+            "state",
+            "actions",
+            "ended well",
+            "created",
+        )
+        if whole:
+            columns = (*columns, "cloud")
+        else:
+            self.below = [f"Cloud: {NAME}: no instance, host or volume is real", *self.below]
         return columns, (
             (
                 p.uuid if whole else p.uuid[:8],
@@ -72,6 +85,7 @@ class List(ListVerb):
                 sum(p.actions.values()),
                 p.actions.get(ActionState.SUCCEEDED, 0) + p.actions.get(ActionState.SKIPPED, 0),
                 f"{p.created_at:%Y-%m-%d %H:%M:%S}" if p.created_at else "",
+                *([NAME] if whole else []),
             )
             for p in plans
         )

@@ -22,6 +22,7 @@ from applier.cli.verb import OUT_OF_DATE, REFUSED, USAGE, VerbParser
 from applier.errors import ApplierError
 from planner import registry
 from planner.errors import PlannerError, shortened, shown
+from planner.visible_text import VisibleRecord
 
 DESCRIPTION = "Turns what should change into a plan that can be read, and applies it."
 
@@ -81,6 +82,7 @@ class Program(App):
 
     def configure_logging(self) -> None:
         """Send log messages to the file or the terminal that an option names, or drop them."""
+        logging.setLogRecordFactory(VisibleRecord)
         level = logging.DEBUG if self.options.verbose > 1 else logging.INFO
         root = logging.getLogger()
         handler: logging.Handler = logging.NullHandler()
@@ -153,6 +155,6 @@ def refusal(reason: Exception) -> str:
         return f"Refused: {told['file']}: option {told['option']}: {shortened(told['why'])}\n"
     mistakes: Sequence[object] = getattr(reason, "mistakes", ())
     if len(mistakes) > 1:
-        lines = "".join(f"  {line}\n" for line in shown(mistakes))
+        lines = "".join(f"  {' '.join(line.split())}\n" for line in shown(mistakes))
         return f"Refused, {len(mistakes)} mistakes:\n{lines}"
     return f"Refused: {shortened(' '.join(str(reason).split()))}\n"

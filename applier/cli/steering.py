@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from applier.assembly import user
 from applier.cli import claim
 from applier.cli.arguments import with_plan, with_reason
+from applier.cli.reporters.cloud_name import cloud_of
 from applier.cli.reporters.formatting import ago, count
 from applier.cli.session import now
 from applier.cli.verb import Verb
@@ -40,6 +41,7 @@ class Start(Verb):
         if plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
             raise claim.wrong_state(plan)
         store.move_plan(plan.uuid, PlanState.PENDING, now=now())
+        self.say(f"Cloud: {cloud_of(plan)}")
         if not present(store):
             self.say(f"{claim.named(plan)} is PENDING. No applier service reports on this record:")
             self.say(f"run it here with: actionplan apply {short}")

@@ -21,7 +21,7 @@ from applier.storage.refusals import Duplicate
 from applier.storage.texts import storable
 from applier.storage.transactions import Transaction
 from applier.store import PlanSummary
-from planner.errors import InvalidPlan
+from planner.errors import InvalidPlan, Mistake
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
@@ -196,4 +196,6 @@ def _require_distinct(plan: ActionPlan) -> None:
     counts = Counter(action.uuid for action in plan.actions)
     if len(counts) != len(plan.actions):
         twice = (uuid for uuid, number in counts.items() if number > 1)
-        raise InvalidPlan(f"two actions of plan {plan.uuid} have the uuid {u}" for u in twice)
+        raise InvalidPlan(
+            Mistake(f"two actions of plan {plan.uuid} have the uuid {u}") for u in twice
+        )

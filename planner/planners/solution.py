@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from planner import ranges
 from planner.contract import ActionType, Planner, Surroundings
 from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin
 from planner.model import JOIN, ProposedAction, Solution, Touch
@@ -199,7 +200,10 @@ def about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any
         return About()
     try:
         touches = tuple(kind.touches(parameters))
-        return About(kind.describe(parameters), touches, kind.estimate(parameters))
+        estimate_s = kind.estimate(parameters)
+        if estimate_s is not None and not ranges.is_duration(estimate_s):
+            raise ValueError(f"its estimate {estimate_s!r} is not 0 to {ranges.LONGEST_S} seconds")
+        return About(kind.describe(parameters), touches, estimate_s)
     except Exception as reason:
         # A plugin may raise any exception: report a broken plugin, not a mistake in the document.
         text = f"{type(reason).__name__}: {reason}, of parameters {dict(parameters)!r}"

@@ -45,6 +45,8 @@ LAYERS = (
         (
             "planner.errors",
             "planner.model",
+            "planner.ranges",
+            "planner.visible_text",
             "planner.states",
             "planner.digest",
             "planner.graph",
@@ -68,6 +70,7 @@ LAYERS = (
         (
             "planner",
             "planner.checking",
+            "planner.configuration_files",
             "planner.documents",
             "planner.options",
             "planner.planning",
@@ -120,6 +123,8 @@ LAYERS = (
         "L6",
         (
             "applier.conf",
+            "applier.configuration_check",
+            "applier.watcher_options",
             "applier.plugin_options",
             "applier.assembly",
             "applier.run.*",
