@@ -162,6 +162,8 @@ CLAIM = (
         claimant_user=bindparam("user"),
         updated_at=bindparam("now"),
         heartbeat_at=bindparam("now"),
+        heartbeat_interval_s=bindparam("interval_s"),
+        requests_before=plans.c.requests,
         claimed_at=bindparam("now"),
         last_write=bindparam("new_claim"),
     )
@@ -267,6 +269,8 @@ OF_RUNS = frozenset(
         "claimant_pid",
         "claimant_user",
         "heartbeat_at",
+        "heartbeat_interval_s",
+        "requests_before",
         "claimed_at",
         "last_write",
         "queued",
