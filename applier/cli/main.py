@@ -12,12 +12,15 @@ import traceback
 from collections.abc import Sequence
 from types import TracebackType
 
+from applier.errors import interrupt_in
+
 #: Exit codes after Ctrl-C, and after the reader of standard output has gone (SIGPIPE).
 INTERRUPTED, UNREAD = 130, 141
 #: The number of new objects after which the garbage collector runs. Imports create tens of
 #: thousands of objects that exist until the end. With Python's default of 700, the collector takes
 #: a tenth of the start-up time.
 _COLLECT_AFTER = 100_000
+_INTERRUPTED = "\nInterrupted.\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,23 +30,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "--debug" not in words:
         sys.excepthook = _tell_bug
         threading.excepthook = _tell_bug_of_thread
-    _open_streams()
     try:
+        _open_streams()
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
         code = UNREAD
         _drop_output()
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-        sys.stderr.write("\nInterrupted.\n")
-    except OSError as reason:
-        if reason.filename is not None:
-            raise
-        code = 1
-        sys.stderr.write(f"Standard output cannot be written: {reason.strerror}\n")
-        _drop_output()
+    except (KeyboardInterrupt, Exception) as reason:
+        code = _code_of(reason)
     return code
+
+
+def _code_of(reason: BaseException) -> int:
+    """Say that the program was interrupted, or that its output is lost; raise any other error."""
+    if interrupt_in(reason):
+        sys.stderr.write(_INTERRUPTED)
+        return INTERRUPTED
+    if not isinstance(reason, OSError) or reason.filename is not None:
+        raise reason
+    sys.stderr.write(f"Standard output cannot be written: {reason.strerror}\n")
+    _drop_output()
+    return 1
 
 
 def _run(words: Sequence[str]) -> int:
@@ -78,6 +86,9 @@ def _tell_bug(
     error: BaseException,
     trace: TracebackType | None,  # noqa: ARG001
 ) -> None:
+    if interrupt_in(error):
+        sys.stderr.write(_INTERRUPTED)
+        return
     what = " ".join("".join(traceback.format_exception_only(kind, error)).split())
     line = shlex.join(["actionplan", "--debug", *sys.argv[1:]])
     text = f"This is a bug in ActionPlan or in a plugin: {what}\nTo see where: {line}\n"
