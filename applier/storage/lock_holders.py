@@ -35,7 +35,7 @@ class Holder(NamedTuple):
         who = f"process {self.pid} ({self.command}) holds the lock"
         if self.stopped:
             return f"{who} and is stopped; let it continue (kill -CONT {self.pid}) or end it"
-        return f"{who}"
+        return who
 
 
 def of_record(url: sa.URL) -> Holder | None:
@@ -71,7 +71,7 @@ def _write_locks(inode: int) -> Iterator[tuple[int, int, float]]:
 def _command(pid: int) -> str:
     with suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-        return shortened(shlex.join(words[:-1]))
+        return shortened(" ".join(shlex.join(words[:-1]).split()))
     return "unknown"
 
 

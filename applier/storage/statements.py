@@ -68,8 +68,9 @@ REQUESTS = (
     .where(requests.c.plan == bindparam("plan_uuid"), requests.c.number > bindparam("after"))
     .order_by(requests.c.number)
 )
-#: Check the claim of a plan and store the name of the write. No row matches if the claim has ended
-#: or the write was already made. The row stays locked until the transaction ends.
+#: Check the claim of a plan and store the name of the write, which counts as a heartbeat. No row
+#: matches if the claim has ended or the write was already made. The row stays locked until the
+#: transaction ends.
 HOLD_CLAIM = (
     sa.update(plans)
     .where(
@@ -77,7 +78,9 @@ HOLD_CLAIM = (
         plans.c.claim == bindparam("held"),
         sa.func.coalesce(plans.c.last_write, _NOTHING) != bindparam("write"),
     )
-    .values(updated_at=bindparam("now"), last_write=bindparam("write"))
+    .values(
+        updated_at=bindparam("now"), heartbeat_at=bindparam("now"), last_write=bindparam("write")
+    )
 )
 #: By the accepted states of a plan: check its state and store the name of the write. No row matches
 #: if the plan is in another state or the write was already made.

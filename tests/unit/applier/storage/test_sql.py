@@ -83,15 +83,16 @@ class TestFile:
         store.save_plan(new_plan("a"))
         assert plans_seen_by_another_process(path) == "1"
 
-    def test_who_opens_it_waits_for_who_is_opening_it(self, path):
+    def test_who_opens_it_waits_for_who_is_opening_it(self, path, monkeypatch):
         # To turn on the write-ahead log, SQLite needs the file for itself and does not wait.
-        url = f"sqlite:///{path}"
+        url, waits, sleep = f"sqlite:///{path}", threading.Event(), time.sleep
+        monkeypatch.setattr(schema_version.time, "sleep", lambda s: (waits.set(), sleep(s)))
         with ThreadPoolExecutor(1) as other:
             with schema_version.alone(parse(url)):
                 opened = other.submit(SqlStore, url)
-                while not waits_for_lock(path.parent):
-                    assert not opened.done()
+                assert waits.wait(120)
                 assert not path.exists()
+                assert not opened.done()
             opened.result(timeout=120).close()
 
     @pytest.mark.parametrize(
@@ -286,12 +287,6 @@ def plans_seen_by_another_process(path):
     command = [sys.executable, "-c", script, str(path)]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)
     return ran.stdout.strip()
-
-
-def waits_for_lock(folder):
-    inode = f":{folder.stat().st_ino} "
-    locks = Path("/proc/locks").read_text().splitlines()
-    return any("->" in line and inode in line for line in locks)
 
 
 @contextmanager
