@@ -33,7 +33,7 @@ SELECTS = [
     for table in metadata.sorted_tables
 ]
 #: Calls that are part of the step of the next call, because nothing is decided by them alone.
-TOGETHER = frozenset({"list_plans", "report_service"})
+TOGETHER = frozenset({"list_plans"})
 #: How an actor may end besides normally: it is told that another was faster.
 NORMAL = (PlanConflict, InvalidTransition)
 

@@ -32,7 +32,7 @@ SCENES = {
     ),
     "a long interval": (
         PlanState.PENDING,
-        4,
+        3,
         [applier("a", 1, interval_s=2.0), service("s1", 4)],
     ),
     "resume, with clocks apart": (

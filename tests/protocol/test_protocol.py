@@ -23,7 +23,7 @@ from planner.states import PlanState
 
 pytestmark = pytest.mark.slow
 #: How many steps are explored here. ``python tests/protocol/scenes.py`` explores more.
-DEPTH = 6
+DEPTH = 7
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def test_what_must_hold_holds_in_every_interleaving(scene):
     assert explored(scene, depth=DEPTH) > 50
 
 
-def by_the_clock_of_this_host(_store, _plan, claimant, **_):
+def by_the_clock_of_this_host(_store, _plan, claimant, *, clock=None, **_):
     """Tell who is dead as an earlier release did, with 1 s in the place of its 30 s."""
     age = Scene.current.now() - claimant.heartbeat_at
     return age > timedelta(seconds=1)
