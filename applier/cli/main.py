@@ -38,17 +38,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = UNREAD
         _drop_output()
     except (KeyboardInterrupt, Exception) as reason:
-        code = _code_of(reason)
+        told = _code_of(reason)
+        if told is None:
+            raise
+        code = told
     return code
 
 
-def _code_of(reason: BaseException) -> int:
-    """Say that the program was interrupted, or that its output is lost; raise any other error."""
+def _code_of(reason: BaseException) -> int | None:
+    """Say that the program was interrupted, or that its output is lost; None for other errors."""
     if interrupt_in(reason):
         sys.stderr.write(_INTERRUPTED)
         return INTERRUPTED
     if not isinstance(reason, OSError) or reason.filename is not None:
-        raise reason
+        return None
     sys.stderr.write(f"Standard output cannot be written: {reason.strerror}\n")
     _drop_output()
     return 1

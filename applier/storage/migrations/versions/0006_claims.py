@@ -22,6 +22,5 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Drop the columns."""
-    with op.batch_alter_table(PLAN) as table:
-        for name in COLUMNS:
-            table.drop_column(name)
+    for name in COLUMNS:
+        op.drop_column(PLAN, name)
