@@ -37,24 +37,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         code = UNREAD
         _drop_output()
-    except (KeyboardInterrupt, Exception) as reason:
-        told = _code_of(reason)
-        if told is None:
-            raise
-        code = told
-    return code
-
-
-def _code_of(reason: BaseException) -> int | None:
-    """Say that the program was interrupted, or that its output is lost; None for other errors."""
-    if interrupt_in(reason):
+    except KeyboardInterrupt:
+        code = INTERRUPTED
         sys.stderr.write(_INTERRUPTED)
-        return INTERRUPTED
-    if not isinstance(reason, OSError) or reason.filename is not None:
-        return None
-    sys.stderr.write(f"Standard output cannot be written: {reason.strerror}\n")
-    _drop_output()
-    return 1
+    except OSError as reason:
+        if reason.filename is not None or interrupt_in(reason):
+            raise
+        code = 1
+        sys.stderr.write(f"Standard output cannot be written: {reason.strerror}\n")
+        _drop_output()
+    return code
 
 
 def _run(words: Sequence[str]) -> int:

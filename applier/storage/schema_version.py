@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,8 @@ WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
 APPLICATION_ID = 0x41506C6E
 #: The longest that another process may keep the folder of a file locked, in seconds.
 LONGEST_S = 30.0
+#: Never set: used to wait in a way that Ctrl-C interrupts.
+_NEVER = threading.Event()
 
 
 def upgrade(connection: str, revision: str = "head") -> None:
@@ -175,7 +178,7 @@ def _lock(handle: int, folder: Path, url: sa.URL) -> None:
             if waited_s >= LONGEST_S or (holder and holder.stopped):
                 who = holder or "another process holds the lock"
                 raise StoreError(f"{shown(url)}: the folder {folder} is locked; {who}")
-        time.sleep(0.01)
+        _NEVER.wait(0.01)
 
 
 def run_alembic(engine: sa.Engine, revision: str, *, up: bool) -> None:

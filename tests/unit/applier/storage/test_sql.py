@@ -19,6 +19,7 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -85,8 +86,9 @@ class TestFile:
 
     def test_who_opens_it_waits_for_who_is_opening_it(self, path, monkeypatch):
         # To turn on the write-ahead log, SQLite needs the file for itself and does not wait.
-        url, waits, sleep = f"sqlite:///{path}", threading.Event(), time.sleep
-        monkeypatch.setattr(schema_version.time, "sleep", lambda s: (waits.set(), sleep(s)))
+        url, waits, never = f"sqlite:///{path}", threading.Event(), threading.Event()
+        waiting = SimpleNamespace(wait=lambda s: (waits.set(), never.wait(s)))
+        monkeypatch.setattr(schema_version, "_NEVER", waiting)
         with ThreadPoolExecutor(1) as other:
             with schema_version.alone(parse(url)):
                 opened = other.submit(SqlStore, url)
