@@ -19,6 +19,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
+def interrupt_in(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Return the KeyboardInterrupt that an error is, or that led to it, else None.
+
+    Imports, drivers and libraries raise errors of many kinds when they are interrupted.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
+
+
 class ApplierError(Exception):
     """The base class of all errors of the applier.
 

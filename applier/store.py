@@ -91,7 +91,10 @@ class RunStore(Protocol):
         """
 
     def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
-        """Record a heartbeat of the claimant; raises PlanConflict if its claim has ended."""
+        """Record a heartbeat of the claimant; raises PlanConflict if its claim has ended.
+
+        Its commits count as heartbeats, too.
+        """
 
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
         """Write the reported ends and starts, in the order of the reports, all or nothing.

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from applier.cli import terminal
+from applier.errors import interrupt_in
 
 #: Exit codes after Ctrl-C, and after the reader of standard output has gone (SIGPIPE).
 INTERRUPTED, UNREAD = 130, 141
@@ -20,6 +21,7 @@ INTERRUPTED, UNREAD = 130, 141
 #: thousands of objects that exist until the end. With Python's default of 700, the collector takes
 #: a tenth of the start-up time.
 _COLLECT_AFTER = 100_000
+_INTERRUPTED = "\nInterrupted.\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,8 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "--debug" not in words:
         sys.excepthook = _tell_bug
         threading.excepthook = _tell_bug_of_thread
-    _open_streams()
     try:
+        _open_streams()
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -38,9 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
     except KeyboardInterrupt:
         code = INTERRUPTED
-        sys.stderr.write("\nInterrupted.\n")
+        sys.stderr.write(_INTERRUPTED)
     except OSError as reason:
-        if reason.filename is not None:
+        if reason.filename is not None or interrupt_in(reason):
             raise
         code = 1
         sys.stderr.write(f"Standard output cannot be written: {reason.strerror}\n")
@@ -82,6 +84,9 @@ def _tell_bug(
     error: BaseException,
     trace: TracebackType | None,  # noqa: ARG001
 ) -> None:
+    if interrupt_in(error):
+        sys.stderr.write(_INTERRUPTED)
+        return
     what = " ".join("".join(traceback.format_exception_only(kind, error)).split())
     line = shlex.join(["actionplan", "--debug", *sys.argv[1:]])
     text = f"This is a bug in ActionPlan or in a plugin: {what}\nTo see where: {line}\n"

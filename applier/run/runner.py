@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from applier.contracts import Request, RequestVerb
 from applier.engines import Events, PlanRun
@@ -79,7 +80,9 @@ class Runner:
         # Requests are made only while a plan runs, so these are from earlier runs. A skip that has
         # not taken effect is still wanted, and a limit holds until it is changed.
         earlier = self._store.requests(uuid)
-        claim = self._store.claim_plan(uuid, self._setup.claimant, now=self._setup.clock())
+        interval_s = self._setup.heartbeat_interval_s
+        claimant = replace(self._setup.claimant, heartbeat_interval_s=interval_s)
+        claim = self._store.claim_plan(uuid, claimant, now=self._setup.clock())
         plan = self._store.refresh_plan(plan)
         recorder = Recorder(
             self._store,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -134,5 +135,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.watcher_applier.grace_s)
     signals.relay(signals.Interrupted(signals.end_at_once))
     manager.add(ApplierService, workers=1, args=(conf,))
-    manager.run()
+    try:
+        manager.run()
+    finally:
+        # cotyledon sets an alarm for the grace period and leaves it running. While Python ends,
+        # nothing handles it, and it would kill this process.
+        signal.alarm(0)
     return 0

@@ -15,19 +15,15 @@ from functools import partial
 from futurist import ThreadPoolExecutor
 
 from applier.backoff import delays_s
-from applier.contracts import Claimant
-from applier.errors import ApplierError, PlanConflict, StoreError
-from applier.run import resume
+from applier.errors import ApplierError, PlanConflict, PlanNotFound, StoreError
+from applier.run import liveness, resume
 from applier.run.runner import Runner
-from applier.service.silence import SilenceWatch
-from applier.store import Service, Store
-from planner.errors import PlannerError
+from applier.store import PlanSummary, Service, Store
+from planner.errors import InvalidTransition, PlannerError
 from planner.states import PlanState
 
 LOG = logging.getLogger(__name__)
 
-#: A claimant that misses this many heartbeats counts as dead.
-MISSED_HEARTBEATS = 6
 #: The maximum of the seconds between two attempts to reach the store; the delays double up to it.
 LONGEST_DELAY_S = 30.0
 
@@ -57,7 +53,7 @@ class WorkerLoop:
         self._running: dict[str, Runner] = {}
         #: Plans that cannot run here, so that each is logged only once.
         self._refused: set[str] = set()
-        self._silence = SilenceWatch(MISSED_HEARTBEATS * heartbeat_interval_s)
+        self._silence = liveness.SilenceWatch()
         self._next_report = 0.0
         #: The delays between attempts while the store cannot be reached, else None.
         self._outage: Iterator[float] | None = None
@@ -132,7 +128,7 @@ class WorkerLoop:
         error = run.exception()
         if error is None:
             LOG.info("Plan %s is %s", uuid, run.result())
-        elif isinstance(error, PlanConflict):
+        elif isinstance(error, PlanConflict | InvalidTransition):
             LOG.info("Plan %s is not continued: %s", uuid, error)
         elif isinstance(error, StoreError):
             LOG.error(
@@ -151,18 +147,18 @@ class WorkerLoop:
         self._silence.begin_round()
         for state in (PlanState.ONGOING, PlanState.CANCELLING):
             for summary in self._store.list_plans(state=state):
-                claimant = self._store.claimant(summary.uuid)
-                if claimant is None or summary.uuid in self._running:
-                    continue
-                if self._silence.is_dead(summary.uuid, claimant):
-                    self._settle(summary.uuid, claimant)
+                try:
+                    self._take_over_if_dead(summary)
+                except (PlanConflict, InvalidTransition, PlanNotFound) as reason:
+                    # Another service, an operator or the claimant itself was faster.
+                    LOG.info("Plan %s is not taken over: %s", summary.uuid, reason)
 
-    def _settle(self, uuid: str, claimant: Claimant) -> None:
+    def _take_over_if_dead(self, plan: PlanSummary) -> None:
         """Make a plan whose applier is dead PENDING again, or end it."""
-        gone, who = resume.gone(claimant), f"the applier on {self._service.host}"
-        try:
-            state = resume.take_over(self._store, uuid, claimant, now=self._clock(), who=who)
-        except PlanConflict as reason:
-            LOG.info("Plan %s is not continued: %s", uuid, reason)
-        else:
-            LOG.warning("Plan %s: %s, it is %s", uuid, gone, state)
+        claimant = self._store.claimant(plan.uuid)
+        if claimant is None or plan.uuid in self._running:
+            return
+        if self._silence.is_dead(plan.uuid, claimant):
+            who = f"the applier on {self._service.host}"
+            state = resume.take_over(self._store, plan.uuid, claimant, now=self._clock(), who=who)
+            LOG.warning("Plan %s: %s, it is %s", plan.uuid, liveness.gone(claimant), state)

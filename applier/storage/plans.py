@@ -131,8 +131,11 @@ class Plans:
         """See :meth:`applier.store.Store.move_plan`."""
 
         def allowed(head: Row) -> None:
+            claimant = rows.claimant_of(head)
+            if seen is not None:
+                claims.require_seen(uuid, head["state"], claimant, seen)
             check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
-            claims.require_free(uuid, head["state"], rows.claimant_of(head), seen)
+            claims.require_free(uuid, head["state"], claimant, seen)
 
         def members(transaction: Transaction) -> None:
             change = {"plan_uuid": uuid, "new_message": storable(message), "now": now}
@@ -168,8 +171,8 @@ class Plans:
             transaction.write_all(writes(AGAIN, wanted, values, at_once=self._database.at_once))
 
         def allowed(head: Row) -> None:
-            transitions.require_resumable(uuid, PlanState(head["state"]), wanted)
             claims.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
+            transitions.require_resumable(uuid, PlanState(head["state"]), wanted)
 
         with self._database.named(uuid, "resume", wanted, message) as name:
             move = Move(uuid, PlanState.PENDING, now=now, message=message, name=name)

@@ -224,12 +224,16 @@ def claimant_of(head: Row) -> Claimant | None:
     """Return the claimant of a plan from the plan's row; None if nobody runs it."""
     if head["claim"] is None:
         return None
-    return Claimant(
+    claimant = Claimant(
         host=head["claimant_host"],
         pid=head["claimant_pid"],
         user=head["claimant_user"],
         heartbeat_at=head["heartbeat_at"],
+        requests_before=head["requests_before"] or 0,
     )
+    # A claim of an older release does not say its interval: the default is assumed.
+    interval_s = head["heartbeat_interval_s"]
+    return claimant if interval_s is None else replace(claimant, heartbeat_interval_s=interval_s)
 
 
 def _text(word: Outcome | StateReason | None) -> str | None:

@@ -68,8 +68,9 @@ REQUESTS = (
     .where(requests.c.plan == bindparam("plan_uuid"), requests.c.number > bindparam("after"))
     .order_by(requests.c.number)
 )
-#: Check the claim of a plan and store the name of the write. No row matches if the claim has ended
-#: or the write was already made. The row stays locked until the transaction ends.
+#: Check the claim of a plan and store the name of the write, which counts as a heartbeat. No row
+#: matches if the claim has ended or the write was already made. The row stays locked until the
+#: transaction ends.
 HOLD_CLAIM = (
     sa.update(plans)
     .where(
@@ -77,7 +78,9 @@ HOLD_CLAIM = (
         plans.c.claim == bindparam("held"),
         sa.func.coalesce(plans.c.last_write, _NOTHING) != bindparam("write"),
     )
-    .values(updated_at=bindparam("now"), last_write=bindparam("write"))
+    .values(
+        updated_at=bindparam("now"), heartbeat_at=bindparam("now"), last_write=bindparam("write")
+    )
 )
 #: By the accepted states of a plan: check its state and store the name of the write. No row matches
 #: if the plan is in another state or the write was already made.
@@ -162,6 +165,8 @@ CLAIM = (
         claimant_user=bindparam("user"),
         updated_at=bindparam("now"),
         heartbeat_at=bindparam("now"),
+        heartbeat_interval_s=bindparam("interval_s"),
+        requests_before=plans.c.requests,
         claimed_at=bindparam("now"),
         last_write=bindparam("new_claim"),
     )
@@ -267,6 +272,8 @@ OF_RUNS = frozenset(
         "claimant_pid",
         "claimant_user",
         "heartbeat_at",
+        "heartbeat_interval_s",
+        "requests_before",
         "claimed_at",
         "last_write",
         "queued",
