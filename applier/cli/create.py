@@ -7,7 +7,6 @@ import argparse
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from applier.cli import deployment_part, plan_files, set_options
@@ -78,7 +77,7 @@ class Create(Verb):
             plan_files.refuse_begun(plan, document)
         workers = settings.max_workers or self.session.max_workers
         if parsed_args.out:
-            plan_files.write(Path(parsed_args.out), plan)
+            plan_files.write(parsed_args.out, plan)
         if keep:
             self.session.store.save_plan(plan)
         if settings.max_workers:

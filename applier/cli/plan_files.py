@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from applier.cli.session import Session
@@ -135,26 +132,17 @@ def rendered(value: ActionPlan | Mapping[str, Any], form: str) -> str:
     return yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False, allow_unicode=True)
 
 
-def write(path: Path, plan: ActionPlan) -> None:
-    """Write a plan to a file atomically, readable by its owner only."""
+def write(path: str, plan: ActionPlan) -> None:
+    """Write a plan to the file of ``--out``; raises ConfigurationError."""
     write_text(path, rendered(plan, "json"))
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write text to the file of ``--out`` atomically, readable by its owner only."""
+def write_text(path: str, text: str) -> None:
+    """Write text to the file of ``--out``; raises ConfigurationError."""
+    from applier import whole_files
+
     try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=f".{path.name}.", encoding="utf-8", delete=False
-        ) as file:
-            try:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-                os.replace(file.name, path)
-            except BaseException:
-                os.unlink(file.name)
-                raise
-    except OSError as reason:
-        raise ConfigurationError(f"--out {path} cannot be written: {reason.strerror}") from reason
+        whole_files.write(path, text.encode())
+    except (OSError, ValueError) as reason:
+        why = reason.strerror if isinstance(reason, OSError) else reason
+        raise ConfigurationError(f"--out {path} cannot be written: {why}") from reason

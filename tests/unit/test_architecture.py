@@ -102,7 +102,8 @@ LAYERS = (
     ),
     Layer("L3", ("applier.contracts",), above=("L0",), third_party=("oslo_config",), pure=True),
     Layer("L3", ("applier.engines.flow",), above=("L0",), third_party=("taskflow",), pure=True),
-    Layer("L4a", ("applier.machines.*",), above=("L0", "L3"), third_party=("asyncssh",)),
+    Layer("L4a", ("applier.whole_files",), above=(), third_party=()),
+    Layer("L4a", ("applier.machines.*",), above=("L0", "L3", "L4a"), third_party=("asyncssh",)),
     Layer(
         "L4",
         ("applier.storage.*", "applier.actions.*", "applier.clouds.*"),
