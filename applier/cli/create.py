@@ -86,7 +86,7 @@ class Create(Verb):
                 "it in [watcher_workflow_engines.taskflow]."
             )
         if parsed_args.format != "table":
-            self.app.stdout.write(plan_files.rendered(plan, parsed_args.format))
+            self.app.stdout.write(plan_files.shown(self.session, plan, parsed_args.format))
             return 0
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
         if problem and plan.actions:

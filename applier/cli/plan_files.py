@@ -121,20 +121,30 @@ def refuse_planning(settings: SetOptions, planner: str | None) -> None:
         raise InvalidInput(Mistake(text, place=place) for place in places)
 
 
-def rendered(value: ActionPlan | Mapping[str, Any], form: str) -> str:
-    """Return a plan, or any value, as JSON or YAML text."""
-    plain = value.to_dict() if isinstance(value, ActionPlan) else value
+def rendered(value: Mapping[str, Any], form: str) -> str:
+    """Return a value as JSON or YAML text."""
     if form == "json":
-        return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
     import yaml
 
     # A copy through JSON has no shared objects, which YAML would write as anchors.
-    return yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(json.loads(json.dumps(value)), sort_keys=False, allow_unicode=True)
+
+
+def shown(session: Session, plan: ActionPlan, form: str) -> str:
+    """Return a plan as JSON or YAML text without its hidden values.
+
+    The digest is that of the plan itself, so a copy without some values is refused as a plan.
+    """
+    from applier.cli import hidden_values
+
+    value = hidden_values.without(plan, session.action_types).to_dict()
+    return rendered({**value, "digest": plan.digest}, form)
 
 
 def write(path: str, plan: ActionPlan) -> None:
-    """Write a plan to the file of ``--out``; raises ConfigurationError."""
-    write_text(path, rendered(plan, "json"))
+    """Write a plan, with all values, to the file of ``--out``; raises ConfigurationError."""
+    write_text(path, rendered(plan.to_dict(), "json"))
 
 
 def write_text(path: str, text: str) -> None:

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from applier.assembly import user
-from applier.cli import claim
+from applier.cli import claim, hidden_values, plan_files
 from applier.cli.arguments import add_format, positive, with_plan
-from applier.cli.plan_files import rendered
 from applier.cli.reporters.formatting import count
 from applier.cli.session import now
 from applier.cli.verb import ListVerb, Verb
@@ -124,10 +123,11 @@ class Show(Verb):
         if parsed_args.format == "message":
             from planner.planners.deployment import message
 
-            self.app.stdout.write(rendered(message.write(plan), "json"))
+            known = hidden_values.without(plan, self.session.action_types)
+            self.app.stdout.write(plan_files.rendered(message.write(known), "json"))
             return 0
         if parsed_args.format != "table":
-            self.app.stdout.write(rendered(plan, parsed_args.format))
+            self.app.stdout.write(plan_files.shown(self.session, plan, parsed_args.format))
             return 0
         from applier.cli.reporters import deployment_table, plan_table
 

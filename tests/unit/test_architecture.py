@@ -50,6 +50,7 @@ LAYERS = (
             "planner.graph",
             "planner.graph_algorithms",
             "planner.effects",
+            "planner.secret_references",
             "planner.render.*",
         ),
         above=(),
@@ -102,7 +103,8 @@ LAYERS = (
     ),
     Layer("L3", ("applier.contracts",), above=("L0",), third_party=("oslo_config",), pure=True),
     Layer("L3", ("applier.engines.flow",), above=("L0",), third_party=("taskflow",), pure=True),
-    Layer("L4a", ("applier.whole_files",), above=(), third_party=()),
+    Layer("L4a", ("applier.whole_files", "applier.blotting"), above=(), third_party=()),
+    Layer("L4a", ("applier.secret_values",), above=("L0", "L2", "L3", "L4a"), third_party=()),
     Layer("L4a", ("applier.machines.*",), above=("L0", "L3", "L4a"), third_party=("asyncssh",)),
     Layer(
         "L4",
@@ -114,7 +116,7 @@ LAYERS = (
     Layer(
         "L5",
         ("applier.recording.*", "applier.engines.*"),
-        above=("L0", "L1", "L2", "L3", "L4"),
+        above=("L0", "L1", "L2", "L3", "L4a", "L4"),
         third_party=("oslo_config", "taskflow"),
     ),
     Layer(
