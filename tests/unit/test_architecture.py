@@ -103,9 +103,17 @@ LAYERS = (
     ),
     Layer("L3", ("applier.contracts",), above=("L0",), third_party=("oslo_config",), pure=True),
     Layer("L3", ("applier.engines.flow",), above=("L0",), third_party=("taskflow",), pure=True),
-    Layer("L4a", ("applier.whole_files", "applier.blotting"), above=(), third_party=()),
-    Layer("L4a", ("applier.secret_values",), above=("L0", "L2", "L3", "L4a"), third_party=()),
-    Layer("L4a", ("applier.machines.*",), above=("L0", "L3", "L4a"), third_party=("asyncssh",)),
+    Layer(
+        "L4a",
+        (
+            "applier.blotting",
+            "applier.machines.*",
+            "applier.secret_values",
+            "applier.whole_files",
+        ),
+        above=("L0", "L2", "L3"),
+        third_party=("asyncssh",),
+    ),
     Layer(
         "L4",
         ("applier.storage.*", "applier.actions.*", "applier.clouds.*"),
