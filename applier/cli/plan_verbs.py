@@ -59,6 +59,11 @@ class List(ListVerb):
         plans = self.session.store.list_plans(state=state, limit=limit)
         whole = parsed_args.formatter != "table"
         lost = set() if whole else self._lost(plans)
+        for plan in plans:
+            if plan.damage is not None:
+                self.note(
+                    f"Plan {plan.uuid[:8]} is damaged: {plan.damage}; see: actionplan db check"
+                )
         if len(plans) == limit:
             self._say_how_many_more(state, limit, whole=whole)
         columns = ("uuid", "name", "planner", "state", "actions", "ended well", "created")
@@ -67,7 +72,7 @@ class List(ListVerb):
                 p.uuid if whole else p.uuid[:8],
                 p.name or "",
                 p.planner,
-                f"{p.state}, nobody runs it" if p.uuid in lost else str(p.state),
+                self._state(p, lost),
                 sum(p.actions.values()),
                 p.actions.get(ActionState.SUCCEEDED, 0) + p.actions.get(ActionState.SKIPPED, 0),
                 f"{p.created_at:%Y-%m-%d %H:%M:%S}" if p.created_at else "",
@@ -75,10 +80,16 @@ class List(ListVerb):
             for p in plans
         )
 
+    @staticmethod
+    def _state(plan: PlanSummary, lost: set[str]) -> str:
+        if plan.damage is not None:
+            return "damaged"
+        return f"{plan.state}, nobody runs it" if plan.uuid in lost else str(plan.state)
+
     def _lost(self, plans: Sequence[PlanSummary]) -> set[str]:
         """Return the plans whose process is gone, and add a line for each below the table."""
         store = self.session.store
-        running = [p.uuid for p in plans if p.state in claim.RUNNING]
+        running = [p.uuid for p in plans if p.state in claim.RUNNING and p.damage is None]
         lost = [uuid for uuid in running if claim.is_gone(store.claimant(uuid))]
         self.below = [f"Continue it: actionplan resume {uuid[:8]}" for uuid in lost]
         return set(lost)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from applier.errors import StoreError
+from applier.errors import DamagedRecord, StoreError
 from applier.storage.urls import shown
 
 #: Texts in the errors of drivers which mean that the server does not answer, or not yet.
@@ -27,6 +27,8 @@ MYSQL_LOST = frozenset({1047, 1927, 2002, 2003, 2006, 2013})
 #: SQLSTATEs and MySQL error numbers of deadlocks: the transaction was rolled back and can be
 #: repeated.
 DEADLOCKS = frozenset({"40P01", "40001", 1020, 1205, 1213})
+#: Texts in the errors of SQLite that say that a part of the file is damaged.
+_DAMAGED = r"malformed|Could not decode"
 #: Maps texts in error messages to hints for the user; the first that matches is used.
 HINTS = (
     (r"disk is full|No space left|disk full", "free some space there"),
@@ -38,6 +40,10 @@ HINTS = (
     (
         r"unable to open|readonly|read-only|Read-only|Permission denied",
         "check the rights on the file and on its folder",
+    ),
+    (
+        _DAMAGED,
+        "actionplan db check says where; a copy made by actionplan db backup can take its place",
     ),
     (r"database is locked", "another process has been writing to it for too long"),
     (r"\bNUL\b", "take the NUL character out of the plan"),
@@ -62,6 +68,10 @@ class Deadlock(Refused):
     """The transaction was rolled back because of a deadlock, and can be repeated."""
 
 
+class Damaged(Refused):
+    """A part of a SQLite file cannot be read: its pages, or the bytes of a text, are wrong."""
+
+
 class Duplicate(Refused):
     """A row violates a constraint: its key exists already."""
 
@@ -77,6 +87,8 @@ def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None
         and dialect.is_disconnect(cause, connection, None)  # type: ignore[arg-type]
     ):
         return ConnectionLost(error)
+    if dialect.name == "sqlite" and re.search(_DAMAGED, str(cause)):
+        return Damaged(error)
     if isinstance(cause, dialect.loaded_dbapi.IntegrityError):
         return Duplicate(error)
     return Refused(error)
@@ -97,6 +109,8 @@ def lost(error: BaseException) -> bool:
 def translate_errors(url: sa.URL) -> Iterator[None]:
     """Translate errors of the database, raised in the block, into a StoreError with one sentence.
 
+    A part of a file that cannot be read is a DamagedRecord.
+
     A KeyboardInterrupt is raised again, even if it caused further errors: drivers and SQLAlchemy
     raise errors of several kinds when they are interrupted.
     """
@@ -105,6 +119,8 @@ def translate_errors(url: sa.URL) -> Iterator[None]:
     except Exception as error:
         if interrupt := _interrupt(error):
             raise interrupt from None
+        if isinstance(error, Damaged):
+            raise DamagedRecord(shown(url), [hinted(_words(error))]) from error
         if isinstance(error, Refused | SQLAlchemyError | sqlite3.Error):
             raise StoreError(sentence(error, url)) from error
         raise
