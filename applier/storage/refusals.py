@@ -6,6 +6,7 @@ No sentence contains a password.
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ MYSQL_LOST = frozenset({1047, 1927, 2002, 2003, 2006, 2013})
 DEADLOCKS = frozenset({"40P01", "40001", 1020, 1205, 1213})
 #: Texts in the errors of SQLite that say that a part of the file is damaged.
 _DAMAGED = r"malformed|Could not decode"
+#: With fewer bytes left, a disk counts as full: SQLite needs a file of 32 KiB beside the record.
+_LEAST_ROOM = 64 * 1024
 #: Maps texts in error messages to hints for the user; the first that matches is used.
 HINTS = (
     (r"disk is full|No space left|disk full", "free some space there"),
@@ -138,10 +141,21 @@ def sentence(error: BaseException, url: sa.URL) -> str:
     text = _words(error)
     if url.password:
         text = text.replace(str(url.password), "***")
+    if text == "disk I/O error" and _is_full(url):
+        text = "the disk is full"
     helpful = hinted(text)
     if helpful == text and lost(error):
         helpful += "; is the server running? see [actionplan] connection"
     return f"{shown(url)}: {helpful}"
+
+
+def _is_full(url: sa.URL) -> bool:
+    """Return whether the disk of a SQLite file has less room than a write needs."""
+    try:
+        disk = os.statvfs(os.path.dirname(os.path.abspath(url.database or "")))
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
 
 
 def hinted(text: str) -> str:
