@@ -17,18 +17,7 @@ from command_line import EXAMPLE, PROGRAM, CommandLine
 #: How to start a process that rights bind; root's it is otherwise not.
 AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
 #: Verbs that only read.
-READS = (
-    ("list",),
-    ("show", "last"),
-    ("show", "last", "-f", "json"),
-    ("action", "list", "last"),
-    ("action", "show", "last", "disable-compute-1"),
-    ("graph", "last"),
-    ("why", "last", "disable-compute-1"),
-    ("simulate", "last"),
-    ("service", "list"),
-    ("db", "check"),
-)
+READS = (("list",), ("show", "last"), ("action", "show", "last", "disable-compute-1"))
 
 
 @pytest.fixture
@@ -135,12 +124,7 @@ def test_a_record_that_is_read_only_is_read_and_a_write_is_a_sentence(
         assert (ended.returncode, ended.stderr) == (0, ""), (words, ended)
     assert "3 plans" in restricted(read_only, "db", "check").stdout
     assert restricted(read_only, "db", "backup", "copy").returncode == 0
-    for words in (
-        ("create", str(EXAMPLE)),
-        ("apply", "last", "--yes"),
-        ("delete", "last"),
-        ("action", "skip", "last", "disable-compute-1", "--reason", "x"),
-    ):
+    for words in (("create", str(EXAMPLE)), ("apply", "last", "--yes")):
         ended = restricted(read_only, *words)
         assert ended.returncode == 1, (words, ended)
         assert "check the rights on the file and on its folder" in ended.stderr
@@ -151,17 +135,17 @@ def test_a_record_that_is_read_only_is_read_and_a_write_is_a_sentence(
 @pytest.fixture
 def full(kept: CommandLine) -> Iterator[CommandLine]:
     """The same home, whose record is on a disk without room: a small tmpfs."""
-    folder, size = kept.record.parent, kept.record.stat().st_size
-    record = kept.record.read_bytes()
+    folder = kept.record.parent
+    assert kept("db", "backup", "copy").code == 0
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size * 4}", "tmpfs", str(folder)],
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)],
         capture_output=True,
         check=False,
     )
     if mounted.returncode:
         pytest.skip("no file system can be mounted here")
     try:
-        kept.record.write_bytes(record)
+        kept.record.write_bytes((kept.folder / "copy").read_bytes())
         with suppress(OSError), open(folder / "rest", "wb", buffering=0) as rest:
             while rest.write(b"\0" * 4096):
                 pass
