@@ -56,6 +56,7 @@ class Unwritable:
             self.engine.dispose()
 
     def require_no_log(self) -> None:
+        """Raise StoreError if changes are in a log that cannot be read without writing."""
         for log in (Path(f"{self._path}-wal"), Path(f"{self._path}-journal")):
             if log.exists() and log.stat().st_size:
                 raise StoreError(
