@@ -12,7 +12,7 @@ from applier.cli.reporters.cloud_name import NAME
 from applier.cli.reporters.formatting import count, resources, some
 from applier.cli.reporters.lasting import lasting
 from applier.cli.verb import REFUSED, Verb
-from applier.errors import PlanNotFound, UnknownActionTypes
+from applier.errors import PlanNotFound, StoreError, UnknownActionTypes
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, ActionPlan
 from planner.states import ENDED_PLAN, ActionState
@@ -54,7 +54,10 @@ class Apply(Verb):
         # The run continues if the terminal or the reader of the pipe goes away.
         self.app.stdout = lasting(self.app.stdout)
         workers = settings.max_workers or self.session.max_workers
-        plan, is_new = self._plan(parsed_args, settings)
+        try:
+            plan, is_new = self._plan(parsed_args, settings)
+        except StoreError as reason:
+            raise StoreError(f"{reason}. {foreground.NOTHING_RAN}") from reason
         self._refuse_what_cannot_run(plan)
         if is_new:
             self.session.store.save_plan(plan)

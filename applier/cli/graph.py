@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
 
 from applier.cli import plan_files
 from applier.cli.arguments import PLAN_HELP
@@ -77,7 +76,7 @@ class Graph(Verb):
         render = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
         text = visible(render[parsed_args.format](plan, lambda action: action.uuid in kept))
         if parsed_args.out:
-            plan_files.write_text(Path(parsed_args.out), text)
+            plan_files.write_text(parsed_args.out, text)
         else:
             self.app.stdout.write(text)
         return 0

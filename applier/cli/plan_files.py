@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from applier.cli.reporters.cloud_name import cloud_of
@@ -119,41 +116,40 @@ def refuse_planning(settings: SetOptions, planner: str | None) -> None:
         raise InvalidInput(Mistake(text, place=place) for place in places)
 
 
-def rendered(value: ActionPlan | Mapping[str, Any], form: str) -> str:
-    """Return a plan, or any value, as JSON or YAML text."""
-    plain = value
-    if isinstance(value, ActionPlan):
-        plain = {**value.to_dict(), "cloud": cloud_of(value)}
+def rendered(value: Mapping[str, Any], form: str) -> str:
+    """Return a value as JSON or YAML text."""
     if form == "json":
-        return visible_json(plain, indent=1) + "\n"
+        return visible_json(value, indent=1) + "\n"
     import yaml
 
     # A copy through JSON has no shared objects, which YAML would write as anchors.
-    text = json.dumps(plain, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
     shown_as_it_is = not HIDDEN.search(text)
     return yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=shown_as_it_is)
 
 
-def write(path: Path, plan: ActionPlan) -> None:
-    """Write a plan to a file atomically, readable by its owner only."""
+def shown(session: Session, plan: ActionPlan, form: str) -> str:
+    """Return a plan as JSON or YAML text without its hidden values, and with its cloud.
+
+    The digest is that of the plan itself, so a copy without some values is refused as a plan.
+    """
+    from applier.cli import hidden_values
+
+    value = hidden_values.without(plan, session.action_types).to_dict()
+    return rendered({**value, "digest": plan.digest, "cloud": cloud_of(plan)}, form)
+
+
+def write(path: str, plan: ActionPlan) -> None:
+    """Write a plan, with all values, to the file of ``--out``; raises ConfigurationError."""
     write_text(path, rendered(plan.to_dict(), "json"))
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write text to the file of ``--out`` atomically, readable by its owner only."""
+def write_text(path: str, text: str) -> None:
+    """Write text to the file of ``--out``; raises ConfigurationError."""
+    from applier import whole_files
+
     try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=f".{path.name}.", encoding="utf-8", delete=False
-        ) as file:
-            try:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-                os.replace(file.name, path)
-            except BaseException:
-                os.unlink(file.name)
-                raise
-    except OSError as reason:
-        raise ConfigurationError(f"--out {path} cannot be written: {reason.strerror}") from reason
+        whole_files.write(path, text.encode())
+    except (OSError, ValueError) as reason:
+        why = reason.strerror if isinstance(reason, OSError) else reason
+        raise ConfigurationError(f"--out {path} cannot be written: {why}") from reason

@@ -51,6 +51,20 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+class _LogFile(logging.FileHandler):
+    """A log file; if it cannot be written, one line on standard error says so."""
+
+    failed = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802
+        """Tell the first failure; the program goes on without its log."""
+        if not self.failed:
+            self.failed = True
+            reason = sys.exc_info()[1]
+            why = reason.strerror if isinstance(reason, OSError) else reason
+            sys.stderr.write(f"--log-file {self.baseFilename} cannot be written: {why}\n")
+
+
 class Program(App):
     """``actionplan``: global options, the session of a command line, the message of a refusal."""
 
@@ -87,7 +101,7 @@ class Program(App):
         root = logging.getLogger()
         handler: logging.Handler = logging.NullHandler()
         if self.options.log_file:
-            handler = logging.FileHandler(self.options.log_file, encoding="utf-8")
+            handler = _LogFile(self.options.log_file, encoding="utf-8")
         elif self.options.verbose or self.options.debug:
             handler = logging.StreamHandler(self.stderr)
         else:

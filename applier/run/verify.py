@@ -12,7 +12,9 @@ from applier.contracts import ActionContext, ActionPlugin, Report, Verified
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import verified
 from applier.engines.workers import Workers
+from applier.errors import ActionFailed
 from applier.scheduling.resumption import TO_VERIFY, decide
+from applier.secret_values import resolve
 from planner.model import Action
 
 LOG = logging.getLogger(__name__)
@@ -58,7 +60,12 @@ def verify_all(
 def _ask(
     action: Action, plugin: type[ActionPlugin], context: ActionContext
 ) -> tuple[str, Verified]:
-    return action.uuid, verified(lambda: plugin(action.input_parameters, context).verify())
+    try:
+        parameters, blotting = resolve(action.input_parameters, plugin.SCHEMA)
+    except ActionFailed as reason:
+        LOG.warning("Action %s cannot be verified: %s", action.uuid, reason)
+        return action.uuid, Verified.IN_DOUBT
+    return action.uuid, verified(lambda: plugin(parameters, context).verify(), blotting)
 
 
 def _ignore(_text: str) -> None:

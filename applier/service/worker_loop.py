@@ -15,7 +15,7 @@ from functools import partial
 from futurist import ThreadPoolExecutor
 
 from applier.backoff import delays_s
-from applier.errors import ApplierError, PlanConflict, PlanNotFound, StoreError
+from applier.errors import ApplierError, DamagedRecord, PlanConflict, PlanNotFound, StoreError
 from applier.run import liveness, resume
 from applier.run.runner import Runner
 from applier.store import PlanSummary, Service, Store
@@ -51,8 +51,9 @@ class WorkerLoop:
         self._workers, self._poll_s, self._clock = workers, poll_s, clock
         self._interval_s = heartbeat_interval_s
         self._running: dict[str, Runner] = {}
-        #: Plans that cannot run here, so that each is logged only once.
+        #: Plans that cannot run here, and damaged ones, so that each is logged only once.
         self._refused: set[str] = set()
+        self._damaged: set[str] = set()
         self._silence = liveness.SilenceWatch()
         self._next_report = 0.0
         #: The delays between attempts while the store cannot be reached, else None.
@@ -92,14 +93,14 @@ class WorkerLoop:
                 self._take_over()
                 self._next_report = time.monotonic() + self._interval_s
             self._take(pool)
-        except StoreError as reason:
+        except (StoreError, DamagedRecord) as reason:
             return self._away(reason)
         if self._outage is not None:
             LOG.info("The record can be reached again")
             self._outage = None
         return min(self._poll_s, self._interval_s)
 
-    def _away(self, reason: StoreError) -> float:
+    def _away(self, reason: ApplierError) -> float:
         """Log an outage once; return the seconds until the next attempt."""
         if self._outage is None:
             LOG.warning("The record cannot be reached; retrying: %s", reason)
@@ -147,11 +148,20 @@ class WorkerLoop:
         self._silence.begin_round()
         for state in (PlanState.ONGOING, PlanState.CANCELLING):
             for summary in self._store.list_plans(state=state):
+                if summary.damage is not None:
+                    self._tell_damage(summary)
+                    continue
                 try:
                     self._take_over_if_dead(summary)
                 except (PlanConflict, InvalidTransition, PlanNotFound) as reason:
                     # Another service, an operator or the claimant itself was faster.
                     LOG.info("Plan %s is not taken over: %s", summary.uuid, reason)
+
+    def _tell_damage(self, plan: PlanSummary) -> None:
+        """Log once that a plan is damaged: nobody can take it over."""
+        if plan.uuid not in self._damaged:
+            self._damaged.add(plan.uuid)
+            LOG.error("Plan %s is damaged: %s; see: actionplan db check", plan.uuid, plan.damage)
 
     def _take_over_if_dead(self, plan: PlanSummary) -> None:
         """Make a plan whose applier is dead PENDING again, or end it."""

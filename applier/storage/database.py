@@ -17,15 +17,15 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.backoff import delays_s
-from applier.errors import PlanNotFound, StoreError
+from applier.errors import DamagedRecord, PlanNotFound, StoreError
 from applier.storage import lock_holders, schema_version, statements
 from applier.storage.action_statements import AT_ONCE
-from applier.storage.compiled import Row
+from applier.storage.compiled import Row, Unreadable
 from applier.storage.connection import make_engine
 from applier.storage.refusals import Busy, ConnectionLost, Deadlock, Refused, translate_errors
 from applier.storage.transactions import Transaction, Transactions
 from applier.storage.unwritable import Unwritable, fits
-from applier.storage.urls import parse
+from applier.storage.urls import parse, shown
 
 T = TypeVar("T")
 
@@ -144,13 +144,17 @@ class Database:
         """Return the result of a call, which is repeated after deadlocks and lost connections.
 
         After a lost connection only if ``lost_too``. A call that waits for another process is
-        repeated as well, unless that process is stopped. Raises StoreError with the last error.
+        repeated as well, unless that process is stopped. Raises StoreError with the last error, and
+        DamagedRecord if rows cannot be converted or pages cannot be read.
         """
-        with translate_errors(self._url):
-            try:
-                return what()
-            except (Deadlock, ConnectionLost, Busy) as error:
-                return self._repeated(what, error, lost_too=lost_too)
+        try:
+            with translate_errors(self._url):
+                try:
+                    return what()
+                except (Deadlock, ConnectionLost, Busy) as error:
+                    return self._repeated(what, error, lost_too=lost_too)
+        except Unreadable as error:
+            raise DamagedRecord(shown(self._url), [str(error)]) from error
 
     def _repeated(self, what: Callable[[], T], refused: Refused, *, lost_too: bool) -> T:
         """Repeat a refused call until it succeeds, or until the tries or the time are used up."""

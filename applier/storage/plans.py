@@ -11,8 +11,8 @@ from itertools import islice
 from types import EllipsisType
 
 from applier.contracts import Claimant
-from applier.errors import ActionNotFound, PlanConflict, PlanNotFound
-from applier.storage import claims, references, rows, statements, transitions
+from applier.errors import ActionNotFound, DamagedRecord, PlanConflict, PlanNotFound
+from applier.storage import claims, damaged_plans, references, rows, statements, transitions
 from applier.storage.action_statements import AGAIN, writes
 from applier.storage.changes import Change, Move
 from applier.storage.compiled import Row
@@ -64,7 +64,10 @@ class Plans:
                 states = transaction.read(statements.STATES, {"plan_uuid": uuid})
             return rows.plan_of(head, planned, states)
 
-        return self._database.tried(load)
+        try:
+            return self._database.tried(load)
+        except DamagedRecord as damaged:
+            raise damaged_plans.explained(self._database, uuid, damaged) from damaged
 
     def find_plan(self, reference: str) -> str:
         """See :meth:`applier.store.Store.find_plan`."""
@@ -97,7 +100,11 @@ class Plans:
                 actions = rows.counts_of(transaction.read(counts, asked))
             return [rows.summary(head, actions.get(head["uuid"], {})) for head in heads]
 
-        return self._database.tried(listed)
+        try:
+            return self._database.tried(listed)
+        except DamagedRecord:
+            one_by_one = partial(damaged_plans.listed, self._database, state, limit)
+            return self._database.tried(one_by_one)
 
     def count_plans(self, *, state: PlanState | None = None) -> int:
         """See :meth:`applier.store.Store.count_plans`."""

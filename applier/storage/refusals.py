@@ -6,6 +6,7 @@ No sentence contains a password.
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from applier.errors import ApplierError, StoreError, interrupt_in
+from applier.errors import ApplierError, DamagedRecord, StoreError, interrupt_in
 from applier.storage import lock_holders
 from applier.storage.urls import shown
 from planner.errors import PlannerError
@@ -31,6 +32,10 @@ MYSQL_LOST = frozenset({1047, 1927, 2002, 2003, 2006, 2013})
 DEADLOCKS = frozenset({"40P01", "40001", 1020, 1205, 1213})
 #: The message of SQLite about a file that another process has locked.
 LOCKED = "database is locked"
+#: Texts in the errors of SQLite that say that a part of the file is damaged.
+_DAMAGED = r"malformed|Could not decode"
+#: With fewer bytes left, a disk counts as full: SQLite needs a file of 32 KiB beside the record.
+_LEAST_ROOM = 64 * 1024
 #: Maps texts in error messages to hints for the user; the first that matches is used.
 HINTS = (
     (r"disk is full|No space left|disk full", "free some space there"),
@@ -42,6 +47,10 @@ HINTS = (
     (
         r"unable to open|readonly|read-only|Read-only|Permission denied",
         "check the rights on the file and on its folder",
+    ),
+    (
+        _DAMAGED,
+        "actionplan db check says where; a copy made by actionplan db backup can take its place",
     ),
     (LOCKED, "another process has been writing to it for too long"),
     (r"\bNUL\b", "take the NUL character out of the plan"),
@@ -70,6 +79,10 @@ class Busy(Refused):
     """Another process has locked a SQLite file; the transaction has not begun."""
 
 
+class Damaged(Refused):
+    """A part of a SQLite file cannot be read: its pages, or the bytes of a text, are wrong."""
+
+
 class Duplicate(Refused):
     """A row violates a constraint: its key exists already."""
 
@@ -87,6 +100,8 @@ def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None
         and dialect.is_disconnect(cause, connection, None)  # type: ignore[arg-type]
     ):
         return ConnectionLost(error)
+    if dialect.name == "sqlite" and re.search(_DAMAGED, str(cause)):
+        return Damaged(error)
     if isinstance(cause, dialect.loaded_dbapi.IntegrityError):
         return Duplicate(error)
     return Refused(error)
@@ -112,6 +127,8 @@ def lost(error: BaseException) -> bool:
 def translate_errors(url: sa.URL) -> Iterator[None]:
     """Translate errors of the database, raised in the block, into a StoreError with one sentence.
 
+    A part of a file that cannot be read is a DamagedRecord.
+
     Drivers and SQLAlchemy may raise errors of other kinds while they handle an error of the
     database: then the latter is described. A KeyboardInterrupt is raised again, even if it caused
     further errors.
@@ -123,7 +140,10 @@ def translate_errors(url: sa.URL) -> Iterator[None]:
     except Exception as error:
         if interrupt := interrupt_in(error):
             raise interrupt from None
-        if found := _of_database(error):
+        found = _of_database(error)
+        if isinstance(found, Damaged):
+            raise DamagedRecord(shown(url), [hinted(_words(found))]) from error
+        if found:
             raise StoreError(sentence(found, url)) from error
         raise
 
@@ -140,12 +160,23 @@ def sentence(error: BaseException, url: sa.URL) -> str:
     text = _words(error)
     if url.password:
         text = text.replace(str(url.password), "***")
+    if text == "disk I/O error" and _is_full(url):
+        text = "the disk is full"
     helpful = hinted(text)
     if LOCKED in text and (holder := lock_holders.of_record(url)):
         helpful = f"{text}; {holder}"
     if helpful == text and lost(error):
         helpful += "; is the server running? see [actionplan] connection"
     return f"{shown(url)}: {helpful}"
+
+
+def _is_full(url: sa.URL) -> bool:
+    """Return whether the disk of a SQLite file has less room than a write needs."""
+    try:
+        disk = os.statvfs(os.path.dirname(os.path.abspath(url.database or "")))
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
 
 
 def hinted(text: str) -> str:

@@ -37,6 +37,8 @@ _NOTHING, _ONE = sa.literal_column("''", sa.String), sa.literal_column("1", sa.I
 
 #: The row of one plan.
 PLAN = sa.select(plans).where(plans.c.uuid == bindparam("plan_uuid"))
+#: The uuids of all plans. SQLite reads them from an index, so that no page of rows is needed.
+NUMBERS = sa.select(plans.c.uuid, plans.c.number).order_by(plans.c.uuid)
 #: The actions of a plan as planned, in plan order.
 ACTIONS = (
     sa.select(actions).where(actions.c.plan == bindparam("plan_uuid")).order_by(actions.c.position)
@@ -250,6 +252,8 @@ def _counts(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
     )
 
 
+#: How many actions of one plan are in each state, except those of the type join.
+COUNTS = _counts(plans.c.uuid == bindparam("plan_uuid"))
 _THERE = plans.c.state != _word(PlanState.DELETED)
 _IN_STATE = plans.c.state == bindparam("state")
 #: The newest plans in one state, and in any but DELETED; and the counts of their actions by state.
