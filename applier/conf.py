@@ -8,7 +8,7 @@ the other modules.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 from platformdirs import user_config_path, user_state_path
 
-from applier import plugin_options
+from applier import configuration_check, plugin_options
 from applier.errors import ConfigurationError
 from planner import options as planning_options
-from planner import registry
-from planner.errors import PlannerError, accepted
+from planner import ranges, registry
+from planner.errors import PlannerError
 
 if TYPE_CHECKING:
     from applier.machines import OpenMachines
@@ -63,6 +63,7 @@ ACTIONPLAN_OPTIONS = (
         "simulator_speed",
         default=1.0,
         min=0.001,
+        max=1_000_000,
         help="Simulated seconds per second of real time, also in pauses and sleeps of plans.",
     ),
 )
@@ -83,6 +84,7 @@ SSH_OPTIONS = (
         "connect_timeout_s",
         default=10.0,
         min=0.1,
+        max=ranges.LONGEST_S,
         help="Seconds that connecting to a node, with login, may take.",
     ),
     cfg.FloatOpt(
@@ -104,6 +106,8 @@ SIMULATED_NODES_OPTIONS = (
     cfg.IntOpt(
         "seed",
         default=0,
+        min=0,
+        max=ranges.MOST,
         help="Seed for the choice of the tasks that fail by a fraction. The same seed chooses the "
         "same tasks, in whatever order they run.",
     ),
@@ -135,12 +139,14 @@ APPLIER_OPTIONS = (
         "workers",
         default=1,
         min=1,
+        max=ranges.MOST,
         help="Number of plans that an applier service runs at once.",
     ),
     cfg.FloatOpt(
         "heartbeat_interval_s",
         default=5.0,
         min=0.05,
+        max=ranges.LONGEST_S,
         help="Seconds between two heartbeats of an applier service, and of each plan that it runs. "
         "A service without a heartbeat for six intervals counts as dead, and its plans "
         "are taken over.",
@@ -149,6 +155,7 @@ APPLIER_OPTIONS = (
         "grace_s",
         default=60,
         min=1,
+        max=ranges.LONGEST_S,
         help="Seconds that an applier service, when told to end, waits for running "
         "actions. Actions that still run then are interrupted; the applier that takes the plan "
         "over verifies them.",
@@ -204,13 +211,15 @@ def load(
     arguments: Sequence[str] = (),
     description: str | None = None,
     prepare: Callable[[cfg.ConfigOpts], None] = lambda _: None,
+    warn: Callable[[str], None] = lambda _: None,
+    checked: bool = True,
 ) -> cfg.ConfigOpts:
-    """Read the configuration; raises ConfigurationError when a file cannot be used.
+    """Read and check the configuration; raises ConfigurationError with all mistakes.
 
-    An unknown option in ``[actionplan]`` is refused. Other sections may also contain options of
-    Watcher. The options of a plugin are registered later, when it is used. ``arguments`` are
-    command line arguments that oslo.config parses, such as ``--config-file``; ``description`` is
-    shown in their help. ``prepare`` registers further options.
+    Sections may also contain options of Watcher. ``arguments`` are command line arguments that
+    oslo.config parses, such as ``--config-file``; ``description`` is shown in their help.
+    ``prepare`` registers further options, ``warn`` is called with each warning. Without
+    ``checked``, invalid values raise an error when they are read.
     """
     conf = cfg.ConfigOpts()
     prepare(conf)
@@ -231,20 +240,14 @@ def load(
         ) from reason
     except cfg.Error as reason:
         raise ConfigurationError(str(reason)) from reason
-    unknown = list(_unknown_options(conf.config_file or ()))
-    if unknown:
-        raise ConfigurationError("; ".join(unknown))
+    if checked:
+        for text in configuration_check.check(conf, _by_section(), os.environ):
+            warn(text)
     return conf
 
 
-def _unknown_options(paths: Iterable[str]) -> Iterator[str]:
-    known = [option.dest for option in ACTIONPLAN_OPTIONS]
-    for path in paths:
-        sections: dict[str, dict[str, list[str]]] = {}
-        cfg.ConfigParser(path, sections).parse()
-        for name in sections.get(ACTIONPLAN.name, {}):
-            if name.replace("-", "_") not in known:
-                yield f"{path}: [{ACTIONPLAN.name}] {name}: no such option; {accepted(name, known)}"
+def _by_section() -> dict[str, Sequence[cfg.Opt]]:
+    return {g if isinstance(g, str) else g.name: options for g, options in _OWN}
 
 
 def state_path() -> Path:

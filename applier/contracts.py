@@ -335,12 +335,19 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claimant:
-    """The process that runs a plan; ``heartbeat_at`` is the time of its last recorded heartbeat."""
+    """The process that runs a plan.
+
+    ``heartbeat_at`` is the time of its last recorded heartbeat, by the clock of its host, and
+    ``heartbeat_interval_s`` the seconds between two. ``requests_before`` is the number of the last
+    request that was made before it claimed the plan. The store sets the first and the last.
+    """
 
     host: str
     pid: int
     user: str
     heartbeat_at: datetime | None = None
+    heartbeat_interval_s: float = 5.0
+    requests_before: int = 0
 
 
 class RequestVerb(StrEnum):

@@ -12,12 +12,25 @@
     ├── PlanConflict          the plan is in another state than expected, or somebody else runs it
     ├── UnknownActionTypes    a plan has action types that no installed plugin offers
     ├── StoreError            the store cannot be used: unreachable, foreign tables, another version
+    ├── DamagedRecord         rows of the store cannot be what ActionPlan wrote
     └── ConfigurationError    an option has an invalid value
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+from planner.errors import shown
+
+
+def interrupt_in(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Return the KeyboardInterrupt that an error is, or that led to it, else None.
+
+    Imports, drivers and libraries raise errors of many kinds when they are interrupted.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 class ApplierError(Exception):
@@ -99,6 +112,14 @@ class UnknownActionTypes(ApplierError):
 
 class StoreError(ApplierError):
     """The store cannot be used; the message says why, and what the user can do."""
+
+
+class DamagedRecord(ApplierError):
+    """Rows of the store cannot be what ActionPlan wrote; ``mistakes`` lists what is wrong."""
+
+    def __init__(self, what: str, mistakes: Iterable[str]) -> None:
+        self.mistakes = tuple(f"{what} is damaged: {mistake}" for mistake in mistakes)
+        super().__init__("; ".join(shown(self.mistakes)))
 
 
 class ConfigurationError(ApplierError):

@@ -15,9 +15,9 @@ from oslo_config import cfg
 
 from applier.errors import ConfigurationError
 from applier.scheduling.type_policy import TypePolicy
-from planner import registry
+from planner import ranges, registry
+from planner.configuration_files import place_of
 from planner.errors import BrokenPlugin, PlannerError
-from planner.options import place_of
 
 if TYPE_CHECKING:
     from applier.contracts import ActionPlugin
@@ -28,23 +28,27 @@ OF_EVERY_TYPE = (
         "retries",
         default=0,
         min=0,
+        max=ranges.MOST,
         help="How many times a failed action of this type is retried.",
     ),
     cfg.FloatOpt(
         "retry_delay_s",
         default=0.0,
         min=0,
+        max=ranges.LONGEST_S,
         help="Seconds before a failed action is retried.",
     ),
     cfg.FloatOpt(
         "timeout_s",
         min=0.001,
+        max=ranges.LONGEST_S,
         sample_default=600.0,
         help="Seconds after which an action is told to stop. Default: no time-out.",
     ),
     cfg.FloatOpt(
         "estimate_s",
         min=0,
+        max=ranges.LONGEST_S,
         sample_default=30.0,
         help="Expected seconds of an action, for forecasts. Default: the estimate of its type.",
     ),

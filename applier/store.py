@@ -57,16 +57,18 @@ class Reservation:
 class PlanSummary:
     """A row of ``actionplan list``: a plan without its actions, and their number in each state.
 
-    Joins are not counted, because they do nothing.
+    Joins are not counted, because they do nothing. ``damage`` says why the other fields are
+    missing: the rows of the plan cannot be read. Only then ``state`` is None.
     """
 
     uuid: str
     name: str | None
     planner: str
-    state: PlanState
+    state: PlanState | None
     created_at: datetime | None
     updated_at: datetime | None
     actions: Mapping[ActionState, int]
+    damage: str | None = None
 
 
 class RunStore(Protocol):
@@ -76,7 +78,7 @@ class RunStore(Protocol):
     """
 
     def load_plan(self, uuid: str) -> ActionPlan:
-        """Return a plan with its current states; raises PlanNotFound."""
+        """Return a plan with its current states; raises PlanNotFound, DamagedRecord."""
 
     def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
         """Return a plan that was loaded before with the states it has now; raises PlanNotFound.
@@ -94,7 +96,10 @@ class RunStore(Protocol):
         """Return who ran a plan last, even if nobody runs it now; None if it was never run."""
 
     def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
-        """Record a heartbeat of the claimant; raises PlanConflict if its claim has ended."""
+        """Record a heartbeat of the claimant; raises PlanConflict if its claim has ended.
+
+        Its commits count as heartbeats, too.
+        """
 
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
         """Write the reported ends and starts, in the order of the reports, all or nothing.
@@ -163,7 +168,10 @@ class PlanStore(Protocol):
     def list_plans(
         self, *, state: PlanState | None = None, limit: int | None = None
     ) -> list[PlanSummary]:
-        """List plans, the latest saved first; removed ones only if ``state`` is DELETED."""
+        """List plans, the latest saved first; removed ones only if ``state`` is DELETED.
+
+        Plans that are damaged are listed as such; with a ``state``, those whose state can be read.
+        """
 
     def count_plans(self, *, state: PlanState | None = None) -> int:
         """Return the number of plans that :meth:`list_plans` lists without a limit."""
@@ -259,8 +267,9 @@ class ServiceStore(Protocol):
 class Store(RunStore, PlanStore, OperatorStore, ServiceStore, Protocol):
     """Stores plans. Every method is one transaction, which is durable when the method returns.
 
-    Every method raises :class:`applier.errors.StoreError` if the store cannot be reached. It is
-    then unknown whether a write was made. Repeating the call, even with another ``now``, never
-    writes twice, except for ``save_plan`` and ``add_request``. No order depends on clocks. The
-    suites of :mod:`applier.testing.store_suite` hold for every implementation, part by part.
+    Every method raises :class:`applier.errors.DamagedRecord` if rows that it needs are damaged, and
+    :class:`applier.errors.StoreError` if the store cannot be reached. It is then unknown whether a
+    write was made. Repeating the call, even with another ``now``, never writes twice, except for
+    ``save_plan`` and ``add_request``. No order depends on clocks. The suites of
+    :mod:`applier.testing.store_suite` hold for every implementation, part by part.
     """

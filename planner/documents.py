@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import yaml
 
 
+#: Numbers of more digits are refused: Python does not write them as text.
+_MOST_DIGITS = 4000
+
+
 @dataclass(frozen=True)
 class Document:
     """A value, and the text that it was read from, if any.
@@ -113,21 +117,21 @@ def _begins_like_json(text: str) -> bool:
 def _json(text: str, source: str) -> Any:
     try:
         return json.loads(
-            text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite
+            text,
+            object_pairs_hook=_once,
+            parse_constant=_finite,
+            parse_float=_finite,
+            parse_int=_whole,
         )
     except RecursionError as reason:
         raise text_checks.too_deep(text) from reason
     except _Twice as twice:
         where = _place(source, _line_of_second(text, twice.key))
         raise _refused(where, f"the key {twice.key!r} occurs twice") from None
-    except _NotFinite as wrong:
+    except _WrongNumber as wrong:
         found = re.search(rf"[\s:,\[]{re.escape(wrong.text)}[\s,\]}}]", text)
         line = text.count("\n", 0, found.start() + 1) + 1 if found else None
-        raise _refused(_place(source, line), f"{wrong.text} is not a finite number") from None
-    except json.JSONDecodeError:
-        raise
-    except ValueError as reason:
-        raise _refused(source, f"not JSON: {reason}") from reason
+        raise _refused(_place(source, line), str(wrong)) from None
 
 
 def _yaml(text: str, source: str) -> Any:
@@ -168,10 +172,10 @@ class _Twice(Exception):
         super().__init__(key)
 
 
-class _NotFinite(Exception):
-    def __init__(self, text: str) -> None:
+class _WrongNumber(Exception):
+    def __init__(self, text: str, why: str) -> None:
         self.text = text
-        super().__init__(text)
+        super().__init__(f"{text[:40]} {why}")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -188,8 +192,14 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise _NotFinite(text)
+        raise _WrongNumber(text, "is not a finite number")
     return number
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise _WrongNumber(text, f"... has {len(text)} digits: at most {_MOST_DIGITS} are read")
+    return int(text)
 
 
 def _as_yaml(text: str) -> str:

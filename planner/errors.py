@@ -172,10 +172,15 @@ class BrokenPlugin(PlannerError):
 
 
 class InvalidPlan(PlannerError):
-    """The links of a plan are wrong. ``problems`` holds one sentence for each problem."""
+    """The links of a plan are wrong.
 
-    def __init__(self, problems: Iterable[str]) -> None:
-        self.problems = tuple(problems)
+    ``problems`` has one sentence for each problem, ``located`` the same with the path of the link
+    in the plan.
+    """
+
+    def __init__(self, located: Iterable[Mistake]) -> None:
+        self.located = tuple(located)
+        self.problems = tuple(problem.text for problem in self.located)
         super().__init__("; ".join(shown(self.problems)))
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from planner import graph_algorithms
-from planner.errors import InvalidPlan
+from planner.errors import InvalidPlan, Mistake, Path
 from planner.graph_algorithms import CycleError, Predecessors
 from planner.model import JOIN, Action
 
@@ -41,22 +41,26 @@ def validate(actions: Sequence[Action]) -> None:
     """
     position: dict[str, int] = {}
     names: set[str] = set()
-    problems = []
+    problems: list[Mistake] = []
     for i, action in enumerate(actions):
         if action.uuid in position:
-            problems.append(f"uuid {action.uuid} occurs twice")
+            problems.append(Mistake(f"uuid {action.uuid} occurs twice", ("actions", i, "uuid")))
         position[action.uuid] = i
         if action.name is not None:
             if action.name in names:
-                problems.append(f"name {action.name!r} occurs twice")
+                text = f"name {action.name!r} occurs twice"
+                problems.append(Mistake(text, ("actions", i, "name")))
             names.add(action.name)
     before = _before(actions, position, problems)
-    for action in actions:
+    for i, action in enumerate(actions):
         if action.blocked_by:
             earlier = set(action.before())
             problems += [
-                f"{action.label} is blocked by {uuid}, which does not come before it"
-                for uuid, _ in action.blocked_by
+                Mistake(
+                    f"{action.label} is blocked by {uuid}, which does not come before it",
+                    ("actions", i, "blocked_by", k),
+                )
+                for k, (uuid, _) in enumerate(action.blocked_by)
                 if uuid not in earlier
             ]
     if not problems:
@@ -64,7 +68,7 @@ def validate(actions: Sequence[Action]) -> None:
             graph_algorithms.topological_order(before)
         except CycleError as error:
             problems += [
-                _cycle_text(actions, graph_algorithms.cycle_in(before, component))
+                _cycle(actions, graph_algorithms.cycle_in(before, component))
                 for component in graph_algorithms.strongly_connected_components(before, error.nodes)
             ]
     if problems:
@@ -72,7 +76,7 @@ def validate(actions: Sequence[Action]) -> None:
 
 
 def _before(
-    actions: Sequence[Action], position: Mapping[str, int], problems: list[str]
+    actions: Sequence[Action], position: Mapping[str, int], problems: list[Mistake]
 ) -> list[Predecessors]:
     """Translate the links of each action into positions; append a problem for each unknown uuid.
 
@@ -81,36 +85,63 @@ def _before(
     # id() identifies an object only while the object exists: the links of the actions outlive this.
     known: dict[int, tuple[int, ...]] = {}
     before: list[Predecessors] = []
-    for action in actions:
+    for i, action in enumerate(actions):
         groups = []
         for group in (action.parents, action.needs, *action.needs_any):
             if group:
                 found = known.get(id(group))
                 if found is None:
-                    found = known[id(group)] = _positions(group, position, action, problems)
+                    found = known[id(group)] = _positions(group, position, actions, i, problems)
                 groups.append(found)
         if action.triggers:
             sources = tuple(dict.fromkeys([source for source, _ in action.triggers]))
             if sources != action.needs:
-                groups.append(_positions(sources, position, action, problems))
+                groups.append(_positions(sources, position, actions, i, problems))
         before.append(groups)
     return before
 
 
 def _positions(
-    group: tuple[str, ...], position: Mapping[str, int], action: Action, problems: list[str]
+    group: tuple[str, ...],
+    position: Mapping[str, int],
+    actions: Sequence[Action],
+    i: int,
+    problems: list[Mistake],
 ) -> tuple[int, ...]:
+    """Translate a group of links of action ``i``; append a problem for each wrong link."""
     found = tuple([position[uuid] for uuid in group if uuid in position])
     if len(set(found)) < len(group):
-        missing = [uuid for uuid in group if uuid not in position]
-        problems += [f"{action.label} comes after {u}, which is not in the plan" for u in missing]
+        label = actions[i].label
+        wrong = [
+            (uuid, f"{label} comes after {uuid}, which is not in the plan")
+            for uuid in group
+            if uuid not in position
+        ]
         twice = [uuid for uuid, times in Counter(group).items() if times > 1]
-        problems += [f"{action.label} comes after {uuid} twice" for uuid in twice]
+        wrong += [(uuid, f"{label} comes after {uuid} twice") for uuid in twice]
+        paths = _paths_of_links(actions[i], i)
+        problems += [Mistake(text, paths[uuid]) for uuid, text in wrong]
     return found
 
 
-def _cycle_text(actions: Sequence[Action], cycle: Sequence[int]) -> str:
-    return "a cycle: " + " -> ".join(actions[i].label for i in (*cycle, cycle[0]))
+def _paths_of_links(action: Action, i: int) -> dict[str, Path]:
+    """Return the path in the plan of each link of action ``i``, by the uuid that it leads to."""
+    lists: list[tuple[Path, Sequence[str]]] = [
+        (("parents",), action.parents),
+        (("needs",), action.needs),
+    ]
+    lists += [(("needs_any", g), group) for g, group in enumerate(action.needs_any)]
+    lists += [(("triggers",), [trigger.action for trigger in action.triggers])]
+    return {
+        uuid: ("actions", i, *inside, k) for inside, uuids in lists for k, uuid in enumerate(uuids)
+    }
+
+
+def _cycle(actions: Sequence[Action], cycle: Sequence[int]) -> Mistake:
+    """Return the problem of a cycle; its path is that of the link that closes it."""
+    text = "a cycle: " + " -> ".join(actions[i].label for i in (*cycle, cycle[0]))
+    last = actions[cycle[-1]].uuid
+    return Mistake(text, _paths_of_links(actions[cycle[0]], cycle[0])[last])
 
 
 def waves(actions: Sequence[Action]) -> list[list[Action]]:

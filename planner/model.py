@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from planner import digest
+from planner import digest, ranges
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
 #: Version of the action plan format that this release writes and reads.
@@ -310,7 +310,7 @@ class ActionPlan:
         The digest is computed again. A value that does not fit :mod:`planner.saved_schema` raises
         KeyError, TypeError or ValueError.
         """
-        known = {k: v for k, v in value.items() if k not in ("version", "digest")}
+        known = {k: v for k, v in value.items() if k not in ("version", "digest", "cloud")}
         seen: dict[tuple[str, ...], tuple[str, ...]] = {}
 
         def share(uuids: Iterable[str]) -> tuple[str, ...]:
@@ -330,4 +330,4 @@ def _time_text(moment: datetime | None) -> str | None:
 
 
 def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+    return None if text is None else ranges.moment(text)

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path as FilePath
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from oslo_config import cfg, types
 
+from planner.configuration_files import entries, files_of, place_of
 from planner.contract import Planner
 from planner.errors import Mistake, Path, accepted
 
@@ -40,8 +40,9 @@ class Limits(types.ConfigType):
         limits, wrong = {}, []
         for token, number in pairs:
             named = all(token.partition(":"))
-            if not named or not re.fullmatch("0*[1-9][0-9]{,17}", str(number)):
-                wrong.append(f"{token}={number} is not KIND:NAME=N or KIND:*=N with N of 1 or more")
+            if not named or not re.fullmatch("0*[1-9][0-9]{,8}", str(number)):
+                text = "is not KIND:NAME=N or KIND:*=N with N of 1 or more, at most nine digits"
+                wrong.append(f"{token}={number} {text}")
             else:
                 limits[token] = int(str(number))
         if wrong:
@@ -193,12 +194,12 @@ def unknown_keys(planner_class: type[Planner[Any]], conf: cfg.ConfigOpts) -> lis
         group_of(planner_class.NAME): {opt.name for opt in planner_class.OPTIONS},
     }
     mistakes = []
-    for file in _files(conf):
-        for line, group, key in _keys(file):
-            if group in known and key not in known[group]:
-                where = f"{file}:{line}: [{group}] {key}"
-                text = f"no such option; {accepted(key, known[group])}"
-                mistakes.append(Mistake(text, place=where))
+    for file in files_of(conf):
+        for entry in entries(file):
+            names = known.get(entry.section)
+            if names is not None and entry.option not in names:
+                text = f"no such option; {accepted(entry.option, names)}"
+                mistakes.append(Mistake(text, place=entry.place))
     return mistakes
 
 
@@ -209,31 +210,3 @@ def limits_of(conf: cfg.ConfigOpts, mistakes: list[Mistake]) -> dict[str, int]:
     except (cfg.Error, ValueError) as reason:
         mistakes.append(Mistake(_why(reason), place=place_of(conf, GROUP, "limits")))
         return {}
-
-
-def _files(conf: cfg.ConfigOpts) -> list[FilePath]:
-    """List the configuration files, weakest first."""
-    files, folders = (
-        [FilePath(path) for path in (conf[option] or [] if option in conf else [])]
-        for option in ("config_file", "config_dir")
-    )
-    return files + [file for folder in folders for file in sorted(folder.glob("*.conf"))]
-
-
-def _keys(file: FilePath) -> Iterator[tuple[int, str, str]]:
-    """Yield line number, section and key of each value in a configuration file."""
-    section = "DEFAULT"
-    for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-        if head := re.match(r"\[(.+?)\]", text):
-            section = head[1]
-        elif key := re.match(r"([^\s#;\[][^=:]*?)\s*[=:]", text):
-            yield number, section, key[1]
-
-
-def place_of(conf: cfg.ConfigOpts, group: str, name: str) -> str:
-    """Return the place of a value: ``watcher.conf:7: [group] name``, or without a file and line."""
-    for file in reversed(_files(conf)):
-        lines = [line for line, *found in _keys(file) if found == [group, name]]
-        if lines:
-            return f"{file}:{lines[-1]}: [{group}] {name}"
-    return f"[{group}] {name}"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path as FilePath
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -14,12 +15,19 @@ from uuid import uuid4
 
 from oslo_config import cfg
 
-from planner import checking, documents, graph, registry
+from planner import (
+    checking,
+    configuration_files,
+    documents,
+    graph,
+    registry,
+    secret_references,
+)
 from planner import options as planning_options
 from planner.contract import ActionType, Planner, Surroundings
 from planner.documents import Document
-from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin, accepted
-from planner.model import ActionPlan
+from planner.errors import BrokenPlugin, InvalidInput, Mistake, Path, UnknownPlugin, accepted
+from planner.model import ActionPlan, Touch
 
 
 def make_plan(
@@ -192,7 +200,7 @@ def choose(
     named, place = planner or value.get("planner"), None
     if named is None:
         named = conf[planning_options.GROUP].planner if kind == "solution" else kind
-        place = planning_options.place_of(conf, planning_options.GROUP, "planner")
+        place = configuration_files.place_of(conf, planning_options.GROUP, "planner")
         if kind not in ("solution", *registry.names(registry.PLANNERS)):
             known = {"solution", *_kinds()}
             raise InvalidInput([Mistake(f"no kind {kind!r}; {accepted(kind, known)}", ("kind",))])
@@ -216,7 +224,11 @@ def _kinds() -> list[str]:
 
 
 class ParameterCheck:
-    """Checks parameters against the schema of their action type."""
+    """Checks parameters against the schema of their action type.
+
+    A reference to a secret is accepted in place of a text, unless the text decides what the action
+    touches: a plan has to say that.
+    """
 
     def __init__(self, known: Mapping[str, type[ActionType]]) -> None:
         self._known = known
@@ -227,10 +239,29 @@ class ParameterCheck:
         check = self._checks.get(name)
         if check is None:
             try:
-                check = self._checks[name] = checking.schema_of(self._known[name])
+                check = self._checks[name] = _check_of(self._known[name])
             except ValueError as reason:
                 raise BrokenPlugin("action type", name, str(reason)) from reason
-        return check(parameters)
+        return check(parameters) or [
+            Mistake("it decides what the action works on, so it cannot be a secret", path)
+            for path in secret_references.places(parameters)
+            if self._touches(name, parameters, path, "a") != self._touches(name, parameters, path)
+        ]
+
+    def _touches(
+        self, name: str, parameters: Mapping[str, Any], secret: Path, value: str = "b"
+    ) -> Sequence[Touch]:
+        """List what an action touches if the reference at the path ``secret`` has this value."""
+
+        def text(path: Path, _: str) -> str:
+            return value if path == secret else "c"
+
+        return list(self._known[name].touches(secret_references.replaced(parameters, text)))
+
+
+@cache
+def _check_of(kind: type[ActionType]) -> checking.Check:
+    return checking.compiled(secret_references.accepting(kind.SCHEMA))
 
 
 def _place_in_document(mistake: Mistake) -> tuple[bool, list[int]]:

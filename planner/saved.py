@@ -3,15 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
-from planner import checking, documents, graph
+from planner import checking, documents, graph, ranges, secret_references
+from planner.contract import ActionType
 from planner.documents import Document
-from planner.errors import InvalidInput, Mistake
-from planner.model import VERSION, ActionPlan
+from planner.errors import InvalidInput, InvalidPlan, Mistake, Path, UnknownPlugin
+from planner.model import JOIN, VERSION, ActionPlan
 from planner.saved_schema import SCHEMA
+from planner.states import ActionState, PlanState
+
+#: The fields that only a run sets, with their values before it.
+_BEFORE_A_RUN = {
+    "state": ActionState.PENDING,
+    "outcome": None,
+    "state_reason": None,
+    "started_at": None,
+    "ended_at": None,
+    "attempts": 0,
+}
 
 
 def is_plan(document: Document) -> bool:
@@ -20,22 +32,96 @@ def is_plan(document: Document) -> bool:
 
 
 def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> ActionPlan:
-    """Read and check an action plan; raises InvalidInput with every mistake, or InvalidPlan.
+    """Read and check an action plan; raises InvalidInput with every mistake.
 
     If the digest does not fit, the plan was changed after it was made, and is refused. A digest of
     an older version is checked by the rules of that version. A plan without a digest is accepted.
     """
     read = documents.as_document(document)
-    found = checking.compiled(SCHEMA)(read.value)
-    if not found and read.value["version"] != VERSION:
-        text = f"version {read.value['version']!r} is not supported, only {VERSION!r}"
+    version = read.value.get("version") if isinstance(read.value, Mapping) else None
+    if isinstance(version, str) and version != VERSION:
+        text = f"version {version!r} is not supported, only {VERSION!r}"
         found = [Mistake(text, ("version",))]
+    else:
+        found = checking.compiled(SCHEMA)(read.value)
+    found = found or list(_wrong_times(read.value))
     if found:
         raise InvalidInput(found).located(read.locate)
     plan = ActionPlan.from_dict(read.value)
-    graph.validate(plan.actions)
+    try:
+        graph.validate(plan.actions)
+    except InvalidPlan as wrong:
+        raise InvalidInput(wrong.located).located(read.locate) from wrong
     written = read.value.get("digest")
     if written is not None and not plan.has_digest(written):
         text = "does not fit the plan: it was changed after it was made; make it again"
+        if any(secret_references.has_hidden(action.input_parameters) for action in plan.actions):
+            text = "values are hidden in this copy, which was shown; 'create --out' writes all"
         raise InvalidInput([Mistake(text, ("digest",))]).located(read.locate)
     return plan
+
+
+def require_new(plan: ActionPlan, document: Document) -> None:
+    """Raise InvalidInput for a plan that has begun: only its own record knows what its run did."""
+    mistakes = []
+    if plan.state is not PlanState.RECOMMENDED:
+        text = f"the plan is {plan.state}: only {PlanState.RECOMMENDED} plans come into a record"
+        mistakes.append(Mistake(text, ("state",)))
+    for i, action in enumerate(plan.actions):
+        for field, before in _BEFORE_A_RUN.items():
+            value = getattr(action, field)
+            if value != before:
+                text = f"{value!s} is what a run writes; a plan that is new here has {before}"
+                mistakes.append(Mistake(text, ("actions", i, field)))
+    if mistakes:
+        raise InvalidInput(mistakes).located(document.locate)
+
+
+def require_known_types(
+    plan: ActionPlan,
+    document: Document,
+    known: Mapping[str, type[ActionType]],
+    check: Callable[[str, Mapping[str, Any]], Sequence[Mistake]],
+) -> None:
+    """Raise InvalidInput for unknown action types, and for parameters that their schemas refuse.
+
+    ``known`` raises UnknownPlugin for an unknown type; ``check`` is a
+    :class:`planner.planning.ParameterCheck`.
+    """
+    mistakes: list[Mistake] = []
+    for i, action in enumerate(plan.actions):
+        if action.action_type == JOIN:
+            continue
+        path: Path = ("actions", i)
+        try:
+            schema = known[action.action_type].SCHEMA
+        except UnknownPlugin as unknown:
+            mistakes.append(Mistake(str(unknown), (*path, "action_type")))
+            continue
+        parameters = action.input_parameters
+        # Planners add the resource_id of an action to its parameters, as Watcher does.
+        added = parameters.get("resource_id") == action.resource_id
+        if added and "resource_id" not in (schema.get("properties") or {}):
+            parameters = {k: v for k, v in parameters.items() if k != "resource_id"}
+        for wrong in check(action.action_type, parameters):
+            mistakes.append(Mistake(wrong.text, (*path, "input_parameters", *wrong.path)))
+    if mistakes:
+        raise InvalidInput(mistakes).located(document.locate)
+
+
+def _wrong_times(value: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield a mistake for each time that has the form of one and does not exist."""
+    places: list[tuple[Path, Mapping[str, Any], tuple[str, ...]]] = [
+        ((), value, ("created_at", "updated_at"))
+    ]
+    places += [
+        (("actions", i), action, ("started_at", "ended_at"))
+        for i, action in enumerate(value["actions"])
+    ]
+    for path, fields, names in places:
+        for name in names:
+            try:
+                if text := fields.get(name):
+                    ranges.moment(text)
+            except ValueError as reason:
+                yield Mistake(str(reason), (*path, name))

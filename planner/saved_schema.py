@@ -6,18 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from planner.ranges import (
+    COUNT,
+    COUNT_OF_ONE_OR_MORE,
+    NAME,
+    NAME_OR_NULL,
+    SECONDS_OR_NULL,
+    TIME,
+    UUID,
+)
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
 _TEXT = {"type": ["string", "null"]}
-_UUID = {"type": "string", "minLength": 1, "maxLength": 64}
-_UUIDS = {"type": "array", "items": _UUID}
-_TIME = {
-    "type": ["string", "null"],
-    "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}"
-    r"(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?$",
-}
-_SECONDS = {"type": ["number", "null"], "minimum": 0}
-_NUMBER = {"type": "integer", "minimum": 0}
+_UUIDS = {"type": "array", "items": UUID}
 
 
 def _ends(outcomes: Iterable[Outcome]) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def _ends(outcomes: Iterable[Outcome]) -> dict[str, Any]:
             "type": "object",
             "required": ["action", "outcomes"],
             "additionalProperties": False,
-            "properties": {"action": _UUID, "outcomes": words},
+            "properties": {"action": UUID, "outcomes": words},
         },
     }
 
@@ -39,9 +40,9 @@ ACTION: dict[str, Any] = {
     "required": ["uuid", "action_type"],
     "additionalProperties": False,
     "properties": {
-        "uuid": _UUID,
+        "uuid": UUID,
         "name": _TEXT,
-        "action_type": {"type": "string", "minLength": 1},
+        "action_type": NAME,
         "resource_id": _TEXT,
         "input_parameters": {"type": "object"},
         "description": _TEXT,
@@ -61,17 +62,17 @@ ACTION: dict[str, Any] = {
             **_ends((Outcome.FAILED, Outcome.ERROR)),
             "description": "Comes before it anyhow, and must not fail in one of these ways.",
         },
-        "tokens": {"type": "array", "items": {"type": "string", "minLength": 1}},
-        "estimate_s": _SECONDS,
-        "timeout_s": _SECONDS,
-        "retries": _NUMBER,
+        "tokens": {"type": "array", "items": NAME},
+        "estimate_s": SECONDS_OR_NULL,
+        "timeout_s": SECONDS_OR_NULL,
+        "retries": COUNT,
         "state": {"enum": [str(s) for s in ActionState]},
         "outcome": {"enum": [None, *(str(o) for o in Outcome)]},
         "state_reason": {"enum": [None, *(str(r) for r in StateReason)]},
         "status_message": _TEXT,
-        "started_at": _TIME,
-        "ended_at": _TIME,
-        "attempts": _NUMBER,
+        "started_at": TIME,
+        "ended_at": TIME,
+        "attempts": COUNT,
     },
 }
 
@@ -83,7 +84,7 @@ TOLERANCE: dict[str, Any] = {
     "properties": {
         "name": {"type": "string"},
         "nodes": {"type": "array", "items": {"type": "string"}},
-        "failed_nodes": {"type": "integer", "minimum": 0},
+        "failed_nodes": COUNT,
     },
 }
 
@@ -96,21 +97,22 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
     "properties": {
         "version": {"type": "string"},
-        "uuid": _UUID,
-        "name": _TEXT,
-        "planner": {"type": "string", "minLength": 1},
+        "uuid": UUID,
+        "name": NAME_OR_NULL,
+        "planner": NAME,
         "state": {"enum": [str(s) for s in PlanState]},
         "digest": {"type": "string", "pattern": "^(v2:)?sha256:[0-9a-f]{64}$"},
-        "created_at": _TIME,
-        "updated_at": _TIME,
+        "cloud": {**_TEXT, "description": "The cloud of who wrote the file; it is not read."},
+        "created_at": TIME,
+        "updated_at": TIME,
         "status_message": _TEXT,
-        "audit_uuid": _TEXT,
-        "strategy_name": _TEXT,
+        "audit_uuid": NAME_OR_NULL,
+        "strategy_name": NAME_OR_NULL,
         "efficacy_indicators": {"type": "array"},
         "global_efficacy": {"type": "array"},
         "limits": {
             "type": "object",
-            "additionalProperties": {"type": "integer", "minimum": 1},
+            "additionalProperties": COUNT_OF_ONE_OR_MORE,
         },
         "tolerances": {"type": "array", "items": TOLERANCE},
         "on_failure": {"enum": [None, "skip_descendants", "pause", "continue"]},

@@ -85,6 +85,7 @@ def mistakes(error: ValidationError) -> Iterator[Mistake]:
     rule: Any = error.validator_value
     schema: Any = error.schema
     value: Any = error.instance
+    shown = "its hidden value" if schema.get("writeOnly") else _short(value)
     match error.validator:
         case "additionalProperties" if rule is False:
             known = schema.get("properties") or {}
@@ -107,27 +108,29 @@ def mistakes(error: ValidationError) -> Iterator[Mistake]:
         case "not" if isinstance(rule, dict) and "title" in rule:
             yield Mistake(str(rule["title"]), path)
         case "type":
-            yield Mistake(f"{_short(error.instance)} is not {_kind(rule)}", path)
+            yield Mistake(f"{shown} is not {_kind(rule)}", path)
         case "enum":
-            text = f"{_short(error.instance)} is not accepted; "
+            text = f"{shown} is not accepted; "
             yield Mistake(text + accepted(error.instance, map(str, rule)), path)
         case _:
-            yield Mistake(_message(error), path)
+            yield Mistake(_message(error, shown), path)
 
 
-def _message(error: ValidationError) -> str:
-    value, shown = error.validator_value, _short(error.instance)
+def _message(error: ValidationError, shown: str) -> str:
+    value = error.validator_value
     schema: Any = error.schema
     known = {
         "minimum": f"{shown} is less than {value}",
         "maximum": f"{shown} is more than {value}",
         "exclusiveMinimum": f"{shown} is not more than {value}",
         "minLength": f"{shown} is too short: at least {value} characters",
+        "maxLength": f"{shown} is too long: at most {value} characters",
         "minItems": f"too short: at least {value} {'entry' if value == 1 else 'entries'}",
         "maxItems": f"too long: at most {value} {'entry' if value == 1 else 'entries'}",
         "pattern": f"{shown} is not {schema.get('title', f'of the form {value}')}",
     }
-    return known.get(str(error.validator), error.message)
+    otherwise = f"{shown} does not fit" if schema.get("writeOnly") else error.message
+    return known.get(str(error.validator), otherwise)
 
 
 def _kind(kinds: str | list[str]) -> str:

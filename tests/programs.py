@@ -18,6 +18,7 @@ import pytest
 #: The package of Debian and Ubuntu that has each program.
 PACKAGES = {
     "dot": "graphviz",
+    "faketime": "faketime",
     "groff": "groff",
     "mount": "mount",
     "rsync": "rsync",

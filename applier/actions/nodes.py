@@ -7,7 +7,6 @@ without ``address`` is simulated: nothing is done, for ``duration_s`` seconds.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from applier.contracts import ActionPlugin, Machine, Machines, StopSignal, Verif
 from applier.errors import ActionFailed
 from applier.machines import OpenMachines
 from applier.machines.address import PATTERN, host_of
+from planner import ranges
 from planner.model import Touch
 from planner.states import Outcome
 
@@ -32,8 +32,7 @@ WHERE: Mapping[str, schemas.Schema] = {
         "examples": ["root@10.0.0.3:22"],
     },
     "duration_s": {
-        "type": "number",
-        "minimum": 0,
+        **ranges.SECONDS,
         "default": 0,
         "description": "seconds that it takes on a simulated node",
     },
@@ -90,9 +89,7 @@ def runs_on(parameters: Mapping[str, Any]) -> Sequence[str | None]:
 def estimate(parameters: Mapping[str, Any]) -> float | None:
     """Return the seconds that it takes on a simulated node; None for any other."""
     seconds = parameters.get("duration_s", 0) if is_simulated(parameters) else None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        return None
-    return float(seconds) if 0 <= seconds < math.inf else None
+    return float(seconds) if ranges.is_duration(seconds) else None
 
 
 def described(what: str, given: Mapping[str, Any]) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ from typing import Any, ClassVar
 from applier.actions import schemas
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed
+from planner import ranges
 from planner.states import Outcome
 
 
@@ -21,7 +21,7 @@ class Pause(ActionPlugin):
     RERUN_SAFE = True
     TAKES_WORKER = False
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
-        {"seconds": {"type": "number", "minimum": 0}},
+        {"seconds": ranges.SECONDS},
         optional=schemas.ANY_RESOURCE,
         examples=[{"seconds": 300}, {"seconds": 0.5}],
     )
@@ -30,9 +30,7 @@ class Pause(ActionPlugin):
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
         """Return the seconds, or None if they are not valid."""
         seconds = parameters.get("seconds")
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-            return None
-        return float(seconds) if 0 <= seconds < math.inf else None
+        return float(seconds) if ranges.is_duration(seconds) else None
 
     @classmethod
     def waits_s(cls, parameters: Mapping[str, Any]) -> float | None:

@@ -12,6 +12,8 @@ from applier.actions import commands, nodes, schemas
 from applier.actions.parameters import one_line, text
 from applier.contracts import ActionPlugin, Ended, Machine, StopSignal, Verified
 from applier.errors import ActionFailed
+from applier.secret_values import shown
+from planner import ranges
 from planner.states import Outcome
 
 _CODES = {
@@ -42,11 +44,12 @@ class Shell(ActionPlugin):
                 "command": {**schemas.TEXT, "description": "run by /bin/sh -c"},
                 "env": {
                     "type": "object",
+                    "writeOnly": True,
                     "propertyNames": {"pattern": "^[^=]+$"},
                     "additionalProperties": {"type": "string"},
                 },
                 "cwd": schemas.TEXT,
-                "timeout_s": {"type": "number", "exclusiveMinimum": 0},
+                "timeout_s": ranges.POSITIVE_SECONDS,
                 "ok_exit_codes": _CODES,
                 "changed_exit_codes": _CODES,
                 "outcome_lines": {
@@ -143,5 +146,5 @@ class Shell(ActionPlugin):
 def _line(parameters: Mapping[str, Any]) -> str:
     argv = parameters.get("argv")
     if isinstance(argv, list | tuple):
-        return shlex.join(map(str, argv))
-    return text(parameters, "command") or ""
+        return shlex.join(shown(word) for word in argv)
+    return shown(text(parameters, "command") or "")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 from applier.actions import schemas
 from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed
+from planner import ranges
 from planner.states import Outcome
 
 
@@ -21,7 +21,7 @@ class Sleep(ActionPlugin):
     TYPE = "sleep"
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
-        {"duration": {"type": "number", "minimum": 0, "description": "seconds"}},
+        {"duration": {**ranges.SECONDS, "description": "seconds"}},
         optional=schemas.ANY_RESOURCE,
         examples=[{"duration": 5}, {"duration": 0.25}],
     )
@@ -30,9 +30,7 @@ class Sleep(ActionPlugin):
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:
         """Return the duration, or None if it is not valid."""
         duration = parameters.get("duration")
-        if isinstance(duration, bool) or not isinstance(duration, int | float):
-            return None
-        return float(duration) if 0 <= duration < math.inf else None
+        return float(duration) if ranges.is_duration(duration) else None
 
     @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from functools import partial
 
 from applier.assembly import user
 from applier.cli import claim
@@ -41,14 +42,19 @@ class ActionSkip(Verb):
             raise PlanConflict(plan.uuid, plan.state, text)
         for line in consequences(plan, action):
             self.say(line)
+        skip = partial(self._skip, action=action, why=parsed_args.reason)
+        return claim.retried(session.store, plan, skip)
+
+    def _skip(self, plan: ActionPlan, action: Action, why: str) -> int:
+        store = self.session.store
         if plan.state is PlanState.ONGOING:
-            request = Request(verb="skip", who=user(), why=parsed_args.reason, action=action.uuid)
-            session.store.add_request(plan.uuid, request, now=now())
-            self.say(claim.asked(session.store, plan, f"to skip {action.label}"))
+            request = Request(verb="skip", who=user(), why=why, action=action.uuid)
+            store.add_request(plan.uuid, request, now=now())
+            self.say(claim.asked(store, plan, f"to skip {action.label}"))
             self.say("It is skipped once everything before it has ended, unless it starts first.")
             return 0
-        message = f"skipped by {user()}: {parsed_args.reason}"
-        session.store.skip_action(plan.uuid, action.uuid, now=now(), message=message)
+        message = f"skipped by {user()}: {why}"
+        store.skip_action(plan.uuid, action.uuid, now=now(), message=message)
         self.say(f"{claim.named(plan)}: {action.label} is SKIPPED.")
         return 0
 

@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from applier.cli import hidden_values
 from applier.cli.arguments import add_format, with_action, with_plan
 from applier.cli.plan_files import rendered
 from applier.cli.reporters import action_text
@@ -98,6 +99,7 @@ class ActionShow(Verb):
         """Write the fields and the attempts of the action."""
         plan = self.session.plan(parsed_args.plan)
         action = find_action(plan, parsed_args.action)
+        action = hidden_values.action_without(action, self.session.action_types)
         attempts = self.session.store.attempts(plan.uuid, action.uuid)
         if parsed_args.format != "table":
             value = {

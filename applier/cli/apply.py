@@ -8,10 +8,11 @@ import sys
 
 from applier.cli import claim, deployment_part, foreground, plan_files, set_options
 from applier.cli.arguments import PLAN_HELP, add_planning
+from applier.cli.reporters.cloud_name import NAME
 from applier.cli.reporters.formatting import count, resources, some
 from applier.cli.reporters.lasting import lasting
 from applier.cli.verb import REFUSED, Verb
-from applier.errors import PlanNotFound, UnknownActionTypes
+from applier.errors import PlanNotFound, StoreError, UnknownActionTypes
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, ActionPlan
 from planner.states import ENDED_PLAN, ActionState
@@ -53,8 +54,13 @@ class Apply(Verb):
         # The run continues if the terminal or the reader of the pipe goes away.
         self.app.stdout = lasting(self.app.stdout)
         workers = settings.max_workers or self.session.max_workers
-        plan = self._plan(parsed_args, settings)
+        try:
+            plan, is_new = self._plan(parsed_args, settings)
+        except StoreError as reason:
+            raise StoreError(f"{reason}. {foreground.NOTHING_RAN}") from reason
         self._refuse_what_cannot_run(plan)
+        if is_new:
+            self.session.store.save_plan(plan)
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
         if not plan.actions:
             return 0
@@ -63,8 +69,10 @@ class Apply(Verb):
             return REFUSED
         return foreground.run(self, plan, settings, workers)
 
-    def _plan(self, args: argparse.Namespace, settings: set_options.SetOptions) -> ActionPlan:
-        """Return the plan to run, after storing it if it is new."""
+    def _plan(
+        self, args: argparse.Namespace, settings: set_options.SetOptions
+    ) -> tuple[ActionPlan, bool]:
+        """Return the plan to run, and whether it is new: it is not in the record."""
         from planner import saved
 
         store = self.session.store
@@ -72,7 +80,7 @@ class Apply(Verb):
             plan = plan_files.stored_plan(self.session, args.file)
             setting_too_late(plan, settings, args.planner)
             deployment_part.refuse(args)
-            return plan
+            return plan, False
         document = deployment_part.chosen(plan_files.opened(args.file), args, self.session)
         plan = plan_files.planned(
             document,
@@ -85,12 +93,11 @@ class Apply(Verb):
             try:
                 known = store.load_plan(plan.uuid)
             except PlanNotFound:
-                plan_files.refuse_begun(plan, document)
+                saved.require_new(plan, document)
             else:
                 setting_too_late(known, settings, args.planner)
-                return _same(known, plan)
-        store.save_plan(plan)
-        return plan
+                return _same(known, plan), False
+        return plan, True
 
     def _refuse_what_cannot_run(self, plan: ActionPlan) -> None:
         """Raise an error if the plan ended, if somebody runs it, or if a plugin is missing."""
@@ -135,7 +142,7 @@ def question(plan: ActionPlan, workers: int) -> str:
     on = f" to {' and '.join(touched)}" if touched else ""
     begun = len(left) < sum(a.action_type != JOIN for a in plan.actions)
     what = f"{'the remaining ' if begun else ''}{count(len(left), 'action')}"
-    return f"Apply {what}{on}, at most {min(workers, len(left))} at once?"
+    return f"Apply {what}{on}, at most {min(workers, len(left))} at once (cloud: {NAME})?"
 
 
 def setting_too_late(

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from applier.cli.reporters.formatting import ago, one_line
 from applier.contracts import Claimant, Request
 from applier.errors import PlanConflict
 from applier.store import Store
+from planner.errors import InvalidTransition
 from planner.model import ActionPlan
 from planner.states import PlanState
 
@@ -52,28 +53,30 @@ def named(plan: ActionPlan) -> str:
 
 def is_gone(claimant: Claimant | None) -> bool:
     """Return True if the process ran on this host and no longer exists."""
-    from applier.run import resume
+    from applier.run import liveness
 
-    return claimant is not None and resume.is_gone(claimant)
+    return claimant is not None and liveness.is_gone(claimant)
 
 
 def headline(store: Store, plan: ActionPlan) -> str | None:
     """Return who runs a plan, or None if nobody does."""
-    if plan.state not in RUNNING:
-        return None
-    claimant = store.claimant(plan.uuid)
+    claimant = store.claimant(plan.uuid) if plan.state in RUNNING else None
+    return run_by(claimant) if claimant else None
+
+
+def run_by(claimant: Claimant) -> str:
+    """Return who runs a plan, and whether that process is gone."""
     lost = " (that process is gone: it crashed or was killed)" if is_gone(claimant) else ""
     return f"Run by {words(claimant)}{lost}"
 
 
 def under_way(store: Store, plan: ActionPlan, record: str, now: datetime) -> Iterator[str]:
     """Yield who runs a plan, the age of its last heartbeat, and the open requests."""
-    first = headline(store, plan)
-    if first is None:
+    claimant = store.claimant(plan.uuid) if plan.state in RUNNING else None
+    if claimant is None:  # it may have ended after the plan was read
         return
-    yield first
-    claimant = store.claimant(plan.uuid)
-    heard = claimant and claimant.heartbeat_at
+    yield run_by(claimant)
+    heard = claimant.heartbeat_at
     since = f"Heard of {ago((now - heard).total_seconds())}" if heard else "Never heard of"
     yield f"{since}, in the record {record}"
     names = {a.uuid: a.label for a in plan.actions}
@@ -100,6 +103,8 @@ def already_running(store: Store, uuid: str) -> PlanConflict | None:
     if state not in RUNNING:
         return None
     claimant, short = store.claimant(uuid), uuid[:8]
+    if claimant is None:  # it has ended meanwhile
+        return None
     text = f"plan {short} is {state}: {words(claimant)} runs it"
     if is_gone(claimant):
         text += (
@@ -123,9 +128,26 @@ def wrong_state(plan: ActionPlan) -> PlanConflict:
     return PlanConflict(plan.uuid, plan.state, f"{text}; {instead.format(plan.uuid[:8])}")
 
 
+def retried(store: Store, plan: ActionPlan, change: Callable[[ActionPlan], int]) -> int:
+    """Return the exit code of a change to a plan; if it is refused, try it on what the plan is now.
+
+    The state of the plan may have changed after it was read, for example because a service claimed
+    it. Raises the refusal if the state is the same as before.
+    """
+    while True:
+        try:
+            return change(plan)
+        except (PlanConflict, InvalidTransition):
+            before, plan = plan, store.load_plan(plan.uuid)
+            if plan.state is before.state:
+                raise
+
+
 def asked(store: Store, plan: ActionPlan, what: str) -> str:
     """Return the message about a request that was sent, with a warning if the claimant has died."""
     claimant = store.claimant(plan.uuid)
+    if claimant is None:
+        return f"{named(plan)} was asked {what}, and its run has ended meanwhile."
     text = f"{named(plan)} is ONGOING: {words(claimant)} runs it, and has been asked {what}."
     if is_gone(claimant):
         text += " But that process is gone: it crashed or was killed, and nobody will do it."

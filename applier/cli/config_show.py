@@ -45,10 +45,12 @@ class ConfigShow(ListVerb):
         if section is not None and section not in sections:
             text = f"no such section; {accepted(section, sections)}"
             raise InvalidInput([Mistake(text, place=f"--section {section}")])
-        configuration.register_all(self.session.conf)
-        where = _Origins(self.session.conf)
+        # Invalid values are shown, not refused.
+        conf = configuration_of(self.session.config_files, checked=False)
+        configuration.register_all(conf)
+        where = _Origins(conf)
         return ("section", "option", "value", "from"), (
-            (name, opt.name, value_of(self.session.conf, name, opt), where(name, opt.name))
+            (name, opt.name, value_of(conf, name, opt), where(name, opt.name))
             for name, opt in options
             if section in (None, name)
         )
@@ -91,7 +93,7 @@ class _Origins:
         # oslo.config remembers only one file for a section, the last that contains it. So each file
         # is also read alone. A later file takes precedence.
         names: Sequence[str] = conf.config_file or ()
-        self._alone = [(name, configuration_of([name])) for name in reversed(names)]
+        self._alone = [(name, configuration_of([name], checked=False)) for name in reversed(names)]
         for _, alone in self._alone:
             configuration.register_all(alone)
 

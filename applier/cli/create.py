@@ -7,7 +7,6 @@ import argparse
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from applier.cli import deployment_part, plan_files, set_options
@@ -67,7 +66,13 @@ class Create(Verb):
         )
         problem = None
         if saved.is_plan(document):
-            plan = plan_files.planned(document, settings, conf, planner=parsed_args.planner)
+            plan = plan_files.planned(
+                document,
+                settings,
+                conf,
+                planner=parsed_args.planner,
+                check_types=parsed_args.check_types,
+            )
         else:
             problem = planning.read_problem(
                 document, parsed_args.planner, conf, check_types=parsed_args.check_types
@@ -75,10 +80,10 @@ class Create(Verb):
             plan = plan_files.with_policy(problem.plan(settings.options), settings)
         keep = not parsed_args.dry_run
         if keep and problem is None:
-            plan_files.refuse_begun(plan, document)
+            saved.require_new(plan, document)
         workers = settings.max_workers or self.session.max_workers
         if parsed_args.out:
-            plan_files.write(Path(parsed_args.out), plan)
+            plan_files.write(parsed_args.out, plan)
         if keep:
             self.session.store.save_plan(plan)
         if settings.max_workers:
@@ -87,7 +92,7 @@ class Create(Verb):
                 "it in [watcher_workflow_engines.taskflow]."
             )
         if parsed_args.format != "table":
-            self.app.stdout.write(plan_files.rendered(plan, parsed_args.format))
+            self.app.stdout.write(plan_files.shown(self.session, plan, parsed_args.format))
             return 0
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
         if problem and plan.actions:

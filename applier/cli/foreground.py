@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +17,7 @@ from applier.cli.reporters.progress_lines import ProgressLines
 from applier.cli.session import now
 from applier.cli.set_options import SetOptions
 from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb
-from applier.contracts import Listener
+from applier.contracts import Listener, Report
 from applier.errors import PlanConflict, StoreError
 from planner.errors import InvalidTransition
 from planner.model import ActionPlan
@@ -38,6 +38,23 @@ _SIGNALS = {
     signal.SIGTERM: "SIGTERM",
     signal.SIGHUP: "SIGHUP (the terminal went away)",
 }
+
+
+#: Added to the message when the record failed before any action started.
+NOTHING_RAN = "Nothing has run"
+
+
+class _Starts(Listener):
+    """Notes whether any action has started: an action runs only after its start was committed."""
+
+    seen = False
+
+    def on_reports(self, reports: Iterable[Report]) -> None:
+        """Look for a start."""
+        self.seen = self.seen or any(r.state is ActionState.ONGOING for r in reports)
+
+    def on_plan(self, state: PlanState, message: str | None) -> None:
+        """Ignore the state of the plan."""
 
 
 class Progress(Listener, Protocol):
@@ -61,9 +78,9 @@ def run(verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int) -> int
 
     session, store = verb.session, verb.session.store
     out = verb.app.stdout
-    shown = progress_of(verb, plan)
+    shown, starts = progress_of(verb, plan), _Starts()
     runner = session.assembly.runner(
-        listeners=[shown], on_failure=settings.on_failure, max_workers=workers
+        listeners=[starts, shown], on_failure=settings.on_failure, max_workers=workers
     )
     began = time.monotonic()
     with signals(runner, shown.tell), lapses(shown.tell):
@@ -74,8 +91,8 @@ def run(verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int) -> int
         except (PlanConflict, InvalidTransition) as reason:
             raise claim.already_running(store, plan.uuid) or reason from reason
         except StoreError as reason:
-            text = f"{reason}. What ran of plan {plan.uuid[:8]} has ended; its end is not on record"
-            raise StoreError(text) from reason
+            ran = f"What ran of plan {plan.uuid[:8]} has ended; its end is not on record"
+            raise StoreError(f"{reason}. {ran if starts.seen else NOTHING_RAN}") from reason
     plan = store.load_plan(plan.uuid)
     recap.show(plan, time.monotonic() - began, out)
     for line in recap.next_steps(plan):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
 
 from applier.cli import plan_files
 from applier.cli.arguments import PLAN_HELP
@@ -14,6 +13,7 @@ from applier.cli.verb import Verb
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, Action
 from planner.states import ActionState
+from planner.visible_text import visible
 
 FORMATS = ("dot", "mermaid", "svg")
 
@@ -59,7 +59,13 @@ class Graph(Verb):
         wanted = _Wanted(parsed_args)
         name = parsed_args.plan
         if plan_files.is_file(name):
-            plan = plan_files.planned(plan_files.opened(name), SetOptions(), self.session.conf)
+            from planner import saved
+
+            document = plan_files.opened(name)
+            # A picture needs no plugin, so a saved plan may come from a machine with others.
+            plan = plan_files.planned(
+                document, SetOptions(), self.session.conf, check_types=not saved.is_plan(document)
+            )
         else:
             plan = plan_files.stored_plan(self.session, name)
         kept = {
@@ -68,9 +74,9 @@ class Graph(Verb):
         if plan.actions and not kept:
             self.note("Note: no action matches; the picture is empty.")
         render = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
-        text = render[parsed_args.format](plan, lambda action: action.uuid in kept)
+        text = visible(render[parsed_args.format](plan, lambda action: action.uuid in kept))
         if parsed_args.out:
-            plan_files.write_text(Path(parsed_args.out), text)
+            plan_files.write_text(parsed_args.out, text)
         else:
             self.app.stdout.write(text)
         return 0

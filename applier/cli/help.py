@@ -53,6 +53,8 @@ GROUPS = {
         "simulator show",
         "simulator reset",
         "db upgrade",
+        "db check",
+        "db backup",
         "complete",
         "help",
     ),

@@ -12,12 +12,16 @@ import traceback
 from collections.abc import Sequence
 from types import TracebackType
 
+from applier.cli import terminal
+from applier.errors import interrupt_in
+
 #: Exit codes after Ctrl-C, and after the reader of standard output has gone (SIGPIPE).
 INTERRUPTED, UNREAD = 130, 141
 #: The number of new objects after which the garbage collector runs. Imports create tens of
 #: thousands of objects that exist until the end. With Python's default of 700, the collector takes
 #: a tenth of the start-up time.
 _COLLECT_AFTER = 100_000
+_INTERRUPTED = "\nInterrupted.\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,8 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "--debug" not in words:
         sys.excepthook = _tell_bug
         threading.excepthook = _tell_bug_of_thread
-    _open_streams()
     try:
+        _open_streams()
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -36,9 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
     except KeyboardInterrupt:
         code = INTERRUPTED
-        sys.stderr.write("\nInterrupted.\n")
+        sys.stderr.write(_INTERRUPTED)
     except OSError as reason:
-        if reason.filename is not None:
+        if reason.filename is not None or interrupt_in(reason):
             raise
         code = 1
         sys.stderr.write(f"Standard output cannot be written: {reason.strerror}\n")
@@ -57,15 +61,17 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _open_streams() -> None:
-    """Replace closed standard streams, and escape characters that their encoding lacks."""
+    """Replace closed standard streams; escape what their encoding lacks or a terminal obeys."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-        elif hasattr(stream, "reconfigure"):
+            continue
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+        setattr(sys, name, terminal.with_visible_text(stream))
 
 
 def _drop_output() -> None:
@@ -78,6 +84,9 @@ def _tell_bug(
     error: BaseException,
     trace: TracebackType | None,  # noqa: ARG001
 ) -> None:
+    if interrupt_in(error):
+        sys.stderr.write(_INTERRUPTED)
+        return
     what = " ".join("".join(traceback.format_exception_only(kind, error)).split())
     line = shlex.join(["actionplan", "--debug", *sys.argv[1:]])
     text = f"This is a bug in ActionPlan or in a plugin: {what}\nTo see where: {line}\n"

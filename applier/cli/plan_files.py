@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from applier.cli.reporters.cloud_name import cloud_of
 from applier.cli.session import Session
 from applier.errors import ApplierError, ConfigurationError, PlanNotFound
-from planner.errors import InvalidInput, InvalidPlan, Mistake
+from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan
-from planner.states import PlanState
+from planner.visible_text import HIDDEN, visible_json
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -83,7 +81,7 @@ def planned(
 
     if saved.is_plan(document):
         refuse_planning(settings, planner)
-        return _saved(document)
+        return _saved(document, check_types=check_types)
     plan = make_plan(document, planner, settings.options, conf, check_types=check_types)
     return with_policy(plan, settings)
 
@@ -93,25 +91,19 @@ def with_policy(plan: ActionPlan, settings: SetOptions) -> ActionPlan:
     return replace(plan, on_failure=settings.on_failure or plan.on_failure)
 
 
-def _saved(document: Document) -> ActionPlan:
-    from planner import saved
+def _saved(document: Document, *, check_types: bool) -> ActionPlan:
+    from planner import planning, registry, saved
 
     try:
-        return saved.read_plan(document)
+        plan = saved.read_plan(document)
     except InvalidInput as wrong:
         if all(mistake.path == ("digest",) for mistake in wrong.mistakes):
             raise OutOfDate(str(wrong)) from wrong
         raise
-    except InvalidPlan as wrong:
-        place = document.source
-        raise InvalidInput(Mistake(text, place=place) for text in wrong.problems) from wrong
-
-
-def refuse_begun(plan: ActionPlan, document: Document) -> None:
-    """Raise InvalidInput for a saved plan that was started: its states belong to another store."""
-    if plan.state is not PlanState.RECOMMENDED:
-        text = f"the plan is {plan.state}: only {PlanState.RECOMMENDED} plans come into a record"
-        raise InvalidInput([Mistake(text, ("state",))]).located(document.locate)
+    if check_types:
+        known = registry.ActionTypes()
+        saved.require_known_types(plan, document, known, planning.ParameterCheck(known))
+    return plan
 
 
 def refuse_planning(settings: SetOptions, planner: str | None) -> None:
@@ -124,37 +116,40 @@ def refuse_planning(settings: SetOptions, planner: str | None) -> None:
         raise InvalidInput(Mistake(text, place=place) for place in places)
 
 
-def rendered(value: ActionPlan | Mapping[str, Any], form: str) -> str:
-    """Return a plan, or any value, as JSON or YAML text."""
-    plain = value.to_dict() if isinstance(value, ActionPlan) else value
+def rendered(value: Mapping[str, Any], form: str) -> str:
+    """Return a value as JSON or YAML text."""
     if form == "json":
-        return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
+        return visible_json(value, indent=1) + "\n"
     import yaml
 
     # A copy through JSON has no shared objects, which YAML would write as anchors.
-    return yaml.safe_dump(json.loads(json.dumps(plain)), sort_keys=False, allow_unicode=True)
+    text = json.dumps(value, ensure_ascii=False)
+    shown_as_it_is = not HIDDEN.search(text)
+    return yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=shown_as_it_is)
 
 
-def write(path: Path, plan: ActionPlan) -> None:
-    """Write a plan to a file atomically, readable by its owner only."""
-    write_text(path, rendered(plan, "json"))
+def shown(session: Session, plan: ActionPlan, form: str) -> str:
+    """Return a plan as JSON or YAML text without its hidden values, and with its cloud.
+
+    The digest is that of the plan itself, so a copy without some values is refused as a plan.
+    """
+    from applier.cli import hidden_values
+
+    value = hidden_values.without(plan, session.action_types).to_dict()
+    return rendered({**value, "digest": plan.digest, "cloud": cloud_of(plan)}, form)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write text to the file of ``--out`` atomically, readable by its owner only."""
+def write(path: str, plan: ActionPlan) -> None:
+    """Write a plan, with all values, to the file of ``--out``; raises ConfigurationError."""
+    write_text(path, rendered(plan.to_dict(), "json"))
+
+
+def write_text(path: str, text: str) -> None:
+    """Write text to the file of ``--out``; raises ConfigurationError."""
+    from applier import whole_files
+
     try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=f".{path.name}.", encoding="utf-8", delete=False
-        ) as file:
-            try:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-                os.replace(file.name, path)
-            except BaseException:
-                os.unlink(file.name)
-                raise
-    except OSError as reason:
-        raise ConfigurationError(f"--out {path} cannot be written: {reason.strerror}") from reason
+        whole_files.write(path, text.encode())
+    except (OSError, ValueError) as reason:
+        why = reason.strerror if isinstance(reason, OSError) else reason
+        raise ConfigurationError(f"--out {path} cannot be written: {why}") from reason

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from applier.assembly import user
-from applier.cli import claim
+from applier.cli import claim, hidden_values, plan_files
 from applier.cli.arguments import add_format, positive, with_plan
-from applier.cli.plan_files import rendered
+from applier.cli.reporters.cloud_name import NAME
 from applier.cli.reporters.formatting import count
 from applier.cli.session import now
 from applier.cli.verb import ListVerb, Verb
@@ -60,26 +60,50 @@ class List(ListVerb):
         plans = self.session.store.list_plans(state=state, limit=limit)
         whole = parsed_args.formatter != "table"
         lost = set() if whole else self._lost(plans)
+        for plan in plans:
+            if plan.damage is not None:
+                self.note(
+                    f"Plan {plan.uuid[:8]} is damaged: {plan.damage}; see: actionplan db check"
+                )
         if len(plans) == limit:
             self._say_how_many_more(state, limit, whole=whole)
-        columns = ("uuid", "name", "planner", "state", "actions", "ended well", "created")
+        columns: tuple[str, ...] = (
+            "uuid",
+            "name",
+            "planner",
+            "state",
+            "actions",
+            "ended well",
+            "created",
+        )
+        if whole:
+            columns = (*columns, "cloud")
+        else:
+            self.below = [f"Cloud: {NAME}: no instance, host or volume is real", *self.below]
         return columns, (
             (
                 p.uuid if whole else p.uuid[:8],
                 p.name or "",
                 p.planner,
-                f"{p.state}, nobody runs it" if p.uuid in lost else str(p.state),
+                self._state(p, lost),
                 sum(p.actions.values()),
                 p.actions.get(ActionState.SUCCEEDED, 0) + p.actions.get(ActionState.SKIPPED, 0),
                 f"{p.created_at:%Y-%m-%d %H:%M:%S}" if p.created_at else "",
+                *([NAME] if whole else []),
             )
             for p in plans
         )
 
+    @staticmethod
+    def _state(plan: PlanSummary, lost: set[str]) -> str:
+        if plan.damage is not None:
+            return "damaged"
+        return f"{plan.state}, nobody runs it" if plan.uuid in lost else str(plan.state)
+
     def _lost(self, plans: Sequence[PlanSummary]) -> set[str]:
         """Return the plans whose process is gone, and add a line for each below the table."""
         store = self.session.store
-        running = [p.uuid for p in plans if p.state in claim.RUNNING]
+        running = [p.uuid for p in plans if p.state in claim.RUNNING and p.damage is None]
         lost = [uuid for uuid in running if claim.is_gone(store.claimant(uuid))]
         self.below = [f"Continue it: actionplan resume {uuid[:8]}" for uuid in lost]
         return set(lost)
@@ -124,10 +148,11 @@ class Show(Verb):
         if parsed_args.format == "message":
             from planner.planners.deployment import message
 
-            self.app.stdout.write(rendered(message.write(plan), "json"))
+            known = hidden_values.without(plan, self.session.action_types)
+            self.app.stdout.write(plan_files.rendered(message.write(known), "json"))
             return 0
         if parsed_args.format != "table":
-            self.app.stdout.write(rendered(plan, parsed_args.format))
+            self.app.stdout.write(plan_files.shown(self.session, plan, parsed_args.format))
             return 0
         from applier.cli.reporters import deployment_table, plan_table
 

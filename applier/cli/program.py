@@ -22,6 +22,7 @@ from applier.cli.verb import OUT_OF_DATE, REFUSED, USAGE, VerbParser
 from applier.errors import ApplierError
 from planner import registry
 from planner.errors import PlannerError, shortened, shown
+from planner.visible_text import VisibleRecord
 
 DESCRIPTION = "Turns what should change into a plan that can be read, and applies it."
 
@@ -48,6 +49,20 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         sys.stdout.write(f"actionplan {version('actionplan')}\n")
         parser.exit()
+
+
+class _LogFile(logging.FileHandler):
+    """A log file; if it cannot be written, one line on standard error says so."""
+
+    failed = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802
+        """Tell the first failure; the program goes on without its log."""
+        if not self.failed:
+            self.failed = True
+            reason = sys.exc_info()[1]
+            why = reason.strerror if isinstance(reason, OSError) else reason
+            sys.stderr.write(f"--log-file {self.baseFilename} cannot be written: {why}\n")
 
 
 class Program(App):
@@ -81,11 +96,12 @@ class Program(App):
 
     def configure_logging(self) -> None:
         """Send log messages to the file or the terminal that an option names, or drop them."""
+        logging.setLogRecordFactory(VisibleRecord)
         level = logging.DEBUG if self.options.verbose > 1 else logging.INFO
         root = logging.getLogger()
         handler: logging.Handler = logging.NullHandler()
         if self.options.log_file:
-            handler = logging.FileHandler(self.options.log_file, encoding="utf-8")
+            handler = _LogFile(self.options.log_file, encoding="utf-8")
         elif self.options.verbose or self.options.debug:
             handler = logging.StreamHandler(self.stderr)
         else:
@@ -153,6 +169,6 @@ def refusal(reason: Exception) -> str:
         return f"Refused: {told['file']}: option {told['option']}: {shortened(told['why'])}\n"
     mistakes: Sequence[object] = getattr(reason, "mistakes", ())
     if len(mistakes) > 1:
-        lines = "".join(f"  {line}\n" for line in shown(mistakes))
+        lines = "".join(f"  {' '.join(line.split())}\n" for line in shown(mistakes))
         return f"Refused, {len(mistakes)} mistakes:\n{lines}"
     return f"Refused: {shortened(' '.join(str(reason).split()))}\n"

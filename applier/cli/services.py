@@ -44,6 +44,6 @@ class ServiceList(ListVerb):
 
 def heard_of(service: Service, at: datetime) -> str:
     """Return the age of a service's last heartbeat, and whether its process is gone."""
-    from applier.run.resume import is_gone
+    from applier.run.liveness import is_gone
 
     return ago((at - service.heartbeat_at).total_seconds()) + ", gone" * is_gone(service)

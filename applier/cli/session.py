@@ -9,12 +9,14 @@ that each verb may import.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from applier.assembly import Assembly
+from planner.errors import shortened
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -36,7 +38,7 @@ class Session:
     @cached_property
     def conf(self) -> cfg.ConfigOpts:
         """The configuration; raises ConfigurationError."""
-        return configuration_of(self.config_files)
+        return configuration_of(self.config_files, warn=_warn)
 
     @cached_property
     def assembly(self) -> Assembly:
@@ -85,13 +87,22 @@ class Session:
         return self.store.load_plan(self.store.find_plan(reference))
 
 
-def configuration_of(files: Sequence[str]) -> cfg.ConfigOpts:
-    """Read the configuration from the named files, or from the default places if none is named."""
+def _warn(text: str) -> None:
+    sys.stderr.write(f"Warning: {shortened(text)}\n")
+
+
+def configuration_of(
+    files: Sequence[str], *, warn: Callable[[str], None] = lambda _: None, checked: bool = True
+) -> cfg.ConfigOpts:
+    """Read the configuration from the named files, or from the default places if none is named.
+
+    ``warn`` and ``checked`` are those of :func:`applier.conf.load`.
+    """
     from applier import conf as configuration
     from applier.errors import ConfigurationError
 
     try:
-        return configuration.load(files)
+        return configuration.load(files, warn=warn, checked=checked)
     except (OSError, UnicodeDecodeError) as reason:
         named = ", ".join(files or configuration.files())
         text = reason.strerror if isinstance(reason, OSError) else "it is not UTF-8 text"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from applier.cli import deployment_part, plan_files, set_options, set_ranges
 from applier.cli.arguments import PLAN_HELP, add_format, add_planning
+from applier.cli.reporters.cloud_name import cloud_of
 from applier.cli.reporters.formatting import duration
 from applier.cli.verb import Verb
 from planner.model import ActionPlan
@@ -132,6 +133,7 @@ def as_dict(plan: ActionPlan, made: Prediction) -> dict[str, Any]:
     return {
         "uuid": plan.uuid,
         "name": plan.name,
+        "cloud": cloud_of(plan),
         "makespan_s": found.timeline.makespan_s,
         "cautious_makespan_s": made.cautious_s,
         "lower_bound_s": found.lower_bound_s,

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 
 from applier.assembly import user
 from applier.cli import claim
 from applier.cli.arguments import with_plan, with_reason
+from applier.cli.reporters.cloud_name import cloud_of
 from applier.cli.reporters.formatting import ago, count
 from applier.cli.session import now
 from applier.cli.verb import Verb
@@ -34,31 +36,34 @@ class Start(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Move RECOMMENDED or PAUSED to PENDING."""
-        store = self.session.store
         plan = self.session.plan(parsed_args.plan)
-        short = plan.uuid[:8]
+        return claim.retried(self.session.store, plan, self._start)
+
+    def _start(self, plan: ActionPlan) -> int:
+        store, short = self.session.store, plan.uuid[:8]
         if plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
             raise claim.wrong_state(plan)
         store.move_plan(plan.uuid, PlanState.PENDING, now=now())
-        if not present(store):
+        self.say(f"Cloud: {cloud_of(plan)}")
+        found = present(store)
+        if not found:
             self.say(f"{claim.named(plan)} is PENDING. No applier service reports on this record:")
             self.say(f"run it here with: actionplan apply {short}")
             return 0
-        for line in awaited(store, plan):
+        for line in awaited(plan, found[0]):
             self.say(line)
         return 0
 
 
 def present(store: Store) -> list[Service]:
     """List the services whose process is not known to be gone, latest heartbeat first."""
-    from applier.run import resume
+    from applier.run import liveness
 
-    return [service for service in store.services() if not resume.is_gone(service)]
+    return [service for service in store.services() if not liveness.is_gone(service)]
 
 
-def awaited(store: Store, plan: ActionPlan) -> Iterator[str]:
-    """Yield lines about a PENDING plan and the service with the latest heartbeat."""
-    last = present(store)[0]
+def awaited(plan: ActionPlan, last: Service) -> Iterator[str]:
+    """Yield lines about a PENDING plan; ``last`` is the service with the latest heartbeat."""
     heard = ago((now() - last.heartbeat_at).total_seconds())
     yield f"{claim.named(plan)} is PENDING, and waits for an applier service."
     yield f"Heard of {heard}: {last.user} on {last.host}, process {last.pid}."
@@ -79,8 +84,12 @@ class PausePlan(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Send a pause request to the claimant; raises PlanConflict if nobody runs the plan."""
-        store, plan = self.session.store, self.session.plan(parsed_args.plan)
-        short = plan.uuid[:8]
+        plan = self.session.plan(parsed_args.plan)
+        pause = partial(self._pause, why=parsed_args.reason)
+        return claim.retried(self.session.store, plan, pause)
+
+    def _pause(self, plan: ActionPlan, why: str | None) -> int:
+        store, short = self.session.store, plan.uuid[:8]
         if plan.state is PlanState.PAUSED:
             self.say(
                 f"{claim.named(plan)} is PAUSED already. Continue it with: actionplan apply {short}"
@@ -91,7 +100,7 @@ class PausePlan(Verb):
             if plan.state is PlanState.PENDING:
                 text += f". To keep it from being run: actionplan cancel {short}"
             raise PlanConflict(plan.uuid, plan.state, text)
-        request = Request(verb="pause", who=user(), why=parsed_args.reason)
+        request = Request(verb="pause", who=user(), why=why)
         store.add_request(plan.uuid, request, now=now())
         self.say(claim.asked(store, plan, "to pause it"))
         return 0
@@ -119,35 +128,26 @@ class Resume(Verb):
 
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
         short = plan.uuid[:8]
-        self._refuse(plan)
+        if resume.refused(plan):
+            raise claim.wrong_state(plan)
         if parsed_args.dry_run:
-            found = self.session.assembly.runner().found_commands(plan.uuid)
-            for line in foreseen(plan, resume.to_reset(plan), found):
+            plan, _ = resume.resumable(store, plan.uuid, tell=self.note)
+            commands = self.session.assembly.runner().found_commands(plan.uuid)
+            for line in foreseen(plan, resume.to_reset(plan), commands):
                 self.say(line)
             return 0
-        resume.resume(store, plan.uuid, now=now(), who=user(), why=parsed_args.reason)
+        known = {"who": user(), "why": parsed_args.reason}
+        resume.resume(store, plan.uuid, clock=now, tell=self.note, **known)
         plan = store.load_plan(plan.uuid)
         for line in foreseen(plan, ()):
             self.say(line)
-        if present(store):
-            for line in awaited(store, plan):
+        found = present(store)
+        if found:
+            for line in awaited(plan, found[0]):
                 self.say(line)
         else:
             self.say(f"{claim.named(plan)} is PENDING. Run it: actionplan apply {short}")
         return 0
-
-    def _refuse(self, plan: ActionPlan) -> None:
-        """Raise PlanConflict if the plan cannot be resumed."""
-        from applier.run import resume
-
-        if plan.state in claim.RUNNING:
-            claimant = self.session.store.claimant(plan.uuid)
-            if claimant is not None and resume.alive(claimant, now()):
-                raise claim.already_running(self.session.store, plan.uuid) or PlanConflict(
-                    plan.uuid, plan.state, f"plan {plan.uuid[:8]} is {plan.state}"
-                )
-        elif resume.refused(plan):
-            raise claim.wrong_state(plan)
 
 
 def foreseen(
@@ -189,9 +189,13 @@ class Cancel(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Cancel the plan if nobody runs it; otherwise send a request to the claimant."""
-        store, plan = self.session.store, self.session.plan(parsed_args.plan)
-        why = f": {parsed_args.reason}" if parsed_args.reason else ""
-        message = f"cancelled by {user()}{why}"
+        plan = self.session.plan(parsed_args.plan)
+        cancel = partial(self._cancel, why=parsed_args.reason)
+        return claim.retried(self.session.store, plan, cancel)
+
+    def _cancel(self, plan: ActionPlan, why: str | None) -> int:
+        store = self.session.store
+        message = f"cancelled by {user()}" + (f": {why}" if why else "")
         if plan.state in ENDED_PLAN:
             text = f"plan {plan.uuid[:8]} is {plan.state}: nothing is left to cancel"
             raise PlanConflict(plan.uuid, plan.state, text)
@@ -213,7 +217,7 @@ class Cancel(Verb):
             )
             return 0
         if plan.state is PlanState.ONGOING:
-            request = Request(verb="cancel", who=user(), why=parsed_args.reason)
+            request = Request(verb="cancel", who=user(), why=why)
             store.add_request(plan.uuid, request, now=now())
             self.say(claim.asked(store, plan, "to cancel it"))
             return 0

@@ -7,17 +7,20 @@ import argparse
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from applier.cli import claim, foreground
 from applier.cli.arguments import with_plan
 from applier.cli.main import INTERRUPTED
-from applier.cli.session import now
 from applier.cli.steering import present
 from applier.cli.verb import PAUSED, Verb
 from applier.contracts import Report
 from applier.errors import PlanConflict
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
+
+if TYPE_CHECKING:
+    from applier.run.liveness import SilenceWatch
 
 #: Seconds between two reads of the record.
 _INTERVAL_S = 1.0
@@ -55,7 +58,7 @@ class Watch(Verb):
             self.say(f"Stopped watching; {claim.named(plan)} continues.")
             return INTERRUPTED
         if plan.state in _GOING:
-            self.say(f"{claim.headline(self.session.store, plan)}.")
+            self.say(f"{claim.headline(self.session.store, plan) or claim.named(plan)}.")
             self.say(f"Nobody runs it any more. Continue it: actionplan resume {plan.uuid[:8]}")
             return PAUSED
         recap.show(plan, took(plan), self.app.stdout)
@@ -65,10 +68,13 @@ class Watch(Verb):
 
     def _followed(self, plan: ActionPlan) -> ActionPlan:
         """Show changes until the plan stops or its claimant is lost; returns the last state."""
+        from applier.run import liveness
+
         if plan.state not in _GOING:
             return plan
         # Never set: used to sleep in a way that Ctrl-C interrupts.
         never, known = threading.Event(), replace(plan, actions=_unstarted(plan))
+        silence = liveness.SilenceWatch()
         with foreground.progress_of(self, plan) as progress:
             progress.on_plan(plan.state, plan.status_message)
             while True:
@@ -78,18 +84,18 @@ class Watch(Verb):
                 progress.on_reports(list(changes(known.actions, plan.actions)))
                 if not goes and news:
                     progress.on_plan(plan.state, plan.status_message)
-                if not goes or self._is_lost(plan):
+                if not goes or self._is_lost(plan, silence):
                     return plan
                 never.wait(_INTERVAL_S)
                 known, plan = plan, self.session.store.load_plan(plan.uuid)
 
-    def _is_lost(self, plan: ActionPlan) -> bool:
-        from applier.run import resume
-
+    def _is_lost(self, plan: ActionPlan, silence: SilenceWatch) -> bool:
+        """Return whether the claimant has died; without one, the next read shows a new state."""
         if plan.state not in claim.RUNNING:
             return False
         claimant = self.session.store.claimant(plan.uuid)
-        return claimant is None or not resume.alive(claimant, now())
+        silence.begin_round()
+        return claimant is not None and silence.is_dead(plan.uuid, claimant)
 
 
 def _unstarted(plan: ActionPlan) -> tuple[Action, ...]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from planner import ranges
+
 #: A whole cloud: tables (``hosts``, ``instances``, ...) of entries, as JSON holds them.
 World = dict[str, Any]
 #: A failure or delay that is injected into operations.
@@ -45,8 +47,6 @@ ONGOING = ("id", "pid", "born", "operation", "what", "changes", "uses", "holds")
 
 _TEXT = {"type": "string", "minLength": 1}
 _TEXT_OR_NULL = {"type": ["string", "null"]}
-_COUNT = {"type": "integer", "minimum": 0}
-_SECONDS = {"type": "number", "minimum": 0}
 
 
 def _entry(required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
@@ -70,19 +70,19 @@ _UUIDS = {"propertyNames": _UUID}
 FAULT = _entry(
     {"operation": {"enum": [*OPERATIONS, "*"]}},
     target=_TEXT,
-    times={"type": ["integer", "null"], "minimum": 1},
+    times={**ranges.COUNT_OF_ONE_OR_MORE, "type": ["integer", "null"]},
     kind={"enum": ["fail", "error", "hang", "slow"]},
     message=_TEXT_OR_NULL,
-    seconds=_SECONDS,
+    seconds=ranges.SECONDS,
 )
 SCHEMA = _entry(
     {
         "hosts": _table(
-            dict.fromkeys(ROOM, _COUNT),
+            dict.fromkeys(ROOM, ranges.COUNT),
             power={"enum": ["on", "off", "suspended"]},
             labels={"type": "object"},
         ),
-        "flavors": _table(dict.fromkeys(ROOM, _COUNT)),
+        "flavors": _table(dict.fromkeys(ROOM, ranges.COUNT)),
         "instances": _UUIDS
         | _table(
             {"name": _TEXT, "host": {"type": ["string", "null"]}, "flavor": _TEXT},
@@ -90,15 +90,15 @@ SCHEMA = _entry(
         ),
     },
     services=_table({"status": {"enum": ["enabled", "disabled"]}}, reason=_TEXT_OR_NULL),
-    pools=_table({"size_gb": _COUNT}),
+    pools=_table({"size_gb": ranges.COUNT}),
     volume_types={"type": "array", "items": _TEXT},
     volumes=_UUIDS
     | _table(
-        {"name": _TEXT, "size_gb": _COUNT, "pool": _TEXT},
+        {"name": _TEXT, "size_gb": ranges.COUNT, "pool": _TEXT},
         type=_TEXT_OR_NULL,
         instance=_TEXT_OR_NULL,
     ),
-    durations=_entry({}, **dict.fromkeys(DURATIONS, _SECONDS)),
+    durations=_entry({}, **dict.fromkeys(DURATIONS, ranges.SECONDS)),
     faults={"type": "array", "items": FAULT},
     ongoing={"type": "array", "items": {"type": "object", "required": list(ONGOING)}},
 )

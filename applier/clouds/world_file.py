@@ -12,10 +12,11 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from applier import whole_files
 from applier.clouds import simulated_document
 from applier.clouds.simulated_schema import SCHEMA, World
 from applier.errors import ConfigurationError
@@ -95,21 +96,9 @@ class WorldFile:
             os.close(lock)
 
     def _write(self, world: World) -> None:
-        fresh = f"{self.path}.new"
         try:
-            with open(os.open(fresh, _WRITE, 0o600), "w", encoding="utf-8") as file:
-                file.write(to_text(world))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(fresh, self.path)
-            folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            whole_files.write(self.path, to_text(world).encode(), 0o600)
         except OSError as error:
-            with suppress(OSError):
-                os.unlink(fresh)
             raise self._out_of_reach(error) from error
 
     def _damaged(self, why: str) -> ConfigurationError:
@@ -122,7 +111,6 @@ class WorldFile:
         return ConfigurationError(f"the simulated cloud in {self.path}: {error.strerror}")
 
 
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _TABLES = frozenset(SCHEMA["properties"])
 
 

@@ -15,6 +15,7 @@ from applier.engines import PlanRun
 from applier.scheduling import order
 from applier.scheduling.decisions import Halt
 from applier.scheduling.verdict import ends
+from planner import ranges
 
 #: The number of seconds that an action may run after its stop signal; then it is given up.
 GRACE_S = 30.0
@@ -33,6 +34,7 @@ class TaskFlowEngine:
             "max_workers",
             default=os.cpu_count() or 1,
             min=1,
+            max=ranges.MOST,
             sample_default=4,
             help="Number of actions of a plan that may run at once. Default: the number of CPUs.",
         ),

@@ -12,12 +12,14 @@ from typing import Any
 from taskflow import task
 from taskflow.types import notifier
 
+from applier.blotting import BlottedOutput, Blotting
 from applier.contracts import ActionPlugin, Report, Verified
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.job_contracts import AttemptMachines
 from applier.scheduling.resumption import in_doubt
 from applier.scheduling.type_policy import timeout_s
+from applier.secret_values import resolve
 from planner.model import Action
 from planner.states import ActionState, Outcome, StateReason
 
@@ -89,12 +91,14 @@ class ActionTask(task.Task):
     timed_out = False
     broke = False
     work: ActionPlugin | None = None
+    blotting = Blotting()
 
     def renew(self) -> None:
         """Prepare the task for another attempt."""
         self.cut_off = self.cut_off or self.broke
         self.stop, self.timed_out, self.work = threading.Event(), False, None
         self.attempt, self.continued_s, self.machines = self.attempt + 1, None, None
+        self.blotting = Blotting()
 
     def time_out(self) -> None:
         """Tell the action to stop because it timed out; its effect is verified after its end."""
@@ -118,7 +122,11 @@ class ActionTask(task.Task):
                 self.work.abort()
             except BaseException:
                 # A plugin may raise anything. Only execute reports the end of the action.
-                LOG.exception("Action %s: its abort raised an unexpected error", self.action.uuid)
+                LOG.error(
+                    "Action %s: its abort raised an unexpected error\n%s",
+                    self.action.uuid,
+                    self.blotting(traceback.format_exc()),
+                )
 
     def execute(self) -> Report:
         """Run the action and return its report; it uses no store and raises nothing."""
@@ -128,15 +136,17 @@ class ActionTask(task.Task):
         except BaseException as error:
             # A plugin may raise anything, even SystemExit. Caught here, it fails only this action;
             # if it ended the worker, the action would stay ONGOING for ever.
-            LOG.exception(
-                "Action %s (%s) raised an unexpected error",
+            LOG.error(
+                "Action %s (%s) raised an unexpected error\n%s",
                 self.action.uuid,
                 self.action.action_type,
+                self.blotting(traceback.format_exc()),
             )
             state, outcome = ActionState.FAILED, Outcome.ERROR
             message = "".join(traceback.format_exception_only(error)).strip()
         if self.timed_out and state is ActionState.FAILED:
             state, outcome, message = self._look(message)
+        message = message and self.blotting(message)
         self.broke = outcome is Outcome.ERROR
         return Report(
             uuid=self.action.uuid,
@@ -152,9 +162,23 @@ class ActionTask(task.Task):
         if self.stop.is_set():
             return self._stopped(None)
         self.machines = self.environment.machines_of(self.action, self.attempt)
-        context = self.environment.context(self.action, output.write, self.machines)
         try:
-            work = self.work = self.plugin(self.action.input_parameters, context)
+            parameters, self.blotting = resolve(self.action.input_parameters, self.plugin.SCHEMA)
+        except ActionFailed as reason:
+            if self.continued_s is not None:
+                text = f"{reason}; its command goes on; {in_doubt(self.action)}"
+                return ActionState.UNKNOWN, None, text
+            return ActionState.FAILED, Outcome.FAILED, str(reason)
+        written = BlottedOutput(self.blotting, output.write)
+        try:
+            return self._run(parameters, written)
+        finally:
+            written.close()
+
+    def _run(self, parameters: Mapping[str, Any], output: Callable[[str], None]) -> _Ending:
+        context = self.environment.context(self.action, output, self.machines)
+        try:
+            work = self.work = self.plugin(parameters, context)
             if self.continued_s is None:
                 self._precheck(work)
             outcome: object = work.execute(self.stop)
@@ -194,7 +218,9 @@ class ActionTask(task.Task):
 
     def _job_lost(self, lost: JobLost) -> _Ending:
         """Return the result of an attempt with a command whose end is not known."""
-        found = verified(self.work.verify) if self.work is not None else Verified.IN_DOUBT
+        found = Verified.IN_DOUBT
+        if self.work is not None:
+            found = verified(self.work.verify, self.blotting)
         if found is Verified.DONE:
             return ActionState.SUCCEEDED, Outcome.CHANGED, f"{lost}; verified: its work is done"
         if lost.is_over and (found is Verified.NOT_DONE or self.plugin.RERUN_SAFE):
@@ -209,7 +235,9 @@ class ActionTask(task.Task):
 
     def _look(self, message: str | None) -> _Ending:
         """Return the result of an attempt that timed out, after its plugin verified the effect."""
-        found = verified(self.work.verify) if self.work is not None else Verified.NOT_DONE
+        found = Verified.NOT_DONE
+        if self.work is not None:
+            found = verified(self.work.verify, self.blotting)
         text = f"timed out after {self.limit_s or 0:g} s"
         if found is Verified.DONE:
             return ActionState.SUCCEEDED, Outcome.CHANGED, f"{text}; verified: its work is done"
@@ -218,13 +246,14 @@ class ActionTask(task.Task):
         return ActionState.FAILED, Outcome.ERROR, f"{text}: {message}"
 
 
-def verified(look: Callable[[], Verified]) -> Verified:
+def verified(look: Callable[[], Verified], blotting: Blotting) -> Verified:
     """Ask a plugin whether its work is done; return IN_DOUBT if it raises an error."""
     try:
         found = look()
     except BaseException:
         # A plugin may raise anything, even SystemExit.
-        LOG.exception("An action cannot be verified")
+        trace = blotting(traceback.format_exc())
+        LOG.error("An action cannot be verified\n%s", trace)
         return Verified.IN_DOUBT
     return found if isinstance(found, Verified) else Verified.IN_DOUBT
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from uuid import uuid4
 
+from applier import whole_files
 from applier.contracts import Content, Ended, StopSignal
 from applier.errors import ActionFailed
 from applier.machines import job_scripts, process
@@ -61,20 +60,11 @@ class Local:
             raise _refused(path, reason) from reason
 
     def write(self, path: str, data: bytes, mode: int) -> None:
-        """Write to a temporary file, then rename it, so that no reader sees half a file."""
-        place = Path(path)
-        fresh = place.with_name(f".{place.name}.{uuid4().hex}")
+        """Replace a file as a whole, so that no reader sees half of it; a link is followed."""
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(data)
-                os.fchmod(file.fileno(), mode)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(fresh, place)
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            whole_files.write(path, data, mode)
         except OSError as reason:
-            with suppress(OSError):
-                os.unlink(fresh)
             raise _refused(path, reason) from reason
 
     def files(self, folder: str) -> list[str]:

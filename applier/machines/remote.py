@@ -210,10 +210,16 @@ async def _read(path: str, client: asyncssh.SFTPClient) -> Content | None:
 
 
 async def _write(path: str, data: bytes, mode: int, client: asyncssh.SFTPClient) -> None:
-    folder, name = posixpath.split(path)
+    folder = posixpath.dirname(path)
     if folder:
         await client.makedirs(folder, exist_ok=True)
-    fresh = posixpath.join(folder, f".{name}.{uuid4().hex}")
+    # As in applier.whole_files: a link is followed, and what is no regular file is not replaced.
+    path = str(await client.realpath(path))
+    if await client.exists(path) and not await client.isfile(path):
+        async with client.open(path, "wb", encoding=None) as file:
+            await file.write(data)
+        return
+    fresh = posixpath.join(posixpath.dirname(path), f".new-{uuid4().hex}")
     try:
         private = asyncssh.SFTPAttrs(permissions=0o600)
         async with client.open(fresh, "xb", private, encoding=None) as file:

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import os
-import socket
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from applier.contracts import Claimant, Request
 from applier.errors import PlanConflict
+from applier.run import liveness
 from applier.scheduling.resumption import was_cut_off
-from applier.store import Service, Store
+from applier.store import Store
 from planner.graph_algorithms import topological_order
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState, StateReason
@@ -38,34 +38,6 @@ REFUSED = {
     PlanState.SUPERSEDED: "a newer plan took its place",
     PlanState.DELETED: "it was removed",
 }
-
-
-def is_gone(claimant: Claimant | Service) -> bool:
-    """Return whether a claimant or service ran on this host and its process has ended."""
-    if claimant.host != socket.gethostname():
-        return False
-    try:
-        os.kill(claimant.pid, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False  # the process exists, and belongs to another user
-    return False
-
-
-def age_s(claimant: Claimant, now: datetime) -> float:
-    """Return the age of a claimant's last heartbeat, in seconds.
-
-    A heartbeat in the future comes from a clock that was changed: its age is 0.
-    """
-    if claimant.heartbeat_at is None:
-        return float("inf")
-    return max(0.0, (now - claimant.heartbeat_at).total_seconds())
-
-
-def alive(claimant: Claimant, now: datetime, *, patience_s: float = 30.0) -> bool:
-    """Return whether a claimant is alive: its heartbeat is recent, and its process not gone."""
-    return not is_gone(claimant) and age_s(claimant, now) <= patience_s
 
 
 def to_reset(plan: ActionPlan) -> list[str]:
@@ -98,35 +70,61 @@ def refused(plan: ActionPlan) -> bool:
     return plan.state in REFUSED and not undone
 
 
-def resume(
+def resumable(
     store: Store,
     uuid: str,
     *,
-    now: datetime,
-    who: str,
-    why: str | None = None,
-    patience_s: float = 30.0,
-) -> list[str]:
-    """Make a plan PENDING again; return the actions that became PENDING with it.
+    tell: Callable[[str], None] = lambda _: None,
+    wait: Callable[[float], None] = time.sleep,
+) -> tuple[ActionPlan, Claimant | None]:
+    """Return a plan that can be resumed, and its claimant, which has died, or None.
 
-    Raises PlanConflict if its claimant is alive, if its state does not allow it, or if somebody
-    else changed the plan meanwhile.
+    A claimant is watched for up to :data:`liveness.MISSED_HEARTBEATS` of its intervals; ``tell`` is
+    called with a sentence about that. Raises PlanConflict if the claimant is alive, or if the state
+    of the plan does not allow it.
     """
     claimant = store.claimant(uuid)
     plan = store.load_plan(uuid)
     if refused(plan):
         text = f"plan {uuid[:8]} is {plan.state}: {REFUSED[plan.state]}"
         raise PlanConflict(uuid, plan.state, text)
-    if claimant is not None and alive(claimant, now, patience_s=patience_s):
+    if claimant is not None and not liveness.has_died(store, uuid, claimant, tell=tell, wait=wait):
+        raise _not_dead(store, plan, claimant)
+    return plan, claimant
+
+
+def _not_dead(store: Store, plan: ActionPlan, claimant: Claimant) -> PlanConflict:
+    """Return the refusal to resume a plan whose claimant was heard of, or has ended its claim."""
+    found = store.claimant(plan.uuid)
+    text = f"plan {plan.uuid[:8]} was {plan.state}: its claimant has changed meanwhile"
+    if found and (found.host, found.pid) == (claimant.host, claimant.pid):
         text = (
-            f"plan {uuid[:8]} is {plan.state}: {claimant.user} runs it on {claimant.host}, process "
-            f"{claimant.pid}, last heard of {age_s(claimant, now):.0f} s ago; it can be resumed "
-            "once that one has paused, ended or died"
+            f"plan {plan.uuid[:8]} is {plan.state}: {found.user} runs it on {found.host}, process "
+            f"{found.pid}, which was heard of just now; it can be resumed once that one has "
+            "paused, ended or died"
         )
-        raise PlanConflict(uuid, plan.state, text)
+    return PlanConflict(plan.uuid, plan.state, text)
+
+
+def resume(
+    store: Store,
+    uuid: str,
+    *,
+    clock: Callable[[], datetime],
+    who: str,
+    why: str | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    wait: Callable[[float], None] = time.sleep,
+) -> list[str]:
+    """Make a plan PENDING again; return the actions that became PENDING with it.
+
+    Waits and raises as :func:`resumable`; raises PlanConflict, too, if somebody else changed the
+    plan meanwhile.
+    """
+    plan, claimant = resumable(store, uuid, tell=tell, wait=wait)
     back = to_reset(plan)
     message = f"resumed by {who}" + (f": {why}" if why else "")
-    store.resume_plan(uuid, back, now=now, message=message, seen=claimant)
+    store.resume_plan(uuid, back, now=clock(), message=message, seen=claimant)
     return back
 
 
@@ -149,7 +147,7 @@ def take_over(
     else changed the plan meanwhile, or if the claimant wrote a heartbeat.
     """
     plan = store.load_plan(uuid)
-    message = f"{gone(claimant)}; %s by {who}"
+    message = f"{liveness.gone(claimant)}; %s by {who}"
     if plan.state is PlanState.CANCELLING:
         end_commands(uuid)
         new, message = PlanState.CANCELLED, message % "its cancel was finished"
@@ -175,22 +173,11 @@ def take_over(
 def _not_followed(store: Store, plan: ActionPlan, claimant: Claimant) -> Request | None:
     """Return the first cancel, else the first pause, that the claimant has not carried out.
 
-    These are the requests since the start of its oldest running action, or since its last
-    heartbeat, whichever is earlier.
+    A claimant that carries one out changes the state of the plan; so these are all requests that
+    were made under its claim.
     """
-    times = [a.started_at for a in plan.actions if a.state is ActionState.ONGOING]
-    since = min((t for t in (*times, claimant.heartbeat_at) if t is not None), default=None)
-    asked = [
-        request
-        for request in store.requests(plan.uuid)
-        if request.verb in _ASKED and since and request.created_at and request.created_at >= since
-    ]
+    asked = [r for r in store.requests(plan.uuid, claimant.requests_before) if r.verb in _ASKED]
     return min(asked, key=lambda request: request.verb, default=None)
-
-
-def gone(claimant: Claimant) -> str:
-    """Return the beginning of the message about a claimant that has died."""
-    return f"process {claimant.pid} on {claimant.host}, which ran it, is gone"
 
 
 def _deadly(store: Store, plan: ActionPlan) -> Action | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 from applier.contracts import Claimant, Request, RequestVerb
 from applier.engines import Events, PlanRun
@@ -100,7 +101,9 @@ class Runner:
         earlier = self._store.requests(uuid)
         doubtful = any(action.state in TO_VERIFY for action in plan.actions)
         before = self._store.last_claimant(uuid) if doubtful else None
-        claim = self._store.claim_plan(uuid, self._setup.claimant, now=self._setup.clock())
+        interval_s = self._setup.heartbeat_interval_s
+        claimant = replace(self._setup.claimant, heartbeat_interval_s=interval_s)
+        claim = self._store.claim_plan(uuid, claimant, now=self._setup.clock())
         plan = self._store.refresh_plan(plan)
         recorder = Recorder(
             self._store,

@@ -17,6 +17,7 @@ from applier.engines.workers import Workers
 from applier.errors import ActionFailed
 from applier.job_contracts import JobFound
 from applier.scheduling.resumption import TO_VERIFY, decide, going_on
+from applier.secret_values import resolve
 from planner.model import Action
 
 LOG = logging.getLogger(__name__)
@@ -117,7 +118,13 @@ def _ask(action: Action, environment: ActionEnvironment, away: str | None) -> Fi
     if lost is not None and lost.left:
         elsewhere = str(lost)
     context = environment.context(action, _ignore)
-    answer = verified(lambda: plugin(action.input_parameters, context).verify())
+    try:
+        parameters, blotting = resolve(action.input_parameters, plugin.SCHEMA)
+    except ActionFailed as reason:
+        LOG.warning("Action %s cannot be verified: %s", action.uuid, reason)
+        answer = Verified.IN_DOUBT
+    else:
+        answer = verified(lambda: plugin(parameters, context).verify(), blotting)
     what = None if lost is None else str(lost)
     return Finding(action.uuid, answer, None, what, elsewhere or (away if lost is None else None))
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ from applier.service import signals
 from applier.service.worker_loop import LONGEST_DELAY_S, WorkerLoop
 from applier.store import Service, Store
 from planner.errors import PlannerError
+from planner.visible_text import VisibleRecord, visible
 
 LOG = logging.getLogger(__name__)
 
@@ -112,19 +114,31 @@ def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the service until it ends; return its exit code, 1 for a refused configuration."""
     given = sys.argv[1:] if arguments is None else arguments
+    warnings: list[str] = []
     try:
         conf = configuration.load(
-            arguments=given, description=DESCRIPTION, prepare=log.register_options
+            arguments=given,
+            description=DESCRIPTION,
+            prepare=log.register_options,
+            warn=warnings.append,
         )
         Assembly(conf).check()
     except (ConfigurationError, PlannerError) as reason:
-        sys.stderr.write(f"{NAME}: {reason}\n")
+        sys.stderr.write(visible(f"{NAME}: {reason}\n"))
         return 1
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "alembic=WARN"])
     conf.set_default("use_stderr", True)
     log.setup(conf, NAME)
+    logging.setLogRecordFactory(VisibleRecord)
+    for text in warnings:
+        LOG.warning("%s", text)
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.watcher_applier.grace_s)
     signals.relay(signals.Interrupted(signals.end_at_once))
     manager.add(ApplierService, workers=1, args=(conf,))
-    manager.run()
+    try:
+        manager.run()
+    finally:
+        # cotyledon sets an alarm for the grace period and leaves it running. While Python ends,
+        # nothing handles it, and it would kill this process.
+        signal.alarm(0)
     return 0

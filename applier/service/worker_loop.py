@@ -15,19 +15,15 @@ from functools import partial
 from futurist import ThreadPoolExecutor
 
 from applier.backoff import delays_s
-from applier.contracts import Claimant
-from applier.errors import ApplierError, PlanConflict, StoreError
-from applier.run import resume
+from applier.errors import ApplierError, DamagedRecord, PlanConflict, PlanNotFound, StoreError
+from applier.run import liveness, resume
 from applier.run.runner import Runner
-from applier.service.silence import SilenceWatch
-from applier.store import Service, Store
-from planner.errors import PlannerError
+from applier.store import PlanSummary, Service, Store
+from planner.errors import InvalidTransition, PlannerError
 from planner.states import PlanState
 
 LOG = logging.getLogger(__name__)
 
-#: A claimant that misses this many heartbeats counts as dead.
-MISSED_HEARTBEATS = 6
 #: The maximum of the seconds between two attempts to reach the store; the delays double up to it.
 LONGEST_DELAY_S = 30.0
 
@@ -55,9 +51,10 @@ class WorkerLoop:
         self._workers, self._poll_s, self._clock = workers, poll_s, clock
         self._interval_s = heartbeat_interval_s
         self._running: dict[str, Runner] = {}
-        #: Plans that cannot run here, so that each is logged only once.
+        #: Plans that cannot run here, and damaged ones, so that each is logged only once.
         self._refused: set[str] = set()
-        self._silence = SilenceWatch(MISSED_HEARTBEATS * heartbeat_interval_s)
+        self._damaged: set[str] = set()
+        self._silence = liveness.SilenceWatch()
         self._next_report = 0.0
         #: The delays between attempts while the store cannot be reached, else None.
         self._outage: Iterator[float] | None = None
@@ -96,14 +93,14 @@ class WorkerLoop:
                 self._take_over()
                 self._next_report = time.monotonic() + self._interval_s
             self._take(pool)
-        except StoreError as reason:
+        except (StoreError, DamagedRecord) as reason:
             return self._away(reason)
         if self._outage is not None:
             LOG.info("The record can be reached again")
             self._outage = None
         return min(self._poll_s, self._interval_s)
 
-    def _away(self, reason: StoreError) -> float:
+    def _away(self, reason: ApplierError) -> float:
         """Log an outage once; return the seconds until the next attempt."""
         if self._outage is None:
             LOG.warning("The record cannot be reached; retrying: %s", reason)
@@ -132,7 +129,7 @@ class WorkerLoop:
         error = run.exception()
         if error is None:
             LOG.info("Plan %s is %s", uuid, run.result())
-        elif isinstance(error, PlanConflict):
+        elif isinstance(error, PlanConflict | InvalidTransition):
             LOG.info("Plan %s is not continued: %s", uuid, error)
         elif isinstance(error, StoreError):
             LOG.error(
@@ -151,11 +148,14 @@ class WorkerLoop:
         self._silence.begin_round()
         for state in (PlanState.ONGOING, PlanState.CANCELLING):
             for summary in self._store.list_plans(state=state):
-                claimant = self._store.claimant(summary.uuid)
-                if claimant is None or summary.uuid in self._running:
+                if summary.damage is not None:
+                    self._tell_damage(summary)
                     continue
-                if self._silence.is_dead(summary.uuid, claimant):
-                    self._settle(summary.uuid, claimant)
+                try:
+                    self._take_over_if_dead(summary)
+                except (PlanConflict, InvalidTransition, PlanNotFound) as reason:
+                    # Another service, an operator or the claimant itself was faster.
+                    LOG.info("Plan %s is not taken over: %s", summary.uuid, reason)
 
     def _end_commands(self, uuid: str) -> None:
         """End what a dead applier has left running, as far as that is possible here."""
@@ -164,19 +164,25 @@ class WorkerLoop:
         except (ApplierError, PlannerError) as reason:
             LOG.warning("Commands of plan %s may go on: %s", uuid, reason)
 
-    def _settle(self, uuid: str, claimant: Claimant) -> None:
+    def _tell_damage(self, plan: PlanSummary) -> None:
+        """Log once that a plan is damaged: nobody can take it over."""
+        if plan.uuid not in self._damaged:
+            self._damaged.add(plan.uuid)
+            LOG.error("Plan %s is damaged: %s; see: actionplan db check", plan.uuid, plan.damage)
+
+    def _take_over_if_dead(self, plan: PlanSummary) -> None:
         """Make a plan whose applier is dead PENDING again, or end it."""
-        gone, who = resume.gone(claimant), f"the applier on {self._service.host}"
-        try:
+        claimant = self._store.claimant(plan.uuid)
+        if claimant is None or plan.uuid in self._running:
+            return
+        if self._silence.is_dead(plan.uuid, claimant):
+            who = f"the applier on {self._service.host}"
             state = resume.take_over(
                 self._store,
-                uuid,
+                plan.uuid,
                 claimant,
                 now=self._clock(),
                 who=who,
                 end_commands=self._end_commands,
             )
-        except PlanConflict as reason:
-            LOG.info("Plan %s is not continued: %s", uuid, reason)
-        else:
-            LOG.warning("Plan %s: %s, it is %s", uuid, gone, state)
+            LOG.warning("Plan %s: %s, it is %s", plan.uuid, liveness.gone(claimant), state)

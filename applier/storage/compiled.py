@@ -14,6 +14,10 @@ import sqlalchemy as sa
 Row = Mapping[Any, Any]
 
 
+class Unreadable(Exception):
+    """A row has a value that cannot be converted: it is damaged."""
+
+
 class Compiled:
     """The text of one statement in one dialect, and the conversions of its values.
 
@@ -54,13 +58,20 @@ class Compiled:
                 found[place] = convert(found[place])
         return found if self._positional else dict(zip(self._names, found, strict=True))
 
+    def unconverted(self, found: Iterable[Sequence[Any]]) -> list[Row]:
+        """Return the rows that the driver read as mappings, with values as they are stored."""
+        return [dict(zip(self._columns, values, strict=True)) for values in found]
+
     def rows(self, found: Iterable[Sequence[Any]]) -> list[Row]:
-        """Convert the rows that the driver read to mappings by column names."""
+        """Convert the rows that the driver read to mappings by column names; raises Unreadable."""
         rows: list[Row] = []
         for values in found:
             row = dict(zip(self._columns, values, strict=True))
-            for key, convert in self._converters:
-                row[key] = convert(row[key])
+            try:
+                for key, convert in self._converters:
+                    row[key] = convert(row[key])
+            except (ValueError, TypeError) as reason:
+                raise Unreadable(str(reason)) from reason
             rows.append(row)
         return rows
 

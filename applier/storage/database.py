@@ -17,15 +17,15 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.backoff import delays_s
-from applier.errors import PlanNotFound, StoreError
-from applier.storage import schema_version, statements
+from applier.errors import DamagedRecord, PlanNotFound, StoreError
+from applier.storage import lock_holders, schema_version, statements
 from applier.storage.action_statements import AT_ONCE
-from applier.storage.compiled import Row
+from applier.storage.compiled import Row, Unreadable
 from applier.storage.connection import make_engine
-from applier.storage.refusals import ConnectionLost, Deadlock, Refused, translate_errors
+from applier.storage.refusals import Busy, ConnectionLost, Deadlock, Refused, translate_errors
 from applier.storage.transactions import Transaction, Transactions
 from applier.storage.unwritable import Unwritable, fits
-from applier.storage.urls import parse
+from applier.storage.urls import parse, shown
 
 T = TypeVar("T")
 
@@ -64,8 +64,12 @@ class Database:
         self._url = parse(connection)
         self._patience_s, self._new_id = patience_s, new_id
         self.engine = make_engine(
-            self._url, synchronous=synchronous, busy_timeout_s=busy_timeout_s, answer_s=ANSWER_S
+            self._url,
+            synchronous=synchronous,
+            busy_timeout_s=min(busy_timeout_s, lock_holders.SOON_S),
+            answer_s=ANSWER_S,
         )
+        self._busy_timeout_s = busy_timeout_s
         self._transactions = Transactions(self.engine)
         self._begin_write, self._begin_read = BEGIN[self.engine.dialect.name]
         #: How many actions one statement is about.
@@ -139,30 +143,46 @@ class Database:
     def tried(self, what: Callable[[], T], *, lost_too: bool = True) -> T:
         """Return the result of a call, which is repeated after deadlocks and lost connections.
 
-        After a lost connection only if ``lost_too``. Raises StoreError with the last error.
+        After a lost connection only if ``lost_too``. A call that waits for another process is
+        repeated as well, unless that process is stopped. Raises StoreError with the last error, and
+        DamagedRecord if rows cannot be converted or pages cannot be read.
         """
-        with translate_errors(self._url):
-            try:
-                return what()
-            except (Deadlock, ConnectionLost) as error:
-                return self._repeated(what, error, lost_too=lost_too)
+        try:
+            with translate_errors(self._url):
+                try:
+                    return what()
+                except (Deadlock, ConnectionLost, Busy) as error:
+                    return self._repeated(what, error, lost_too=lost_too)
+        except Unreadable as error:
+            raise DamagedRecord(shown(self._url), [str(error)]) from error
 
     def _repeated(self, what: Callable[[], T], refused: Refused, *, lost_too: bool) -> T:
         """Repeat a refused call until it succeeds, or until the tries or the time are used up."""
-        give_up = time.monotonic() + self._patience_s
+        began = time.monotonic()
+        give_up = began + self._patience_s
         for tries, wait_s in enumerate(delays_s(SHORTEST_WAIT_S, LONGEST_WAIT_S), start=1):
             patient = time.monotonic() + wait_s < give_up and not self._closed.is_set()
             if isinstance(refused, Deadlock):
                 if tries == DEADLOCK_TRIES:
+                    raise refused
+            elif isinstance(refused, Busy):
+                if self._is_stuck(time.monotonic() - began):
                     raise refused
             elif not (lost_too and patient):
                 raise refused
             self._closed.wait(wait_s)
             try:
                 return what()
-            except (Deadlock, ConnectionLost) as error:
+            except (Deadlock, ConnectionLost, Busy) as error:
                 refused = error
         raise AssertionError  # the loop has no end
+
+    def _is_stuck(self, waited_s: float) -> bool:
+        """Return whether to give up on a file that another process has locked."""
+        if waited_s + lock_holders.SOON_S >= self._busy_timeout_s or self._closed.is_set():
+            return True
+        holder = lock_holders.of_record(self._url)
+        return holder is not None and holder.stopped
 
     @contextmanager
     def named(self, uuid: str, *call: object) -> Iterator[str]:

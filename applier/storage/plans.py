@@ -11,8 +11,8 @@ from itertools import islice
 from types import EllipsisType
 
 from applier.contracts import Claimant
-from applier.errors import ActionNotFound, PlanConflict, PlanNotFound
-from applier.storage import claims, references, rows, statements, transitions
+from applier.errors import ActionNotFound, DamagedRecord, PlanConflict, PlanNotFound
+from applier.storage import claims, damaged_plans, references, rows, statements, transitions
 from applier.storage.action_statements import AGAIN, writes
 from applier.storage.changes import Change, Move
 from applier.storage.compiled import Row
@@ -21,7 +21,7 @@ from applier.storage.refusals import Duplicate
 from applier.storage.texts import storable
 from applier.storage.transactions import Transaction
 from applier.store import PlanSummary
-from planner.errors import InvalidPlan
+from planner.errors import InvalidPlan, Mistake
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
@@ -64,7 +64,10 @@ class Plans:
                 states = transaction.read(statements.STATES, {"plan_uuid": uuid})
             return rows.plan_of(head, planned, states)
 
-        return self._database.tried(load)
+        try:
+            return self._database.tried(load)
+        except DamagedRecord as damaged:
+            raise damaged_plans.explained(self._database, uuid, damaged) from damaged
 
     def find_plan(self, reference: str) -> str:
         """See :meth:`applier.store.Store.find_plan`."""
@@ -97,7 +100,11 @@ class Plans:
                 actions = rows.counts_of(transaction.read(counts, asked))
             return [rows.summary(head, actions.get(head["uuid"], {})) for head in heads]
 
-        return self._database.tried(listed)
+        try:
+            return self._database.tried(listed)
+        except DamagedRecord:
+            one_by_one = partial(damaged_plans.listed, self._database, state, limit)
+            return self._database.tried(one_by_one)
 
     def count_plans(self, *, state: PlanState | None = None) -> int:
         """See :meth:`applier.store.Store.count_plans`."""
@@ -131,8 +138,11 @@ class Plans:
         """See :meth:`applier.store.Store.move_plan`."""
 
         def allowed(head: Row) -> None:
+            claimant = rows.claimant_of(head)
+            if seen is not None:
+                claims.require_seen(uuid, head["state"], claimant, seen)
             check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
-            claims.require_free(uuid, head["state"], rows.claimant_of(head), seen)
+            claims.require_free(uuid, head["state"], claimant, seen)
 
         def members(transaction: Transaction) -> None:
             change = {"plan_uuid": uuid, "new_message": storable(message), "now": now}
@@ -168,8 +178,8 @@ class Plans:
             transaction.write_all(writes(AGAIN, wanted, values, at_once=self._database.at_once))
 
         def allowed(head: Row) -> None:
-            transitions.require_resumable(uuid, PlanState(head["state"]), wanted)
             claims.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
+            transitions.require_resumable(uuid, PlanState(head["state"]), wanted)
 
         with self._database.named(uuid, "resume", wanted, message) as name:
             move = Move(uuid, PlanState.PENDING, now=now, message=message, name=name)
@@ -196,4 +206,6 @@ def _require_distinct(plan: ActionPlan) -> None:
     counts = Counter(action.uuid for action in plan.actions)
     if len(counts) != len(plan.actions):
         twice = (uuid for uuid, number in counts.items() if number > 1)
-        raise InvalidPlan(f"two actions of plan {plan.uuid} have the uuid {u}" for u in twice)
+        raise InvalidPlan(
+            Mistake(f"two actions of plan {plan.uuid} have the uuid {u}") for u in twice
+        )

@@ -6,6 +6,7 @@ No sentence contains a password.
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -14,8 +15,10 @@ from contextlib import contextmanager
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from applier.errors import StoreError
+from applier.errors import ApplierError, DamagedRecord, StoreError, interrupt_in
+from applier.storage import lock_holders
 from applier.storage.urls import shown
+from planner.errors import PlannerError
 
 #: Texts in the errors of drivers which mean that the server does not answer, or not yet.
 UNREACHABLE = (
@@ -27,6 +30,12 @@ MYSQL_LOST = frozenset({1047, 1927, 2002, 2003, 2006, 2013})
 #: SQLSTATEs and MySQL error numbers of deadlocks: the transaction was rolled back and can be
 #: repeated.
 DEADLOCKS = frozenset({"40P01", "40001", 1020, 1205, 1213})
+#: The message of SQLite about a file that another process has locked.
+LOCKED = "database is locked"
+#: Texts in the errors of SQLite that say that a part of the file is damaged.
+_DAMAGED = r"malformed|Could not decode"
+#: With fewer bytes left, a disk counts as full: SQLite needs a file of 32 KiB beside the record.
+_LEAST_ROOM = 64 * 1024
 #: Maps texts in error messages to hints for the user; the first that matches is used.
 HINTS = (
     (r"disk is full|No space left|disk full", "free some space there"),
@@ -39,7 +48,11 @@ HINTS = (
         r"unable to open|readonly|read-only|Read-only|Permission denied",
         "check the rights on the file and on its folder",
     ),
-    (r"database is locked", "another process has been writing to it for too long"),
+    (
+        _DAMAGED,
+        "actionplan db check says where; a copy made by actionplan db backup can take its place",
+    ),
+    (LOCKED, "another process has been writing to it for too long"),
     (r"\bNUL\b", "take the NUL character out of the plan"),
     (r"password|Access denied|authentication", "check [actionplan] connection"),
     (
@@ -62,6 +75,14 @@ class Deadlock(Refused):
     """The transaction was rolled back because of a deadlock, and can be repeated."""
 
 
+class Busy(Refused):
+    """Another process has locked a SQLite file; the transaction has not begun."""
+
+
+class Damaged(Refused):
+    """A part of a SQLite file cannot be read: its pages, or the bytes of a text, are wrong."""
+
+
 class Duplicate(Refused):
     """A row violates a constraint: its key exists already."""
 
@@ -72,14 +93,23 @@ def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None
     codes = {getattr(cause, name, None) for name in ("sqlstate", "pgcode")} | {*cause.args[:1]}
     if codes & DEADLOCKS:
         return Deadlock(error)
+    if isinstance(cause, sqlite3.OperationalError) and _is_busy(cause):
+        return Busy(error)
     if lost(error) or (
         isinstance(cause, dialect.loaded_dbapi.Error)
         and dialect.is_disconnect(cause, connection, None)  # type: ignore[arg-type]
     ):
         return ConnectionLost(error)
+    if dialect.name == "sqlite" and re.search(_DAMAGED, str(cause)):
+        return Damaged(error)
     if isinstance(cause, dialect.loaded_dbapi.IntegrityError):
         return Duplicate(error)
     return Refused(error)
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    # The lowest byte of a code is what all its variants have in common.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def lost(error: BaseException) -> bool:
@@ -97,22 +127,30 @@ def lost(error: BaseException) -> bool:
 def translate_errors(url: sa.URL) -> Iterator[None]:
     """Translate errors of the database, raised in the block, into a StoreError with one sentence.
 
-    A KeyboardInterrupt is raised again, even if it caused further errors: drivers and SQLAlchemy
-    raise errors of several kinds when they are interrupted.
+    A part of a file that cannot be read is a DamagedRecord.
+
+    Drivers and SQLAlchemy may raise errors of other kinds while they handle an error of the
+    database: then the latter is described. A KeyboardInterrupt is raised again, even if it caused
+    further errors.
     """
     try:
         yield
+    except (ApplierError, PlannerError):
+        raise
     except Exception as error:
-        if interrupt := _interrupt(error):
+        if interrupt := interrupt_in(error):
             raise interrupt from None
-        if isinstance(error, Refused | SQLAlchemyError | sqlite3.Error):
-            raise StoreError(sentence(error, url)) from error
+        found = _of_database(error)
+        if isinstance(found, Damaged):
+            raise DamagedRecord(shown(url), [hinted(_words(found))]) from error
+        if found:
+            raise StoreError(sentence(found, url)) from error
         raise
 
 
-def _interrupt(error: BaseException | None) -> BaseException | None:
-    """Return the KeyboardInterrupt that led to an error, or None."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
+def _of_database(error: BaseException | None) -> BaseException | None:
+    """Return the error of the database that an error is, or that led to it, else None."""
+    while error is not None and not isinstance(error, Refused | SQLAlchemyError | sqlite3.Error):
         error = error.__cause__ or error.__context__
     return error
 
@@ -122,10 +160,23 @@ def sentence(error: BaseException, url: sa.URL) -> str:
     text = _words(error)
     if url.password:
         text = text.replace(str(url.password), "***")
+    if text == "disk I/O error" and _is_full(url):
+        text = "the disk is full"
     helpful = hinted(text)
+    if LOCKED in text and (holder := lock_holders.of_record(url)):
+        helpful = f"{text}; {holder}"
     if helpful == text and lost(error):
         helpful += "; is the server running? see [actionplan] connection"
     return f"{shown(url)}: {helpful}"
+
+
+def _is_full(url: sa.URL) -> bool:
+    """Return whether the disk of a SQLite file has less room than a write needs."""
+    try:
+        disk = os.statvfs(os.path.dirname(os.path.abspath(url.database or "")))
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
 
 
 def hinted(text: str) -> str:

@@ -8,19 +8,22 @@ tuple object. A thousand actions with the same thousand parents cost one tuple, 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import wraps
 from itertools import starmap
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from applier.contracts import Claimant, Report, Request
-from applier.storage.compiled import Row
+from applier.storage.compiled import Row, Unreadable
 from applier.storage.texts import storable
 from applier.store import Attempt, PlanSummary
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 #: Bind parameters of a statement, by name.
 Changes = dict[str, Any]
 
@@ -28,6 +31,7 @@ Changes = dict[str, Any]
 PLAN_LISTS = ("efficacy_indicators", "global_efficacy", "tolerances", "warnings")
 PLAN_JSON = (*PLAN_LISTS, "limits")
 ACTION_LINKS = ("parents", "needs", "tokens")
+ACTION_JSON = (*ACTION_LINKS, "input_parameters", "needs_any", "triggers", "blocked_by")
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -87,15 +91,49 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
         }
 
 
+def _reading(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Let a function raise Unreadable instead of what the conversion of damaged values raises."""
+
+    @wraps(function)
+    def read(*given: Given.args, **named: Given.kwargs) -> Result:
+        try:
+            return function(*given, **named)
+        except (ValueError, TypeError, KeyError) as reason:
+            text = f"{reason} is missing" if isinstance(reason, KeyError) else str(reason)
+            raise Unreadable(text) from reason
+
+    return read
+
+
+@_reading
 def plan_of(head: Row, planned: Iterable[Row], states: Iterable[Row]) -> ActionPlan:
-    """Return a plan from its row, the ordered rows of its actions, and the rows of their states."""
+    """Return a plan from its row, the ordered rows of its actions, and the rows of their states.
+
+    As all functions that convert rows, it raises Unreadable if one is damaged.
+    """
     found = {row["uuid"]: row for row in states}
     known = {key: head[key] for key in ActionPlan.__dataclass_fields__ if key in head}
     known |= {key: tuple(json.loads(head[key])) for key in PLAN_LISTS}
     known |= {"limits": json.loads(head["limits"]), "state": PlanState(head["state"])}
-    return ActionPlan(**known, actions=_actions({**row, **found[row["uuid"]]} for row in planned))
+    actions = _actions({**row, **found[row["uuid"]]} for row in planned)
+    _require_known(actions)
+    return ActionPlan(**known, actions=actions)
 
 
+def _require_known(actions: Iterable[Action]) -> None:
+    """Raise ValueError for a link to an action that is not there; a shared tuple is read once."""
+    uuids = {action.uuid for action in actions}
+    groups = {id(group): group for a in actions for group in (a.parents, a.needs, *a.needs_any)}
+    for group in groups.values():
+        if not uuids.issuperset(group):
+            raise ValueError(f"a link to {min(set(group) - uuids)}, which is no action of the plan")
+    for action in actions:
+        for source, _ in (*action.triggers, *action.blocked_by):
+            if source not in uuids:
+                raise ValueError(f"a link to {source}, which is no action of the plan")
+
+
+@_reading
 def refreshed(plan: ActionPlan, head: Row, states: Iterable[Row]) -> ActionPlan:
     """Return a copy of a plan with the state of its row and the states of its actions' rows."""
     changes = {row["uuid"]: _state_of(row) for row in states}
@@ -113,6 +151,8 @@ def _changed(action: Action, values: Mapping[str, Any]) -> Action:
 
 
 def _state_of(row: Row) -> dict[str, Any]:
+    if not isinstance(row["attempts"], int):
+        raise ValueError(f"attempts {row['attempts']!r} is not a number")
     return {
         "state": ActionState(row["state"]),
         "outcome": Outcome(row["outcome"]) if row["outcome"] else None,
@@ -171,6 +211,7 @@ def report_values(report: Report) -> Changes:
     }
 
 
+@_reading
 def attempt_of(row: Row) -> Attempt:
     """Return the attempt of a row."""
     known = {key: row[key] for key in Attempt.__dataclass_fields__}
@@ -179,6 +220,7 @@ def attempt_of(row: Row) -> Attempt:
     return Attempt(**known)
 
 
+@_reading
 def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
     """Return the summary of a plan from its row and the counts of its actions by state."""
     return PlanSummary(
@@ -192,6 +234,7 @@ def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
     )
 
 
+@_reading
 def counts_of(rows: Iterable[Row]) -> dict[str, dict[ActionState, int]]:
     """Convert rows of plan, state and number of actions to counts by plan and state."""
     counts: dict[str, dict[ActionState, int]] = {}
@@ -214,6 +257,7 @@ def request_row(plan: str, number: int, request: Request, now: datetime) -> dict
     }
 
 
+@_reading
 def request_of(row: Row) -> Request:
     """Return the request of a row."""
     known = {key: value for key, value in row.items() if key != "plan"}
@@ -229,12 +273,16 @@ def last_claimant_of(head: Row) -> Claimant | None:
     """Return who ran a plan last, from the plan's row; None if it was never run."""
     if head["claimant_host"] is None:
         return None
-    return Claimant(
+    claimant = Claimant(
         host=head["claimant_host"],
         pid=head["claimant_pid"],
         user=head["claimant_user"],
         heartbeat_at=head["heartbeat_at"],
+        requests_before=head["requests_before"] or 0,
     )
+    # A claim of an older release does not say its interval: the default is assumed.
+    interval_s = head["heartbeat_interval_s"]
+    return claimant if interval_s is None else replace(claimant, heartbeat_interval_s=interval_s)
 
 
 def _text(word: Outcome | StateReason | None) -> str | None:

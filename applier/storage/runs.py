@@ -52,6 +52,7 @@ class Runs:
         with self._database.named(uuid, "claim", claimant) as token:
             change = {"plan_uuid": uuid, "new_claim": token, "now": now}
             change |= {"host": claimant.host, "pid": claimant.pid, "user": claimant.user}
+            change["interval_s"] = claimant.heartbeat_interval_s
             self._database.tried(claim)
         return token
 

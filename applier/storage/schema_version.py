@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,17 +19,22 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from applier.errors import StoreError
+from applier.storage import lock_holders
 from applier.storage.connection import make_engine
 from applier.storage.refusals import hinted, translate_errors
 from applier.storage.tables import VERSION_TABLE
 from applier.storage.urls import parse, shown
 
 #: All versions of the tables, oldest first; a test compares them with those of alembic.
-REVISIONS = ("0001", "0002", "0003", "0004", "0005")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
 #: A set of tables that only Watcher's database contains.
 WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
 #: The application id of a SQLite file, by which ``file plans.db`` can identify it.
 APPLICATION_ID = 0x41506C6E
+#: The longest that another process may keep the folder of a file locked, in seconds.
+LONGEST_S = 30.0
+#: Never set: used to wait in a way that Ctrl-C interrupts.
+_NEVER = threading.Event()
 
 
 def upgrade(connection: str, revision: str = "head") -> None:
@@ -149,10 +156,29 @@ def alone(url: sa.URL) -> Iterator[None]:
         text = hinted(f"cannot use the folder {folder}: {error.strerror}")
         raise StoreError(f"{shown(url)}: {text}") from error
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        _lock(handle, folder, url)
         yield
     finally:
         os.close(handle)
+
+
+def _lock(handle: int, folder: Path, url: sa.URL) -> None:
+    """Lock an open folder; raises StoreError with who holds it, if that one is stopped or slow."""
+    began, looked_s = time.monotonic(), 0.0
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waited_s = time.monotonic() - began
+        else:
+            return
+        if waited_s - looked_s >= lock_holders.SOON_S:
+            looked_s = waited_s
+            holder = lock_holders.of_folder(folder)
+            if waited_s >= LONGEST_S or (holder and holder.stopped):
+                who = holder or "another process holds the lock"
+                raise StoreError(f"{shown(url)}: the folder {folder} is locked; {who}")
+        _NEVER.wait(0.01)
 
 
 def run_alembic(engine: sa.Engine, revision: str, *, up: bool) -> None:

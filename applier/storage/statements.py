@@ -37,6 +37,8 @@ _NOTHING, _ONE = sa.literal_column("''", sa.String), sa.literal_column("1", sa.I
 
 #: The row of one plan.
 PLAN = sa.select(plans).where(plans.c.uuid == bindparam("plan_uuid"))
+#: The uuids of all plans. SQLite reads them from an index, so that no page of rows is needed.
+NUMBERS = sa.select(plans.c.uuid, plans.c.number).order_by(plans.c.uuid)
 #: The actions of a plan as planned, in plan order.
 ACTIONS = (
     sa.select(actions).where(actions.c.plan == bindparam("plan_uuid")).order_by(actions.c.position)
@@ -68,8 +70,9 @@ REQUESTS = (
     .where(requests.c.plan == bindparam("plan_uuid"), requests.c.number > bindparam("after"))
     .order_by(requests.c.number)
 )
-#: Check the claim of a plan and store the name of the write. No row matches if the claim has ended
-#: or the write was already made. The row stays locked until the transaction ends.
+#: Check the claim of a plan and store the name of the write, which counts as a heartbeat. No row
+#: matches if the claim has ended or the write was already made. The row stays locked until the
+#: transaction ends.
 HOLD_CLAIM = (
     sa.update(plans)
     .where(
@@ -77,7 +80,9 @@ HOLD_CLAIM = (
         plans.c.claim == bindparam("held"),
         sa.func.coalesce(plans.c.last_write, _NOTHING) != bindparam("write"),
     )
-    .values(updated_at=bindparam("now"), last_write=bindparam("write"))
+    .values(
+        updated_at=bindparam("now"), heartbeat_at=bindparam("now"), last_write=bindparam("write")
+    )
 )
 #: By the accepted states of a plan: check its state and store the name of the write. No row matches
 #: if the plan is in another state or the write was already made.
@@ -162,6 +167,8 @@ CLAIM = (
         claimant_user=bindparam("user"),
         updated_at=bindparam("now"),
         heartbeat_at=bindparam("now"),
+        heartbeat_interval_s=bindparam("interval_s"),
+        requests_before=plans.c.requests,
         claimed_at=bindparam("now"),
         last_write=bindparam("new_claim"),
     )
@@ -245,6 +252,8 @@ def _counts(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
     )
 
 
+#: How many actions of one plan are in each state, except those of the type join.
+COUNTS = _counts(plans.c.uuid == bindparam("plan_uuid"))
 _THERE = plans.c.state != _word(PlanState.DELETED)
 _IN_STATE = plans.c.state == bindparam("state")
 #: The newest plans in one state, and in any but DELETED; and the counts of their actions by state.
@@ -267,6 +276,8 @@ OF_RUNS = frozenset(
         "claimant_pid",
         "claimant_user",
         "heartbeat_at",
+        "heartbeat_interval_s",
+        "requests_before",
         "claimed_at",
         "last_write",
         "queued",

@@ -97,6 +97,9 @@ plans = sa.Table(
     sa.Column("claimant_user", sa.String(255)),
     sa.Column("requests", sa.Integer, nullable=False),
     sa.Column("heartbeat_at", Moment),
+    # The seconds between two heartbeats of the claimant, and the requests made before its claim.
+    sa.Column("heartbeat_interval_s", sa.Double),
+    sa.Column("requests_before", sa.Integer),
     # Actions that were started before this claim were interrupted: their durations are not known.
     sa.Column("claimed_at", Moment),
     # An id of the last change: a writer that lost the answer of the database finds out by it

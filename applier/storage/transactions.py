@@ -8,6 +8,7 @@ straight to the driver, because a run has one commit for every few actions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from threading import Lock
 from types import TracebackType
@@ -114,6 +115,25 @@ class Transaction:
         compiled, cursor = self._compiled[statement], self._connection.cursor
         cursor.execute(compiled.text, compiled.parameters(parameters))
         return compiled.rows(cursor.fetchall())
+
+    def read_unconverted(
+        self, statement: sa.ClauseElement, parameters: Mapping[str, Any] = _NONE
+    ) -> list[Row]:
+        """Return the rows that a statement finds, as they are stored, even if they are damaged.
+
+        Of text in SQLite that is not UTF-8, the wrong bytes become lone surrogates.
+        """
+        compiled, driver = self._compiled[statement], self._connection.driver
+        strict = getattr(driver, "text_factory", None)
+        if strict is not None:
+            driver.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+        try:
+            cursor = driver.cursor()
+            cursor.execute(compiled.text, compiled.parameters(parameters))
+            return compiled.unconverted(cursor.fetchall())
+        finally:
+            if strict is not None:
+                driver.text_factory = strict
 
 
 class _Statements(dict[sa.ClauseElement, Compiled]):

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
 
 from applier.errors import StoreError
 from applier.storage import schema_version
@@ -31,36 +32,58 @@ class Unwritable:
         self._url, self._path = url, Path(url.database or "").absolute()
         self.refusal = StoreError(sentence(refused, url))
         options = {"uri": "true", "mode": "ro", "immutable": "1"}
-        self._engine = make_engine(url.set(database=self._path.as_uri(), query=options))
+        self.engine = make_engine(url.set(database=self._path.as_uri(), query=options))
 
     def require_version(self) -> None:
         """Raise the error of opening unless the tables have the version of this release."""
-        self._require_no_log()
-        with self._engine.begin() as database:
+        self.require_no_log()
+        with self.engine.begin() as database:
             if schema_version.version(database, self._url) != schema_version.REVISIONS[-1]:
                 raise self.refusal
-        self._engine.dispose()
+        self.engine.dispose()
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """Begin a transaction; raises StoreError if the file has a write-ahead log."""
-        self._require_no_log()
-        transactions = Transactions(self._engine)
+        self.require_no_log()
+        transactions = Transactions(self.engine)
         try:
             with transactions.begin("BEGIN") as transaction:
                 yield transaction
         finally:
             # A connection to an immutable file does not notice later changes, so none is reused.
             transactions.close()
-            self._engine.dispose()
+            self.engine.dispose()
 
-    def _require_no_log(self) -> None:
+    def require_no_log(self) -> None:
+        """Raise StoreError if changes are in a log that cannot be read without writing."""
         for log in (Path(f"{self._path}-wal"), Path(f"{self._path}-journal")):
             if log.exists() and log.stat().st_size:
                 raise StoreError(
                     f"{self.refusal} (the last changes are in {log.name}, which SQLite reads "
                     "only where it can write)"
                 )
+
+
+@contextmanager
+def readable(url: sa.URL) -> Iterator[sa.Engine]:
+    """Yield an engine on which a record can be read; nothing is created, changed or upgraded."""
+    engine = make_engine(url)
+    try:
+        if url.get_backend_name() == "sqlite":
+            try:
+                with engine.connect() as database:
+                    database.exec_driver_sql("SELECT count(*) FROM sqlite_master")
+            except SQLAlchemyError as refused:
+                engine.dispose()
+                if not fits(url, refused):
+                    raise
+                unwritable = Unwritable(url, refused)
+                unwritable.require_no_log()
+                engine = unwritable.engine
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def fits(url: sa.URL, refused: BaseException) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 
 from oslo_config import cfg, types
 
+from planner import ranges
+
 
 def finite(value: object) -> int | float:
     """Read a number or its text in ASCII digits; raises ValueError unless it is finite.
@@ -51,6 +53,8 @@ def at_least_one(value: object) -> int:
         number = 0
     if number < 1 or number != int(number):
         raise ValueError(f"{value!r} is not a whole number of 1 or more")
+    if number > ranges.MOST:
+        raise ValueError(f"{value!r} is more than {ranges.MOST}")
     return int(number)
 
 

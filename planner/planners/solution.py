@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from planner import ranges, secret_references
 from planner.contract import ActionType, Planner, Surroundings
 from planner.errors import BrokenPlugin, InvalidInput, Mistake, UnknownPlugin
 from planner.model import JOIN, ProposedAction, Solution, Touch
@@ -197,12 +198,17 @@ def about(name: str, kind: type[ActionType] | None, parameters: Mapping[str, Any
     """Call the methods of an action type for one action; for an unknown type, return defaults."""
     if kind is None:
         return About()
+    given = secret_references.replaced(parameters, lambda _, text: secret_references.label(text))
     try:
-        touches = tuple(kind.touches(parameters))
-        return About(kind.describe(parameters), touches, kind.estimate(parameters))
+        touches = tuple(kind.touches(given))
+        estimate_s = kind.estimate(given)
+        if estimate_s is not None and not ranges.is_duration(estimate_s):
+            raise ValueError(f"its estimate {estimate_s!r} is not 0 to {ranges.LONGEST_S} seconds")
+        return About(kind.describe(given), touches, estimate_s)
     except Exception as reason:
         # A plugin may raise any exception: report a broken plugin, not a mistake in the document.
-        text = f"{type(reason).__name__}: {reason}, of parameters {dict(parameters)!r}"
+        known = secret_references.hidden(kind.SCHEMA, dict(parameters))
+        text = f"{type(reason).__name__}: {reason}, of parameters {known!r}"
         raise BrokenPlugin("action type", name, text) from reason
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner import ranges
+
 _TEXT = {"type": ["string", "null"]}
-_SECONDS = {"type": ["number", "null"], "minimum": 0}
 
 
 def _known(**fields: Any) -> dict[str, Any]:
@@ -18,12 +19,12 @@ def _known(**fields: Any) -> dict[str, Any]:
 COMMON: dict[str, Any] = {
     "kind": {"type": "string", "description": "Chooses the reader; solution where left out."},
     "planner": {"type": "string", "description": "Name of the planner that is to plan this."},
-    "name": {"type": ["string", "null"], "minLength": 1},
+    "name": ranges.NAME_OR_NULL,
     "limits": {
         "type": "object",
         "description": "Token, or KIND:* for each of a kind by itself, to how many at once.",
         "propertyNames": {"pattern": "^[^:\\s]+(:.+)?$"},
-        "additionalProperties": {"type": "integer", "minimum": 1},
+        "additionalProperties": ranges.COUNT_OF_ONE_OR_MORE,
     },
     "options": {"type": "object", "description": "Options of the planner, over the file's."},
 }
@@ -38,17 +39,17 @@ ACTION: dict[str, Any] = {
             "minLength": 1,
             "description": "Unique; a type and number where left out.",
         },
-        "action_type": {"type": "string", "minLength": 1},
-        "resource_id": {"type": ["string", "null"], "minLength": 1},
+        "action_type": ranges.NAME,
+        "resource_id": ranges.NAME_OR_NULL,
         "input_parameters": {"type": ["object", "null"]},
         "touches": {
             "type": "array",
-            "items": {"type": "string"},
+            "items": ranges.NAME,
             "description": "[EFFECT ]KIND:ID; what the action type says where left out.",
         },
-        "estimate_s": _SECONDS,
-        "timeout_s": {"type": ["number", "null"], "exclusiveMinimum": 0},
-        "retries": {"type": "integer", "minimum": 0},
+        "estimate_s": ranges.SECONDS_OR_NULL,
+        "timeout_s": ranges.POSITIVE_SECONDS_OR_NULL,
+        "retries": ranges.COUNT,
     },
 }
 
@@ -72,8 +73,8 @@ SCHEMA: dict[str, Any] = {
                 "flavors": _known(),
             },
         },
-        "audit_uuid": {"type": ["string", "null"]},
-        "strategy_name": {"type": ["string", "null"]},
+        "audit_uuid": ranges.NAME_OR_NULL,
+        "strategy_name": ranges.NAME_OR_NULL,
         "efficacy_indicators": {"type": "array"},
         "global_efficacy": {"type": "array"},
     },

@@ -117,7 +117,12 @@ def test_types_that_no_plugin_offers_are_planned_when_asked_and_never_run(
     assert ended.code == 1
     assert "needs action types that no plugin offers: levitate. Known: " in ended.err
     assert "RECAP" not in ended.out
+    assert actionplan.plans() == []
+    actionplan.good("create", "a.yaml", "--no-check-types")
     assert actionplan.plan().state is PlanState.RECOMMENDED
+    assert actionplan.inside("apply", "last", "--yes").err == ended.err.replace(
+        ended.err.split()[2], actionplan.plan().uuid[:8]
+    )
 
 
 @pytest.mark.parametrize("words", [("list",), ("create", str(EXAMPLE)), ("show", "last")])

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+from uuid import NAMESPACE_OID, uuid5
 
 from command_line import CommandLine, Gate
 
@@ -35,10 +36,10 @@ def test_show_is_headed_by_who_runs_the_plan(
     actionplan.good("action", "skip", "last", "third", "--reason", "moved by hand")
     lines = actionplan.good("show", "last").splitlines()
     assert "ONGOING" in lines[0]
-    assert re.fullmatch(f"Run by {runner(running)}", lines[1])
-    assert re.fullmatch(rf"Heard of \d+s ago, in the record .*{actionplan.record.name}", lines[2])
+    assert re.fullmatch(f"Run by {runner(running)}", lines[2])
+    assert re.fullmatch(rf"Heard of \d+s ago, in the record .*{actionplan.record.name}", lines[3])
     time = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
-    assert re.fullmatch(f"Requested: skip third, by operator at {time}: moved by hand", lines[3])
+    assert re.fullmatch(f"Requested: skip third, by operator at {time}: moved by hand", lines[4])
 
 
 def test_the_second_apply_is_told_who_runs_the_plan(
@@ -132,7 +133,7 @@ def test_a_process_that_was_killed_is_told_from_one_that_runs(
     assert "that process is gone: it crashed or was killed" in actionplan.good("show", "last")
     listed = actionplan.good("list").splitlines()
     assert "ONGOING, nobody runs it" in listed[2]
-    assert listed[3:] == [f"Continue it: actionplan resume {short(actionplan)}"]
+    assert listed[4:] == [f"Continue it: actionplan resume {short(actionplan)}"]
     assert actionplan.good("list", "-f", "value", "-c", "state") == "ONGOING\n"
     ended = actionplan("apply", "last", "--yes")
     assert ended.code == 1
@@ -149,16 +150,23 @@ def test_skip_names_what_needs_the_action_and_counts_the_rest(actionplan: Comman
     uuids = "abcdef"
     needs = {"b": "a", "c": "a", "d": "b", "e": "d"}
     actions = [
-        {"uuid": u, "name": u, "action_type": "nop", "needs": list(needs.get(u, ""))} for u in uuids
+        {
+            "uuid": str(uuid5(NAMESPACE_OID, u)),
+            "name": u,
+            "action_type": "nop",
+            "needs": [str(uuid5(NAMESPACE_OID, n)) for n in needs.get(u, "")],
+        }
+        for u in uuids
     ]
-    plan = {"version": "2.0", "uuid": "plan-1", "planner": "weight", "actions": actions}
+    uuid = str(uuid5(NAMESPACE_OID, "plan"))
+    plan = {"version": "2.0", "uuid": uuid, "planner": "weight", "actions": actions}
     actionplan.good("create", "-", stdin=json.dumps(plan))
     out = actionplan.good("action", "skip", "last", "a", "--reason", "x")
     assert out.splitlines() == [
         "a will count as done for the actions that need it:",
         "  b, c",
         "  and, through these, 2 more",
-        "Plan plan-1: a is SKIPPED.",
+        f"Plan {uuid[:8]}: a is SKIPPED.",
     ]
     assert "No action needs f." in actionplan.good("action", "skip", "last", "f", "--reason", "x")
 
@@ -168,6 +176,7 @@ def test_start_leaves_the_plan_for_an_applier_and_apply_takes_it(actionplan: Com
     actionplan.good("create", "plan.yaml")
     uuid = short(actionplan)
     assert actionplan.good("start", "web").splitlines() == [
+        "Cloud: simulated: nothing real is touched",
         f"Plan {uuid} (web) is PENDING. No applier service reports on this record:",
         f"run it here with: actionplan apply {uuid}",
     ]

@@ -136,7 +136,9 @@ def test_more_is_left_over_after_a_pause_than_the_question_of_a_new_plan_says(
         gate.let_go()
         assert terminal.end() == 5
     with actionplan.on_terminal("apply", "last") as terminal:
-        terminal.wait_for("Apply the remaining 2 actions, at most 2 at once? [y/N]")
+        terminal.wait_for(
+            "Apply the remaining 2 actions, at most 2 at once (cloud: simulated)? [y/N]"
+        )
 
 
 def origins(actionplan: CommandLine, *words: str) -> dict[str, tuple[str, str]]:

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import json
+from uuid import NAMESPACE_OID, uuid5
 
 import pytest
 from command_line import EXAMPLE, CommandLine, check_golden
 
 from planner.states import PlanState
+
+PLAN = "11111111-1111-4111-8111-111111111111"
 
 
 def nop(name: str, **fields: object) -> dict[str, object]:
@@ -22,10 +25,14 @@ def command(name: str) -> dict[str, object]:
 
 
 def plan_file(actionplan: CommandLine, *actions: dict[str, object], **fields: object) -> str:
-    """Write a plan as other programs write it; names are uuids."""
-    whole = [{"uuid": a["name"], "action_type": "nop", **a} for a in actions]
-    plan = {"version": "2.0", "uuid": "plan-1", "planner": "weight", "actions": whole, **fields}
-    (actionplan.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    """Write a plan as other programs write it; links are names."""
+    uuids = {str(a["name"]): str(uuid5(NAMESPACE_OID, str(a["name"]))) for a in actions}
+    whole = [{"uuid": uuids[str(a["name"])], "action_type": "nop", **a} for a in actions]
+    plan = {"version": "2.0", "uuid": PLAN, "planner": "weight", "actions": whole, **fields}
+    text = json.dumps(plan)
+    for name, uuid in uuids.items():
+        text = text.replace(f'["{name}"', f'["{uuid}"').replace(f', "{name}"]', f', "{uuid}"]')
+    (actionplan.folder / "plan.json").write_text(text, encoding="utf-8")
     return "plan.json"
 
 

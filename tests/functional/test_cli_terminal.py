@@ -58,7 +58,8 @@ def test_the_question_names_what_will_be_touched(actionplan: CommandLine) -> Non
     with actionplan.on_terminal("apply", "many.yaml", "--set", "max_workers=3") as terminal:
         seen = " ".join(terminal.wait_for("[y/N]").split())
     hosts = ", ".join(f"host-{i}" for i in range(6))
-    assert f"Apply 8 actions to 8 hosts ({hosts}, +2) and 8 instances, at most 3 at once?" in seen
+    asked = f"Apply 8 actions to 8 hosts ({hosts}, +2) and 8 instances, at most 3 at once"
+    assert f"{asked} (cloud: simulated)?" in seen
 
 
 def test_without_a_terminal_nothing_is_asked_and_nothing_is_kept(

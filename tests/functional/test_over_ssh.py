@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -525,6 +526,29 @@ def test_a_file_is_replaced_as_a_whole_with_its_mode(node, tmp_path):
     node.remove(str(path))
     assert node.read(str(path)) is None
     assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_to_a_file_is_followed(node, tmp_path, there):
+    target, link = tmp_path / "target", tmp_path / "link"
+    if there:
+        target.write_bytes(b"before")
+    link.symlink_to("target")
+    node.write(str(link), b"after", 0o640)
+    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"after", 0o640)
+    assert link.is_symlink()
+
+
+def test_a_device_is_written_to_and_stays_one(node, tmp_path):
+    full = tmp_path / "full"
+    try:
+        os.mknod(full, stat.S_IFCHR | 0o666, os.stat("/dev/full").st_rdev)
+        full.open("rb").close()
+    except PermissionError:
+        pytest.skip("only root makes a device here")
+    with pytest.raises(ActionFailed, match="full: "):
+        node.write(str(full), b"text", 0o600)
+    assert stat.S_ISCHR(full.stat().st_mode)
 
 
 def test_files_that_cannot_be_are_failures_that_name_the_path(node, tmp_path):

@@ -30,6 +30,7 @@ from applier.scheduling.resumption import TO_VERIFY, decide
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure, ends
+from applier.storage import damaged_plans
 from applier.store import Store
 from applier.testing.random_plans import random_plan
 from applier.testing.temporary_store import TemporaryStore
@@ -347,7 +348,9 @@ class LifeOfAPlan(RuleBasedStateMachine):
         """Whatever happened, the plan can be brought to its end."""
         if hasattr(self, "seen"):
             with closing(self.store):
-                self.bring_to_its_end()
+                for _ in range(2):
+                    assert not damaged_plans.problems(self.store._database.read, self.seen.uuid)
+                    self.bring_to_its_end()
 
     def bring_to_its_end(self) -> None:
         """Resume and run the plan, if that is allowed."""

@@ -45,11 +45,14 @@ LAYERS = (
         (
             "planner.errors",
             "planner.model",
+            "planner.ranges",
+            "planner.visible_text",
             "planner.states",
             "planner.digest",
             "planner.graph",
             "planner.graph_algorithms",
             "planner.effects",
+            "planner.secret_references",
             "planner.render.*",
         ),
         above=(),
@@ -68,6 +71,7 @@ LAYERS = (
         (
             "planner",
             "planner.checking",
+            "planner.configuration_files",
             "planner.documents",
             "planner.options",
             "planner.planning",
@@ -103,7 +107,17 @@ LAYERS = (
     ),
     Layer("L3", ("applier.contracts",), above=("L0",), third_party=("oslo_config",), pure=True),
     Layer("L3", ("applier.engines.flow",), above=("L0",), third_party=("taskflow",), pure=True),
-    Layer("L4a", ("applier.machines.*",), above=("L0", "L3"), third_party=("asyncssh",)),
+    Layer(
+        "L4a",
+        (
+            "applier.blotting",
+            "applier.machines.*",
+            "applier.secret_values",
+            "applier.whole_files",
+        ),
+        above=("L0", "L2", "L3"),
+        third_party=("asyncssh",),
+    ),
     Layer(
         "L4",
         ("applier.storage.*", "applier.actions.*", "applier.clouds.*"),
@@ -114,13 +128,15 @@ LAYERS = (
     Layer(
         "L5",
         ("applier.recording.*", "applier.engines.*"),
-        above=("L0", "L1", "L2", "L3", "L4"),
+        above=("L0", "L1", "L2", "L3", "L4a", "L4"),
         third_party=("oslo_config", "taskflow"),
     ),
     Layer(
         "L6",
         (
             "applier.conf",
+            "applier.configuration_check",
+            "applier.watcher_options",
             "applier.plugin_options",
             "applier.assembly",
             "applier.run.*",

@@ -17,7 +17,7 @@ from applier.errors import ConfigurationError
 from applier.machines import address
 from applier.machines.simulated_nodes import _share
 from applier.run.node_states import _natural
-from planner import documents, options, saved_schema
+from planner import documents, options, ranges
 from planner.errors import InvalidInput
 from planner.planners import numbers
 from planner.planners.deployment import conditions, fault_tolerance, fields
@@ -74,7 +74,7 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "whole": (lambda text: update_policy.whole(text, 0), "{}"),
     "index": (not_none(lambda text: functions._entry(list(range(99)), text)), "{}"),
     "deadline": (members.parse_time, "20{}-01-01T00:00:00"),
-    "time of a saved plan": (matched(saved_schema._TIME["pattern"]), "20{}-01-01T00:00:00Z"),
+    "time of a saved plan": (matched(ranges.TIME["pattern"]), "20{}-01-01T00:00:00Z"),
     "--max-workers": (not_none(whole_number), "{}"),
     "port": (address.parse, "host:{}"),
     "failures": (_share, "0.{}"),

@@ -11,6 +11,7 @@ from applier.cli.reporters.formatting import duration, one_line
 from applier.cli.reporters.joins import through
 from applier.store import Attempt
 from planner.model import JOIN, Action, ActionPlan
+from planner.secret_references import labelled
 
 #: The maximum numbers of output lines that are shown of the last attempt, and of earlier ones.
 _LAST, _EARLIER = 20, 5
@@ -41,7 +42,7 @@ def described(plan: ActionPlan, action: Action, width: int) -> Iterator[str]:
             f"{names[b.action]} on {' or '.join(b.outcomes)}" for b in action.blocked_by
         ),
         "holds": ", ".join(action.tokens),
-        "parameters": ", ".join(f"{k}={v}" for k, v in action.input_parameters.items()),
+        "parameters": ", ".join(f"{k}={v}" for k, v in labelled(action.input_parameters).items()),
         "started": action.started_at and f"{action.started_at:%Y-%m-%d %H:%M:%S} UTC",
         "ended": action.ended_at and f"{action.ended_at:%Y-%m-%d %H:%M:%S} UTC",
         "attempts": str(action.attempts or ""),

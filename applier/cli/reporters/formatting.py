@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from unicodedata import category
 
 from applier.contracts import Report
 from planner.model import Action
 from planner.states import ActionState, Outcome
+from planner.visible_text import visible
 
 #: Width of output that is not written to a terminal.
 WIDTH = 100
@@ -67,15 +67,12 @@ def some(names: Iterable[str], most: int, between: str = " ") -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return a text on one line, with control characters replaced.
+    r"""Return a text on one line, with hidden characters made visible.
 
-    >>> one_line("no route\n  to host\x1b[2J")
-    'no route to host�[2J'
+    >>> print(one_line("no route\n  to host\x1b[2J"))
+    no route to host\x1b[2J
     """
-    joined = " ".join(text.split())
-    return "".join(
-        "\N{REPLACEMENT CHARACTER}" if category(c) in ("Cc", "Cs") else c for c in joined
-    )
+    return visible(" ".join(text.split()))
 
 
 def retold(report: Report, action: Action) -> str:

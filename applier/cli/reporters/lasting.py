@@ -6,13 +6,15 @@ from __future__ import annotations
 import os
 from typing import Any, TextIO, cast
 
+from applier.cli.terminal import exact, with_visible_text
+
 
 def lasting(stream: TextIO) -> TextIO:
     """Return a stream that passes text to another one until that fails, and then drops it.
 
     A run must continue when its terminal hangs up or the reader of its pipe ends.
     """
-    return cast("TextIO", _Lasting(stream))
+    return with_visible_text(cast("TextIO", _Lasting(exact(stream))))
 
 
 class _Lasting:

@@ -9,11 +9,12 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TextIO
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
+from applier.cli.reporters.cloud_name import cloud_of
 from applier.cli.reporters.formatting import (
     STYLES,
     WIDTH,
@@ -24,9 +25,12 @@ from applier.cli.reporters.formatting import (
     some,
 )
 from applier.cli.reporters.joins import through
+from applier.cli.terminal import exact
 from planner import graph
+from planner.errors import shortened, shown
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
+from planner.visible_text import visible
 
 #: A plan with more actions than this is shown with one line for each wave, unless --all is given.
 MOST_ROWS = 60
@@ -42,6 +46,14 @@ NARROW = 6
 
 
 class _Console(Console):
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """Make hidden characters visible, except those with which rich itself draws."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(visible(text), style)
+
     def on_broken_pipe(self) -> None:
         # applier.cli.main handles this for all output, in place of rich.
         raise BrokenPipeError
@@ -49,7 +61,7 @@ class _Console(Console):
 
 def console(stream: TextIO) -> Console:
     """Return a console of at most 100 columns, with colours on terminals only."""
-    made = _Console(file=stream, highlight=False, markup=False, emoji=False)
+    made = _Console(file=exact(stream), highlight=False, markup=False, emoji=False)
     made.width = min(made.width, WIDTH) if made.is_terminal else WIDTH
     return made
 
@@ -67,7 +79,7 @@ def show(
     name = f"  {one_line(plan.name)}" if plan.name else ""
     planner = one_line(plan.planner)
     out.print(Text(f"Plan {plan.uuid[:8]}{name}  {plan.state}  planner {planner}", "bold"))
-    for line in (*run_by, plan.status_message):
+    for line in (f"Cloud: {cloud_of(plan)}", *run_by, plan.status_message):
         if line:
             out.print(Text(one_line(line)), soft_wrap=not out.is_terminal)
     for line in gains(plan):
@@ -84,8 +96,8 @@ def show(
             out.print(f"{rows} actions: a line for each wave; every action with --all")
     for line in footer(plan, waves, max_workers):
         out.print(Text(line))
-    for warning in plan.warnings:
-        out.print(Text(f"Warning: {one_line(warning)}", "yellow"))
+    for warning in shown([shortened(one_line(warning)) for warning in plan.warnings]):
+        out.print(Text(f"Warning: {warning}", "yellow"))
 
 
 def gains(plan: ActionPlan) -> Iterator[str]:

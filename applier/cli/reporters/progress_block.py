@@ -14,6 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from applier.cli.reporters.cloud_name import NAME
 from applier.cli.reporters.formatting import STYLES, duration, minutes, one_line, result, retold
 from applier.cli.reporters.plan_table import console
 from applier.cli.reporters.triggers import TriggerNames
@@ -111,6 +112,7 @@ class ProgressBlock:
         words = [f"{ended}/{total} ended", f"running {running}"]
         words += [f"{word} {number}" for word, number in columns.items() if number]
         words.append(f"elapsed {minutes(self._clock() - self._began).strip()}")
+        words.append(NAME)
         head = Table.grid(padding=(0, 1), pad_edge=False)
         head.add_column(width=20)
         head.add_column(overflow="fold")

@@ -13,6 +13,7 @@ from applier.cli.reporters.triggers import TriggerNames
 from applier.contracts import Report
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, ActionState, PlanState
+from planner.visible_text import visible
 
 
 class ProgressLines:
@@ -67,7 +68,7 @@ class ProgressLines:
         Not through the stream: its buffer may be in use when the signal arrives.
         """
         try:
-            os.write(2, f"{text}\n".encode())
+            os.write(2, f"{visible(text)}\n".encode())
         except OSError:
             return
 

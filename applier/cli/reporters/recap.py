@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.cli.reporters import deployment_table
+from applier.cli.reporters.cloud_name import cloud_of
 from applier.cli.reporters.formatting import RESULTS, duration, one_line, resources, result, some
 from applier.cli.reporters.plan_table import console, put, table_of
 from applier.run import node_states
@@ -37,6 +38,7 @@ def show(plan: ActionPlan, took_s: float, stream: TextIO) -> None:
     style = _PLAN_STYLES.get(plan.state, "bold yellow")
     name = f"{one_line(plan.name)} " if plan.name else ""
     out.print(Text(f"RECAP {name}{plan.uuid[:8]}  {plan.state}  took {duration(took_s)}", style))
+    out.print(Text(f"Cloud: {cloud_of(plan)}"), soft_wrap=not out.is_terminal)
     if plan.status_message:
         out.print(Text(one_line(plan.status_message)))
     if plan.planner == node_states.PLANNER and deployment_table.is_shown(plan):

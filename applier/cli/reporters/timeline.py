@@ -9,6 +9,7 @@ from typing import TextIO
 from rich.text import Text
 
 from applier.cli.reporters.action_text import wrapped
+from applier.cli.reporters.cloud_name import cloud_of
 from applier.cli.reporters.formatting import duration, one_line
 from applier.cli.reporters.plan_table import MOST_ROWS, cell, console, put, table_of
 from applier.scheduling.forecast import Forecast
@@ -28,6 +29,7 @@ def show(plan: ActionPlan, found: Forecast, stream: TextIO, *, whole: bool = Fal
     rows = [u for u in order if u in critical] if short else order
     name = f"  {one_line(plan.name)}" if plan.name else ""
     out.print(Text(f"Plan {plan.uuid[:8]}{name}  planner {one_line(plan.planner)}", "bold"))
+    out.print(Text(f"Cloud: {cloud_of(plan)}"), soft_wrap=not out.is_terminal)
     table = table_of("start", "takes", "slack", "action", "", numbers=("start", "takes", "slack"))
     columns = table.columns[-1].width = min(_BAR, int(_SHARE * out.width))
     for uuid in rows[: None if whole else MOST_ROWS]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from planner import ranges
 from planner.planners.deployment.problem import EVERY, NOWHERE, Where
 from planner.planners.numbers import at_least_one, finite
 
@@ -103,6 +104,8 @@ def number(value: Any, *, whole: bool = False) -> float | None:
         raise ValueError(f"{value!r} is not a whole number of 0 or more")
     if not whole and found <= 0:
         raise ValueError(f"{value!r} is not more than 0")
+    if found > ranges.MOST:
+        raise ValueError(f"{value!r} is more than {ranges.MOST}")
     return found
 
 

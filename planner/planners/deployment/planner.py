@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
+from planner import ranges
 from planner.contract import Options, Planner
 from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError
@@ -57,6 +58,7 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         cfg.IntOpt(
             "max_nodes",
             min=1,
+            max=ranges.MOST,
             sample_default=50,
             help="Number of nodes that may be busy at once. Default: no limit.",
         ),

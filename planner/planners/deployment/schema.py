@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner import ranges
 from planner.planners.solution_schema import COMMON
 
 #: Types of tasks that run on nodes. The action type of the same name runs such a task.
@@ -25,8 +26,6 @@ _WHERE = {
     "items": {"type": ["string", "null"]},
 }
 _UID = {"type": ["string", "integer"], "pattern": r"^[^/\s]+$", "title": "a uid: no blanks, no '/'"}
-_SECONDS = {"type": ["number", "null"], "minimum": 0}
-_TIMEOUT = {"type": ["number", "null"], "exclusiveMinimum": 0}
 _CROSS: dict[str, Any] = {
     "type": ["string", "array", "object", "null"],
     "minLength": 1,
@@ -67,8 +66,8 @@ TASK: dict[str, Any] = {
         "fault_tolerance": {"type": ["string", "integer", "null"]},
         "tasks": {**_NAMES, "description": "Of a group: more tasks for its nodes."},
         "parameters": {"type": ["object", "null"]},
-        "timeout": _TIMEOUT,
-        "retries": {"type": ["integer", "null"], "minimum": 0},
+        "timeout": ranges.POSITIVE_SECONDS_OR_NULL,
+        "retries": {**ranges.COUNT, "type": ["integer", "null"]},
         **{name: {} for name in IGNORED},
     },
 }
@@ -97,7 +96,7 @@ DOCUMENT: dict[str, Any] = {
         "nodes": {"type": "array", "items": NODE},
         "deployment_engine": {"enum": list(ENGINES)},
         "names": {"enum": list(NAMES), "description": "How a name without slashes is read."},
-        "max_nodes": {"type": ["integer", "null"], "minimum": 1},
+        "max_nodes": {**ranges.COUNT_OF_ONE_OR_MORE, "type": ["integer", "null"]},
         "only": {
             "type": ["object", "null"],
             "additionalProperties": False,
@@ -110,7 +109,7 @@ DOCUMENT: dict[str, Any] = {
         "fetch_deps": {"type": "boolean"},
         "strict": {"type": "boolean", "description": "What matches nothing is a mistake."},
         "changed_since": {"type": ["object", "string"], "description": "A plan, or its file."},
-        "durations": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
+        "durations": {"type": "object", "additionalProperties": ranges.SECONDS},
         "settings": {"type": ["object", "null"], "description": "What conditions read."},
     },
 }
@@ -127,7 +126,7 @@ _LINK: dict[str, Any] = {
 }
 _LINKS = {"type": "array", "items": _LINK}
 _PLACED: dict[str, Any] = {
-    "position": {"type": "integer", "minimum": 0, "description": "Place in the plan."},
+    "position": {**ranges.COUNT, "description": "Place in the plan."},
     "requires": {**_LINKS, "description": "Must have ended well."},
     "requires_any": {"type": "array", "items": {**_LINKS, "minItems": 1}},
     "after": {**_LINKS, "description": "Must have ended."},
@@ -173,9 +172,9 @@ MESSAGE: dict[str, Any] = {
                                 "description": {"type": ["string", "null"]},
                                 "reason": {"type": ["string", "null"]},
                                 "tokens": _LIST,
-                                "estimate_s": _SECONDS,
-                                "timeout_s": _SECONDS,
-                                "retries": {"type": "integer", "minimum": 0},
+                                "estimate_s": ranges.SECONDS_OR_NULL,
+                                "timeout_s": ranges.SECONDS_OR_NULL,
+                                "retries": ranges.COUNT,
                                 **_PLACED,
                             },
                         },

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from planner import ranges
 from planner.errors import Mistake, Path
 
 
@@ -56,8 +57,7 @@ def unlisted(group: str, number: int) -> list[Member]:
 
 def parse_time(text: str) -> datetime:
     """Parse a time; without a zone it is UTC. Raises ValueError."""
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return ranges.moment(text)
 
 
 def termination_order(members: Iterable[Member], surplus: int = 0) -> list[Member]:

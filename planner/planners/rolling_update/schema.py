@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner import ranges
 from planner.planners.solution_schema import ACTION, COMMON
 
 _TEMPLATE = {"type": "object", "description": "A template, CloudFormation's form or Heat's own."}
@@ -27,7 +28,7 @@ _MEMBER = {
         "current": {"type": "boolean", "description": "Has the new definition; stays."},
     },
 }
-_COUNT = {"type": "integer", "minimum": 1}
+_COUNT = ranges.COUNT_OF_ONE_OR_MORE
 
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -88,17 +89,18 @@ SCHEMA: dict[str, Any] = {
             "type": ["string", "number"],
             "minLength": 1,
             "exclusiveMinimum": 0,
+            "maximum": ranges.LONGEST_S,
             "description": "By when it has to end: a time, or seconds from its start.",
         },
         "quota": {
             "description": "How many instances the groups may have at once.",
             "anyOf": [
-                {"type": "integer", "minimum": 0},
+                ranges.COUNT,
                 {
                     "type": "object",
                     "required": ["instances"],
                     "additionalProperties": False,
-                    "properties": {"instances": {"type": "integer", "minimum": 0}},
+                    "properties": {"instances": ranges.COUNT},
                 },
             ],
         },
@@ -110,7 +112,7 @@ SCHEMA: dict[str, Any] = {
         "durations": {
             "type": "object",
             "description": "Seconds by action type, for the end that is predicted.",
-            "additionalProperties": {"type": "number", "minimum": 0},
+            "additionalProperties": ranges.SECONDS,
         },
     },
 }

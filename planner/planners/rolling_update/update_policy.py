@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from sys import float_info
 from typing import Any, NamedTuple
 
+from planner import ranges
 from planner.errors import Path, accepted
 from planner.planners.rolling_update.functions import UNRESOLVED, Resolver
 
@@ -52,6 +52,8 @@ def whole(value: Any, least: int) -> int:
         raise ValueError(f"{value!r} is not a whole number")
     if found < least:
         raise ValueError(f"{found} is less than {least}")
+    if found > ranges.MOST:
+        raise ValueError(f"{found} is more than {ranges.MOST}")
     return found
 
 
@@ -69,10 +71,8 @@ def _plain_pause(value: Any) -> float:
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{value!r} is not a number of seconds")
-    if not abs(value) <= float_info.max:
-        raise ValueError("it is not a finite number of seconds")
-    if value < 0:
-        raise ValueError(f"{value:g} is less than 0")
+    if not ranges.is_duration(value):
+        raise ValueError(f"{value!r} is not 0 to {ranges.LONGEST_S} seconds")
     return value
 
 

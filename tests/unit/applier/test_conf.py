@@ -47,7 +47,7 @@ def test_a_misspelt_option_of_our_own_section_is_refused(tmp_path):
     with pytest.raises(ConfigurationError) as refused:
         configuration.load([str(path)])
     assert str(refused.value).startswith(
-        f"{path}: [actionplan] conection: no such option; did you mean 'connection'? Known: "
+        f"{path}:2: [actionplan] conection: no such option; did you mean 'connection'? Known: "
     )
     path.write_text(path.read_text().replace("conection", "connection"))
     assert configuration.load([str(path)]).actionplan.connection == "sqlite:///x"

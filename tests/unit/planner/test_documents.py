@@ -130,7 +130,7 @@ def test_an_empty_document_is_refused_with_what_is_expected(text: str) -> None:
         ('{"a": [1,\n\n1e999]}', "plan.json:3: 1e999 is not a finite number"),
         ('{"a": 1} {"b": 2}', "plan.json:1: not JSON: Extra data"),
         ("[\n" + "[" * 100_000, "plan.json:2: lists and mappings are nested more than 200 deep"),
-        (f"[{'9' * 5000}]", "plan.json: not JSON: "),
+        (f"[{'9' * 5000}]", "plan.json:1: "),
     ],
 )
 def test_what_is_wrong_with_json_is_said_with_its_line(text: str, expected: str) -> None:

@@ -72,7 +72,7 @@ def test_of_more_mistakes_twenty_are_shown_and_the_others_counted(number: int) -
 
 
 def test_the_problems_of_a_plan_are_bounded_too() -> None:
-    assert str(InvalidPlan(f"p{i}" for i in range(23))).endswith("p19; and 3 more")
+    assert str(InvalidPlan(Mistake(f"p{i}") for i in range(23))).endswith("p19; and 3 more")
 
 
 LONG = "v" * 4000

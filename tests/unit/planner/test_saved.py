@@ -11,8 +11,10 @@ import pytest
 
 from planner import make_plan, saved
 from planner.documents import as_document
-from planner.errors import InvalidInput, InvalidPlan
+from planner.errors import InvalidInput
 from planner.model import ActionPlan
+from planner.planning import ParameterCheck
+from planner.registry import ActionTypes
 
 
 def written(**changed: Any) -> dict[str, Any]:
@@ -84,5 +86,102 @@ def test_what_is_wrong_is_said_with_its_place(changed: dict[str, Any], text: str
 def test_links_that_make_no_graph_are_refused() -> None:
     value = written()
     value["actions"][0]["parents"] = [value["actions"][1]["uuid"]]
-    with pytest.raises(InvalidPlan, match="a cycle: nop-1 -> sleep-1 -> nop-1"):
+    with pytest.raises(InvalidInput, match="a cycle: nop-1 -> sleep-1 -> nop-1"):
         saved.read_plan(value)
+
+
+ANOTHER = "11111111-1111-4111-8111-111111111111"
+
+
+def of(text: str, value: dict[str, Any], folder: Path) -> tuple[Path, int]:
+    """Write a plan with a line for each value; return the file, and the line with the text."""
+    file = folder / "plan.json"
+    file.write_text(json.dumps(value, indent=1))
+    lines = file.read_text().splitlines()
+    return file, max(i for i, line in enumerate(lines, 1) if text in line)
+
+
+@pytest.mark.parametrize("field", ["parents", "needs", "needs_any", "triggers", "blocked_by"])
+def test_a_link_to_an_unknown_action_has_its_line(field: str, tmp_path: Path) -> None:
+    value = written()
+    link = {"action": ANOTHER, "outcomes": ["failed"]}
+    value["actions"][1][field] = (
+        [link] if field in ("triggers", "blocked_by") else [[ANOTHER]] if "any" in field else []
+    )
+    if field in ("parents", "needs"):
+        value["actions"][1][field] = [ANOTHER]
+    text = '"action"' if field in ("triggers", "blocked_by") else ANOTHER
+    file, line = of(text, value, tmp_path)
+    with pytest.raises(InvalidInput) as refused:
+        saved.read_plan(file)
+    places = [m.place for m in refused.value.mistakes]
+    # An entry of a list begins on the line of its bracket or brace.
+    assert str(file) in str(places[0])
+    assert int(str(places[0]).rpartition(":")[2]) in (line - 1, line)
+
+
+def test_a_cycle_and_what_stands_twice_have_their_lines(tmp_path: Path) -> None:
+    value = written()
+    first, second = (action["uuid"] for action in value["actions"])
+    value["actions"][0]["parents"] = [second]
+    value["actions"][1]["parents"] = [first]
+    file, _ = of(first, value, tmp_path)
+    with pytest.raises(InvalidInput, match=r"plan\.json:\d+: actions\[0\]\.parents\[0\]: a cycle"):
+        saved.read_plan(file)
+    value["actions"][0]["parents"] = []
+    value["actions"][1] |= {"uuid": first, "parents": [], "name": value["actions"][0]["name"]}
+    file, line = of(f'"uuid": "{first}"', value, tmp_path)
+    with pytest.raises(InvalidInput, match=rf"plan\.json:{line}: .* occurs twice") as refused:
+        saved.read_plan(file)
+    assert len(refused.value.mistakes) == 2
+
+
+@pytest.mark.parametrize(
+    "uuid", ["last", "%", "--help", "", "a", "../x", f"{ANOTHER}\n", ANOTHER.upper()[:35], "*"]
+)
+@pytest.mark.parametrize("of_plan", [True, False])
+def test_a_uuid_that_is_none_is_refused(uuid: str, of_plan: bool) -> None:
+    value = written()
+    (value if of_plan else value["actions"][0])["uuid"] = uuid
+    with pytest.raises(InvalidInput, match=r"uuid: .*is not a UUID"):
+        saved.read_plan(value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("state", "SUCCEEDED"),
+        ("state", "ONGOING"),
+        ("outcome", "ok"),
+        ("state_reason", "operator"),
+        ("started_at", "2026-01-01T00:00:00Z"),
+        ("ended_at", "2026-01-01T00:00:00Z"),
+        ("attempts", 1),
+    ],
+)
+def test_what_only_a_run_writes_is_not_new(field: str, value: Any, tmp_path: Path) -> None:
+    changed = written()
+    changed["actions"][1][field] = value
+    file, line = of(f'"{field}": {json.dumps(value)}', changed, tmp_path)
+    plan = saved.read_plan(file)
+    with pytest.raises(InvalidInput, match=rf"plan\.json:{line}: actions\[1\]\.{field}: "):
+        saved.require_new(plan, as_document(file))
+
+
+def test_a_plan_as_it_is_made_is_new() -> None:
+    value = written()
+    saved.require_new(saved.read_plan(value), as_document(value))
+
+
+def test_parameters_and_types_are_checked_with_their_lines(tmp_path: Path) -> None:
+    value = written()
+    del value["digest"]
+    value["actions"][0]["action_type"] = "nopp"
+    value["actions"][1]["input_parameters"] = {"duration": "long"}
+    file, line = of('"long"', value, tmp_path)
+    plan, known = saved.read_plan(file), ActionTypes()
+    with pytest.raises(InvalidInput) as refused:
+        saved.require_known_types(plan, as_document(file), known, ParameterCheck(known))
+    first, second = map(str, refused.value.mistakes)
+    assert "actions[0].action_type: no action type 'nopp'; did you mean 'nop'?" in first
+    assert f"plan.json:{line}: actions[1].input_parameters.duration: 'long' is not a num" in second

@@ -4,16 +4,11 @@
 from __future__ import annotations
 
 import signal
-import socket
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
 
-from applier.cli import claim
 from applier.cli.foreground import exit_code, lapses, signals
-from applier.contracts import Claimant
 from applier.errors import StoreError
 from applier.recording.store_retry import StoreRetry
 from applier.testing.sample_plans import new_plan
@@ -108,14 +103,3 @@ def test_the_exit_code_says_how_the_plan_stopped(
 ) -> None:
     only = Action(uuid="a", action_type="nop", state=action)
     assert exit_code(replace(new_plan(), state=state, actions=(only,))) == code
-
-
-@pytest.mark.slow
-def test_a_process_is_gone_only_if_that_can_be_known() -> None:
-    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
-        ended.wait()
-    here = socket.gethostname()
-    assert claim.is_gone(Claimant(host=here, pid=ended.pid, user="u"))
-    assert not claim.is_gone(Claimant(host=f"not-{here}", pid=ended.pid, user="u"))
-    assert not claim.is_gone(Claimant(host=here, pid=1, user="u"))
-    assert not claim.is_gone(None)

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
 from applier.contracts import Claimant, Report, Request
 from applier.errors import PlanConflict
-from applier.run.resume import DEATHS, alive, resume, take_over
+from applier.run.resume import DEATHS, resume, take_over
 from applier.testing.sample_plans import new_plan
 from planner.states import ActionState, Outcome, PlanState
 
@@ -29,8 +30,8 @@ class Claimed:
         self.claim = ""
         self.go()
 
-    def go(self) -> None:
-        claimant = Claimant(host="c1", pid=7, user="wanda")
+    def go(self, pid: int = 7) -> None:
+        claimant = Claimant(host="c1", pid=pid, user="wanda")
         self.claim = self.store.claim_plan(self.uuid, claimant, now=NOW)
 
     def change(self, old: S, new: S, outcome=None) -> None:
@@ -93,15 +94,21 @@ def test_a_request_that_it_did_not_get_to_read_is_carried_out(claimed, verbs, st
         assert message == GONE + told
 
 
-def test_a_request_of_an_earlier_run_is_not_carried_out(claimed):
-    claimed.ask("pause", NOW - timedelta(seconds=1))
+@pytest.mark.parametrize("clock_is_ahead", [timedelta(days=-1), timedelta(), timedelta(days=1)])
+def test_a_request_of_an_earlier_run_is_not_carried_out(claimed, clock_is_ahead):
+    claimed.ask("pause", NOW + clock_is_ahead)
+    claimed.store.move_claimed(claimed.uuid, claimed.claim, PlanState.PENDING, now=NOW)
+    claimed.go()
     assert claimed.taken_over()[0] == "PENDING"
 
 
-def test_a_request_since_the_start_of_what_runs_is_carried_out(claimed):
-    """The last heartbeat may have come after it."""
+@pytest.mark.parametrize("clock_is_ahead", [timedelta(days=-1), timedelta(), timedelta(days=1)])
+def test_a_request_of_this_run_is_carried_out_whatever_the_clock_of_the_operator_says(
+    claimed, clock_is_ahead
+):
+    """Its applier may have sent a heartbeat, and started an action, after it."""
+    claimed.ask("pause", NOW + clock_is_ahead)
     claimed.change(S.PENDING, S.ONGOING)
-    claimed.ask("pause", NOW + timedelta(seconds=1))
     claimed.store.beat(claimed.uuid, claimed.claim, now=NOW + timedelta(seconds=9))
     assert claimed.taken_over()[0] == "PAUSED"
 
@@ -135,19 +142,47 @@ def test_a_claimant_that_wrote_a_heartbeat_meanwhile_keeps_its_plan(claimed):
     assert claimed.store.load_plan(claimed.uuid).state is PlanState.ONGOING
 
 
-def test_a_heartbeat_is_recent_for_as_long_as_the_patience():
-    def heard(age_s: float) -> Claimant:
-        then = NOW - timedelta(seconds=age_s)
-        return Claimant(host="elsewhere", pid=1, user="wanda", heartbeat_at=then)
-
-    assert alive(heard(30.0), NOW)
-    assert not alive(heard(30.1), NOW)
-    assert alive(heard(60.0), NOW, patience_s=60.0)
-
-
 def test_a_refusal_names_the_plan_by_the_beginning_of_its_uuid(claimed):
+    known = {"clock": lambda: NOW, "who": "otto"}
+    beat = partial(claimed.store.beat, claimed.uuid, claimed.claim, now=LATER)
     with pytest.raises(PlanConflict, match=f"plan {claimed.uuid[:8]} is ONGOING: wanda runs it"):
-        resume(claimed.store, claimed.uuid, now=NOW, who="otto")
+        resume(claimed.store, claimed.uuid, wait=lambda _: beat(), **known)
     claimed.store.move_claimed(claimed.uuid, claimed.claim, PlanState.SUCCEEDED, now=NOW)
     with pytest.raises(PlanConflict, match=f"plan {claimed.uuid[:8]} is SUCCEEDED: nothing"):
-        resume(claimed.store, claimed.uuid, now=NOW, who="otto")
+        resume(claimed.store, claimed.uuid, **known)
+
+
+@pytest.mark.parametrize("asked", [None, "pause", "cancel"])
+@pytest.mark.parametrize("cancelling", [False, True])
+@pytest.mark.parametrize(
+    "meanwhile", [PlanState.PENDING, PlanState.PAUSED, PlanState.CANCELLED, PlanState.ONGOING]
+)
+def test_who_loses_the_race_for_the_plan_of_a_dead_applier_is_told_so(
+    claimed, asked, cancelling, meanwhile
+):
+    """Another service took it over a moment before, and may have claimed it as well."""
+    if asked:
+        claimed.ask(asked)
+    if cancelling:
+        claimed.store.move_claimed(claimed.uuid, claimed.claim, PlanState.CANCELLING, now=NOW)
+    seen, load = claimed.store.claimant(claimed.uuid), claimed.store.requests
+    plan = claimed.store.load_plan(claimed.uuid)
+    new = PlanState.PENDING if meanwhile is PlanState.ONGOING else meanwhile
+    if cancelling and new is PlanState.PAUSED:
+        pytest.skip("a plan that is being cancelled is not paused")
+
+    def other_is_faster(*_):
+        claimed.store.requests = load
+        if new is PlanState.PENDING:
+            claimed.store.resume_plan(claimed.uuid, [], now=NOW, seen=seen)
+        else:
+            claimed.store.move_plan(claimed.uuid, new, now=NOW, seen=seen)
+        if meanwhile is PlanState.ONGOING:
+            claimed.go(pid=8)
+        return plan
+
+    claimed.store.load_plan = other_is_faster
+    with pytest.raises(PlanConflict, match="its claimant has changed"):
+        take_over(claimed.store, claimed.uuid, seen, now=LATER, who="c2")
+    del claimed.store.load_plan
+    assert claimed.store.load_plan(claimed.uuid).state is meanwhile

@@ -19,6 +19,7 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -83,15 +84,17 @@ class TestFile:
         store.save_plan(new_plan("a"))
         assert plans_seen_by_another_process(path) == "1"
 
-    def test_who_opens_it_waits_for_who_is_opening_it(self, path):
+    def test_who_opens_it_waits_for_who_is_opening_it(self, path, monkeypatch):
         # To turn on the write-ahead log, SQLite needs the file for itself and does not wait.
-        url = f"sqlite:///{path}"
+        url, waits, never = f"sqlite:///{path}", threading.Event(), threading.Event()
+        waiting = SimpleNamespace(wait=lambda s: (waits.set(), never.wait(s)))
+        monkeypatch.setattr(schema_version, "_NEVER", waiting)
         with ThreadPoolExecutor(1) as other:
             with schema_version.alone(parse(url)):
                 opened = other.submit(SqlStore, url)
-                while not waits_for_lock(path.parent):
-                    assert not opened.done()
+                assert waits.wait(120)
                 assert not path.exists()
+                assert not opened.done()
             opened.result(timeout=120).close()
 
     @pytest.mark.parametrize(
@@ -286,12 +289,6 @@ def plans_seen_by_another_process(path):
     command = [sys.executable, "-c", script, str(path)]
     ran = subprocess.run(command, check=True, capture_output=True, text=True)
     return ran.stdout.strip()
-
-
-def waits_for_lock(folder):
-    inode = f":{folder.stat().st_ino} "
-    locks = Path("/proc/locks").read_text().splitlines()
-    return any("->" in line and inode in line for line in locks)
 
 
 @contextmanager

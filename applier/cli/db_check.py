@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``actionplan db check``: find what is wrong in the record."""
+
+from __future__ import annotations
+
+import argparse
+
+from applier.cli.reporters.formatting import count
+from applier.cli.verb import REFUSED, Verb
+
+
+class DbCheck(Verb):
+    """Check the record: version, integrity, states, JSON, links between actions, orphaned rows
+
+    Changes nothing, and may be used while appliers run. The exit code is 1 if anything is wrong.
+    """
+
+    EXAMPLES = ("db check", "--config-file watcher.conf db check")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
+        """Write each problem on a line of its own."""
+        from applier import conf as configuration
+        from applier.storage.check import check
+
+        found = check(configuration.connection(self.session.conf))
+        for problem in found.problems:
+            self.say(problem)
+        plans = count(found.plans, "plan")
+        if found.problems:
+            problems = count(len(found.problems), "problem")
+            self.note(f"The record in {found.record} is damaged: {problems}, {plans} read.")
+            return REFUSED
+        self.say(f"The record in {found.record} is sound: {plans}.")
+        return 0

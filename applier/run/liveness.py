@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides whether the process that runs a plan is dead; every service and verb asks here.
+
+The clocks of hosts may be wrong and may jump, so the time in a heartbeat is never compared with a
+clock. A claimant is watched instead: it is dead if its heartbeat stays the same.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from applier.contracts import Claimant
+from applier.store import OperatorStore, Service
+
+#: A claimant that misses this many of its heartbeats counts as dead.
+MISSED_HEARTBEATS = 6
+#: The longest pause between two looks at one claimant, in seconds.
+LOOK_S = 1.0
+
+
+def is_gone(claimant: Claimant | Service) -> bool:
+    """Return whether a claimant or service ran on this host and its process has ended."""
+    if claimant.host != socket.gethostname():
+        return False
+    try:
+        os.kill(claimant.pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False  # the process exists, and belongs to another user
+    return False
+
+
+class _Silence(NamedTuple):
+    """How many heartbeats a claimant has missed, and when the last of them was counted."""
+
+    missed: int
+    at: float
+
+
+class SilenceWatch:
+    """Counts the heartbeats that claimants miss, each by the interval that its claim says.
+
+    A look at a claimant counts at most one missed heartbeat, however long ago the last look was:
+    meanwhile the store may have been unreachable, or the watcher stopped. Claims are looked at in
+    rounds; one that is not looked at in a round is dropped.
+
+    >>> now = [0.0]
+    >>> watch = SilenceWatch(clock=lambda: now[0])
+    >>> claimant = Claimant(host="elsewhere", pid=1, user="ann", heartbeat_interval_s=5.0)
+    >>> for now[0] in range(0, 35, 5):
+    ...     watch.begin_round()
+    ...     dead = watch.is_dead("plan", claimant)
+    >>> now[0], dead
+    (30, True)
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last_round: dict[tuple[str, Claimant], _Silence] = {}
+        self._this_round: dict[tuple[str, Claimant], _Silence] = {}
+
+    def begin_round(self) -> None:
+        """Begin a round, in which each claim is looked at once."""
+        self._last_round, self._this_round = self._this_round, {}
+
+    def reset(self) -> None:
+        """Restart all counts: no heartbeat can be written while the store is unreachable."""
+        self._last_round, self._this_round = {}, {}
+
+    def is_dead(self, plan: str, claimant: Claimant) -> bool:
+        """Return whether a claimant missed enough heartbeats, or its process is gone."""
+        if is_gone(claimant):
+            return True
+        now = self._clock()
+        silence = self._last_round.get((plan, claimant), _Silence(0, now))
+        if now - silence.at >= claimant.heartbeat_interval_s:
+            silence = _Silence(silence.missed + 1, now)
+        self._this_round[plan, claimant] = silence
+        return silence.missed >= MISSED_HEARTBEATS
+
+
+def has_died(
+    store: OperatorStore,
+    plan: str,
+    claimant: Claimant,
+    *,
+    tell: Callable[[str], None] = lambda _: None,
+    clock: Callable[[], float] = time.monotonic,
+    wait: Callable[[float], None] = time.sleep,
+) -> bool:
+    """Watch a claimant until it counts as dead; return False if it is heard of or its claim ends.
+
+    ``tell`` is called once, with a sentence, if that takes longer than a heartbeat.
+    """
+    watch, interval_s = SilenceWatch(clock), claimant.heartbeat_interval_s
+    began, told = clock(), False
+    while True:
+        watch.begin_round()
+        if watch.is_dead(plan, claimant):
+            return True
+        if not told and clock() - began > interval_s:
+            told = True
+            tell(
+                f"Process {claimant.pid} on {claimant.host} has sent no heartbeat for "
+                f"{interval_s:g} s; it counts as dead after {MISSED_HEARTBEATS * interval_s:g} s."
+            )
+        wait(min(interval_s, LOOK_S))
+        if store.claimant(plan) != claimant:
+            return False
+
+
+def gone(claimant: Claimant) -> str:
+    """Return the beginning of the message about a claimant that has died."""
+    return f"process {claimant.pid} on {claimant.host}, which ran it, is gone"

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies a record in a SQLite file while other processes write to it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from uuid import uuid4
+
+import sqlalchemy as sa
+
+from applier.errors import StoreError
+from applier.storage.refusals import hinted, translate_errors
+from applier.storage.unwritable import readable
+from applier.storage.urls import parse, shown
+
+#: How a record on a server is copied, by kind of database.
+_PROGRAMS = {
+    "postgresql": "pg_dump --format=custom --file=FILE",
+    "mysql": "mariadb-dump --single-transaction --result-file=FILE",
+}
+
+
+def backup(connection: str, target: str) -> None:
+    """Write a copy of the record to a new file that only its owner may read.
+
+    The copy has the changes of one moment. No writer waits for it. Raises StoreError, also if the
+    file exists; then there is no new file.
+    """
+    url, path = parse(connection), Path(target)
+    if program := _PROGRAMS.get(url.get_backend_name()):
+        raise StoreError(
+            f"{shown(url)}: a record on a server is copied by a program of the server: "
+            f"{program} {url.database}"
+        )
+    if not Path(url.database or "").exists():
+        raise StoreError(f"{shown(url)}: there is no record yet")
+    if os.path.lexists(path):
+        raise StoreError(f"{target} exists already: name a new file")
+    fresh = path.with_name(f".new-{uuid4().hex}")
+    try:
+        os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with translate_errors(url), readable(url) as engine:
+            _copy(engine, fresh, target)
+        # A link fails if a file of that name has been made meanwhile; a rename would replace it.
+        os.link(fresh, path)
+    except OSError as reason:
+        raise _not_copied(target, reason.strerror or str(reason)) from reason
+    finally:
+        for name in (fresh, f"{fresh}-journal"):
+            with suppress(OSError):
+                os.unlink(name)
+
+
+def _copy(engine: sa.Engine, fresh: Path, target: str) -> None:
+    with closing(engine.raw_connection()) as source, closing(sqlite3.connect(fresh)) as copy:
+        driver = source.driver_connection
+        assert isinstance(driver, sqlite3.Connection)  # noqa: S101 - for the type checker
+        try:
+            driver.backup(copy)
+            # Without a write-ahead log, the copy is one file.
+            copy.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError as reason:
+            raise _not_copied(target, str(reason)) from reason
+    handle = os.open(fresh, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _not_copied(target: str, why: str) -> StoreError:
+    return StoreError(f"{target} cannot be written, no copy was made: {hinted(why)}")

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks a whole record, on every kind of database, without changing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DatabaseError
+
+from applier.errors import PlanNotFound, StoreError
+from applier.storage import damage, damaged_plans, schema_version, statements
+from applier.storage.compiled import Row
+from applier.storage.database import BEGIN
+from applier.storage.refusals import Damaged, translate_errors
+from applier.storage.tables import (
+    action_states,
+    actions,
+    attempts,
+    metadata,
+    plans,
+    requests,
+    reservations,
+    services,
+    turn,
+)
+from applier.storage.transactions import Transaction, Transactions
+from applier.storage.unwritable import readable
+from applier.storage.urls import parse, shown
+
+Begin = Callable[[], AbstractContextManager[Transaction]]
+#: How many problems SQLite lists by itself.
+_MOST = 50
+#: The tables whose rows belong to a plan.
+_OF_PLANS = (actions, action_states, attempts, requests, reservations)
+#: The tables whose rows are checked without the plan that they belong to.
+_SINGLE = (requests, reservations, services, turn)
+#: The attempts of a plan without their texts, which may be long.
+_ATTEMPTS = sa.select(*(c for c in attempts.columns if c.key not in ("message", "output"))).where(
+    attempts.c.plan == sa.bindparam("plan_uuid")
+)
+
+
+def _without(table: sa.Table, whole: sa.Table, **keys: str) -> sa.Select[Any]:
+    """Select the keys of rows for which another table has no row."""
+    same = [table.c[own] == whole.c[other] for own, other in keys.items()]
+    columns = [table.c[own] for own in keys]
+    missing = sa.not_(sa.exists().where(*same))
+    return sa.select(*columns).where(missing).distinct().limit(_MOST)
+
+
+_ORPHANS = (
+    *((table, _without(table, plans, plan="uuid")) for table in _OF_PLANS),
+    (attempts, _without(attempts, actions, plan="plan", action="uuid")),
+)
+
+
+class Checked(NamedTuple):
+    """The result of a check: the record, how many plans were read, and what is wrong."""
+
+    record: str
+    plans: int
+    problems: list[str]
+
+
+def check(connection: str) -> Checked:
+    """Check the record at a URL; raises StoreError if it cannot be opened or is not ours."""
+    url = parse(connection)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
+        raise StoreError(f"{shown(url)}: there is no record yet")
+    with translate_errors(url), readable(url) as engine:
+        with engine.connect() as database:
+            schema_version.require(database, url)
+            problems = list(_tables(database))
+        if problems:
+            return Checked(shown(url), 0, problems)
+        transactions = Transactions(engine)
+        begin = partial(transactions.begin, BEGIN[engine.dialect.name][1])
+        try:
+            problems += _of_database(engine)
+            uuids = [row["uuid"] for row in _read(begin, statements.NUMBERS, problems)]
+            problems += [f"plan {u[:8]}: {wrong}" for u in uuids for wrong in _of_plan(begin, u)]
+            problems += _orphans(begin)
+            for table in _SINGLE:
+                for row in _read(begin, sa.select(table), problems):
+                    problems += [f"{table.name}: {wrong}" for wrong in damage.of_row(table, row)]
+            if len(_read(begin, sa.select(turn), problems)) != 1:
+                problems.append(f"{turn.name} has not exactly one row")
+        finally:
+            transactions.close()
+    return Checked(shown(url), len(uuids), problems)
+
+
+def _tables(database: sa.Connection) -> Iterator[str]:
+    """Yield the tables and columns that are missing."""
+    inspector = sa.inspect(database)
+    there = set(inspector.get_table_names())
+    for table in metadata.sorted_tables:
+        if table.name not in there:
+            yield f"the table {table.name} is missing"
+            continue
+        columns = {column["name"] for column in inspector.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in columns:
+                yield f"the column {column.name} of {table.name} is missing"
+
+
+def _of_database(engine: sa.Engine) -> Iterator[str]:
+    """Yield what the database itself finds wrong with its files; PostgreSQL has no such check."""
+    with engine.connect() as database:
+        if engine.dialect.name == "sqlite":
+            try:
+                for (text,) in database.exec_driver_sql(f"PRAGMA integrity_check({_MOST})"):
+                    if text != "ok":
+                        yield f"integrity: {' '.join(text.split())}"
+            except DatabaseError as error:
+                yield f"integrity: {error.orig}"
+        elif engine.dialect.name == "mysql":
+            names = ", ".join(metadata.tables)
+            for name, _, kind, text in database.exec_driver_sql(f"CHECK TABLE {names}"):
+                if kind != "note" and text != "OK":
+                    yield f"integrity: {name}: {text}"
+
+
+def _read(begin: Begin, statement: sa.Select[Any], problems: list[str]) -> list[Row]:
+    """Return the rows of a statement as they are stored; note it if they cannot be read."""
+    try:
+        with begin() as transaction:
+            return transaction.read_unconverted(statement)
+    except Damaged as error:
+        problems.append(f"a part cannot be read: {error.__cause__}")
+        return []
+
+
+def _of_plan(begin: Begin, uuid: str) -> Iterator[str]:
+    try:
+        yield from damaged_plans.problems(begin, uuid)
+    except PlanNotFound:
+        yield "its row cannot be found: an index is damaged"
+        return
+    try:
+        with begin() as transaction:
+            found = transaction.read_unconverted(_ATTEMPTS, {"plan_uuid": uuid})
+    except Damaged as error:
+        yield f"its attempts cannot be read: {error.__cause__}"
+        return
+    for row in found:
+        for wrong in damage.of_row(attempts, row):
+            yield f"attempt {row['number']} of action {row['action']}: {wrong}"
+
+
+def _orphans(begin: Begin) -> Iterator[str]:
+    """Yield the plans and actions that are missing, and which rows of other tables name them."""
+    for table, statement in _ORPHANS:
+        problems: list[str] = []
+        for row in _read(begin, statement, problems):
+            name = " ".join(str(value) for value in row.values())
+            yield f"{table.name} has rows of {name}, which is missing"
+        yield from problems

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds what is wrong in rows of the tables: pure functions of rows as the database holds them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from applier.storage import claims, rows, tables
+from applier.storage.compiled import Row, Unreadable
+from planner.errors import InvalidPlan, cut
+from planner.states import ActionState, Outcome, PlanState, StateReason
+
+#: A function that raises ValueError with what is wrong with a value.
+Check = Callable[[Any], object]
+
+
+def _text(value: Any) -> None:
+    if not isinstance(value, str):
+        raise ValueError("is not a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as reason:
+        raise ValueError("is not UTF-8") from reason
+
+
+def _integer(value: Any) -> None:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError("is not a whole number from 0")
+
+
+def _number(value: Any) -> None:
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("is not a number")
+
+
+def _moment(value: Any) -> None:
+    if not isinstance(value, datetime):
+        try:
+            datetime.fromisoformat(value)
+        except (TypeError, ValueError) as reason:
+            raise ValueError("is not a time") from reason
+
+
+def _word_of(words: Iterable[str]) -> Check:
+    known = [str(word) for word in words]
+
+    def check(value: Any) -> None:
+        if value not in known:
+            raise ValueError(f"is none of {', '.join(known)}")
+
+    return check
+
+
+def _json(fits: Callable[[Any], bool], what: str) -> Check:
+    def check(value: Any) -> None:
+        try:
+            found = json.loads(value)
+        except (TypeError, ValueError, RecursionError) as reason:
+            raise ValueError(f"is not JSON: {reason}") from reason
+        if not fits(found):
+            raise ValueError(f"is not {what}")
+
+    return check
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) for v in value)
+
+
+def _events(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(v, list) and len(v) == 2 and isinstance(v[0], str) and _outcomes(v[1])
+        for v in value
+    )
+
+
+def _outcomes(value: Any) -> bool:
+    return _texts(value) and set(value) <= {str(outcome) for outcome in Outcome}
+
+
+def _limits(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(v) is int and v > 0 for v in value.values())
+
+
+_LIST = _json(lambda value: isinstance(value, list), "a list")
+_MAPPINGS = _json(
+    lambda v: isinstance(v, list) and all(isinstance(part, dict) for part in v),
+    "a list of mappings",
+)
+_TEXTS, _LIMITS = _json(_texts, "a list of texts"), _json(_limits, "limits")
+_GROUPS = _json(lambda v: isinstance(v, list) and all(map(_texts, v)), "a list of lists of texts")
+_EVENTS = _json(_events, "a list of actions with outcomes")
+_POLICIES = ("skip_descendants", "pause", "continue")
+#: By table and column: the check of a value. All other columns are checked by their types.
+_COLUMNS: Mapping[str, Mapping[str, Check]] = {
+    tables.plans.name: {
+        "state": _word_of(PlanState),
+        "on_failure": _word_of(_POLICIES),
+        "efficacy_indicators": _LIST,
+        "global_efficacy": _LIST,
+        "tolerances": _MAPPINGS,
+        "warnings": _TEXTS,
+        "limits": _LIMITS,
+    },
+    tables.actions.name: {
+        "input_parameters": _json(lambda value: isinstance(value, dict), "a mapping"),
+        **dict.fromkeys(rows.ACTION_LINKS, _TEXTS),
+        "needs_any": _GROUPS,
+        "triggers": _EVENTS,
+        "blocked_by": _EVENTS,
+    },
+    tables.action_states.name: {
+        "state": _word_of(ActionState),
+        "outcome": _word_of(Outcome),
+        "state_reason": _word_of(StateReason),
+    },
+    tables.attempts.name: {"state": _word_of(ActionState), "outcome": _word_of(Outcome)},
+    tables.requests.name: {"limits": _LIMITS},
+}
+_TYPES: tuple[tuple[type, Check], ...] = (
+    (tables.Moment, _moment),
+    (sa.Double, _number),
+    (sa.Integer, _integer),
+    (sa.types.TypeEngine, _text),
+)
+#: States of plans that have ended with all of their actions.
+_ENDED = (PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED)
+
+
+def of_row(table: sa.Table, row: Row) -> Iterator[str]:
+    """Yield what is wrong with single values of a row, which may lack columns."""
+    checks = _COLUMNS.get(table.name, {})
+    for name, value in row.items():
+        column = table.columns[name]
+        check = checks.get(name) or next(c for kind, c in _TYPES if isinstance(column.type, kind))
+        if value is None and column.nullable:
+            continue
+        try:
+            check(value)
+        except ValueError as wrong:
+            # Parameters may hold what nobody should read.
+            seen = "" if name in rows.ACTION_JSON else f" {cut(repr(value), 60)}"
+            yield f"{name}{seen} {wrong}"
+
+
+def of_plan(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> list[str]:
+    """List what is wrong with a plan, from its row, those of its actions, and their states."""
+    found = list(of_row(tables.plans, head))
+    labels = {row["uuid"]: f"action {row['name'] or str(row['uuid'])[:8]}" for row in planned}
+    for table, members in ((tables.actions, planned), (tables.action_states, states)):
+        for row in members:
+            label = labels.get(row["uuid"], f"action {row['uuid']}")
+            found += [f"{label}: {wrong}" for wrong in of_row(table, row)]
+    stated = {row["uuid"] for row in states}
+    found += [f"{label}: it has no state" for uuid, label in labels.items() if uuid not in stated]
+    found += [f"action {uuid}: it has only a state" for uuid in stated if uuid not in labels]
+    if len({row["position"] for row in planned}) != len(planned):
+        found.append("two actions have one position")
+    if not found:
+        found += [*_links(head, planned, states), *_together(head, states)]
+    return found
+
+
+def _links(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> Sequence[str]:
+    # networkx takes long to import, and most uses of the record need no check.
+    from planner import graph
+
+    try:
+        graph.validate(rows.plan_of(head, planned, states).actions)
+    except InvalidPlan as wrong:
+        return wrong.problems
+    except Unreadable as wrong:
+        return [str(wrong)]
+    return ()
+
+
+def _together(head: Row, states: Sequence[Row]) -> Iterator[str]:
+    """Yield what is wrong with the states of a plan and its actions taken together."""
+    state = PlanState(head["state"])
+    claimed = head["claim"] is not None
+    if claimed is claims.ends_claim(state):
+        yield f"it is {state}, and {'' if claimed else 'not '}claimed by a process"
+    for row in states:
+        if state in _ENDED and row["state"] in (ActionState.PENDING, ActionState.ONGOING):
+            yield f"it is {state}, and its action {row['uuid'][:8]} is {row['state']}"

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds what configuration files contain, with the line of each option."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from oslo_config import cfg
+
+
+class Entry(NamedTuple):
+    """An option that is set in a file; ``value`` is the text on its first line."""
+
+    file: Path
+    line: int
+    section: str
+    option: str
+    value: str
+
+    @property
+    def place(self) -> str:
+        """The place of the option in messages: ``watcher.conf:7: [section] option``."""
+        return f"{self.file}:{self.line}: [{self.section}] {self.option}"
+
+
+def files_of(conf: cfg.ConfigOpts) -> list[Path]:
+    """List the configuration files that were read, weakest first."""
+    files, folders = (
+        [Path(path) for path in (conf[option] or [] if option in conf else [])]
+        for option in ("config_file", "config_dir")
+    )
+    return files + [file for folder in folders for file in sorted(folder.glob("*.conf"))]
+
+
+def entries(file: Path) -> Iterator[Entry]:
+    """Yield each option that is set in a file, with its section as oslo.config reads it."""
+    section = "DEFAULT"
+    for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if head := re.match(r"\[(.+?)\]", text):
+            # oslo.config reads the names of sections in lower case, except this one.
+            section = head[1] if head[1] == "DEFAULT" else head[1].lower()
+        elif found := re.match(r"([^\s#;\[][^=:]*?)\s*[=:]\s*(.*)", text):
+            yield Entry(file, number, section, found[1], found[2].strip())
+
+
+def place_of(conf: cfg.ConfigOpts, section: str, option: str) -> str:
+    """Return the place of a value: ``watcher.conf:7: [group] name``, or without a file and line."""
+    for file in reversed(files_of(conf)):
+        wanted = (section.lower(), option)
+        found = [e for e in entries(file) if (e.section.lower(), e.option) == wanted]
+        if found:
+            return found[-1].place
+    return f"[{section}] {option}"

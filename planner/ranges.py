@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ranges of fields, as parts of JSON Schemas: every store can keep what fits them. Pure.
+
+Schemas, options and the command line take their ranges from here, so that a value that is accepted
+in one place is accepted in all.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, TypeGuard
+
+#: The largest whole number: nine digits, which fit the columns of 32 bits of every database.
+MOST = 999_999_999
+#: The longest duration of one action, in seconds: about 30 years. The sum of the durations of all
+#: actions of a plan stays far below what a float and a timedelta can hold.
+LONGEST_S = MOST
+#: The characters of a name in a column with an index.
+LONGEST_NAME = 255
+
+SECONDS: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": LONGEST_S}
+SECONDS_OR_NULL = {**SECONDS, "type": ["number", "null"]}
+POSITIVE_SECONDS = {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_S}
+POSITIVE_SECONDS_OR_NULL = {**POSITIVE_SECONDS, "type": ["number", "null"]}
+COUNT: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": MOST}
+COUNT_OF_ONE_OR_MORE = {**COUNT, "minimum": 1}
+NAME: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME}
+NAME_OR_NULL = {**NAME, "type": ["string", "null"]}
+UUID: dict[str, Any] = {
+    "type": "string",
+    "title": "a UUID in lower case",
+    "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+}
+TIME: dict[str, Any] = {
+    "type": ["string", "null"],
+    "title": "a time such as 2026-03-01T12:00:00+00:00",
+    "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?$",
+}
+#: The years that every database can keep, whatever the zone of the time.
+_FIRST, _LAST = datetime(1000, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
+
+
+def is_duration(seconds: object) -> TypeGuard[int | float]:
+    """Return whether a value is a duration in the range of SECONDS.
+
+    >>> [is_duration(s) for s in (0, 2.5, float("nan"), -1, 1e308, True, "1")]
+    [True, True, False, False, False, False, False]
+    """
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return False
+    return 0 <= seconds <= LONGEST_S
+
+
+def moment(text: str) -> datetime:
+    """Read a time that fits TIME, in UTC unless it names a zone; raises ValueError.
+
+    >>> moment("2026-03-01T12:00:00+02:00").isoformat()
+    '2026-03-01T10:00:00+00:00'
+    >>> moment("2026-02-30T12:00:00")
+    Traceback (most recent call last):
+    ValueError: '2026-02-30T12:00:00' is not a time that exists: day is out of range for month
+    """
+    try:
+        read = datetime.fromisoformat(text)
+        found = read.replace(tzinfo=read.tzinfo or UTC)
+        if not _FIRST < found.replace(tzinfo=UTC) < _LAST:
+            raise ValueError("a year from 1000 to 9999 is expected")
+        return found.astimezone(UTC)
+    except ValueError as reason:
+        raise ValueError(f"{text!r} is not a time that exists: {reason}") from reason

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""References to secret values in parameters, and which parameters are hidden when they are shown.
+
+A reference is a mapping in place of a text: ``{secret: env NAME}`` or ``{secret: file /PATH}``. It
+is part of the plan. Only the applier reads the value, right before the action runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from planner.errors import Path
+
+KEY = "secret"
+_PATTERN = r"^(env [A-Za-z_][A-Za-z0-9_]*|file /[^\x00-\x1f]+)$"
+#: What a reference is, as JSON Schema.
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": [KEY],
+    "additionalProperties": False,
+    "properties": {
+        KEY: {
+            "type": "string",
+            "title": "a reference to a secret: env NAME, or file /PATH",
+            "pattern": _PATTERN,
+            # A message does not repeat what may be the secret itself.
+            "writeOnly": True,
+        }
+    },
+}
+#: Shown in place of a hidden value. It is no reference, so a copy with it is refused as a plan.
+HIDDEN: Mapping[str, str] = {KEY: "hidden"}
+#: Keywords of JSON Schema that hold one schema, several by name, and several in a list. ``not`` and
+#: ``if`` are left out: what they accept is not what a value may be.
+_ONE = ("additionalProperties", "items", "then", "else", "contains")
+_NAMED = ("properties", "patternProperties", "$defs", "dependentSchemas")
+_LISTED = ("anyOf", "oneOf", "allOf", "prefixItems")
+
+
+def reference(value: object) -> str | None:
+    """Return the text of a reference, None for any other value.
+
+    >>> reference({"secret": "env DB_PASSWORD"}), reference({"secret": "swordfish"})
+    ('env DB_PASSWORD', None)
+    """
+    if not isinstance(value, Mapping) or value.keys() != {KEY}:
+        return None
+    text = value[KEY]
+    return text if isinstance(text, str) and re.fullmatch(_PATTERN[1:-1], text) else None
+
+
+def label(text: str) -> str:
+    """Return a reference as one word, for descriptions and messages.
+
+    >>> label("env DB_PASSWORD")
+    'secret:env:DB_PASSWORD'
+    """
+    return f"{KEY}:{text.replace(' ', ':', 1)}"
+
+
+def replaced(value: Any, make: Callable[[Path, str], Any], path: Path = ()) -> Any:
+    """Return a value in which ``make(path, text)`` stands in place of each reference.
+
+    A value without references is returned itself, not a copy.
+
+    >>> replaced({"argv": ["a", {"secret": "env B"}]}, lambda path, text: (path, text))
+    {'argv': ['a', (('argv', 1), 'env B')]}
+    """
+    if isinstance(value, Mapping):
+        text = reference(value)
+        if text is not None:
+            return make(path, text)
+        found = {k: replaced(v, make, (*path, k)) for k, v in value.items()}
+        return found if any(found[k] is not v for k, v in value.items()) else value
+    if isinstance(value, list | tuple):
+        items = [replaced(v, make, (*path, i)) for i, v in enumerate(value)]
+        return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
+    return value
+
+
+def places(value: Any) -> list[Path]:
+    """List the paths of all references in a value."""
+    found: list[Path] = []
+    replaced(value, lambda path, _: found.append(path))
+    return found
+
+
+def labelled(value: Any) -> Any:
+    """Return a value with labels in place of references, and ``(hidden)`` in place of HIDDEN."""
+    if value == HIDDEN:
+        return "(hidden)"
+    if isinstance(value, Mapping) and reference(value) is None:
+        return {k: labelled(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [labelled(v) for v in value]
+    return replaced(value, lambda _, text: label(text))
+
+
+def accepting(schema: Any) -> Any:
+    """Return a schema that accepts a reference wherever the given one accepts a text.
+
+    What is below a schema with ``writeOnly`` gets that mark, too, so that messages omit its value.
+    """
+    if not isinstance(schema, Mapping):
+        return schema
+    found = {keyword: _changed(keyword, held, schema) for keyword, held in schema.items()}
+    kinds = schema.get("type")
+    kinds = kinds if isinstance(kinds, list | tuple) else [kinds]
+    if "string" not in kinds or "object" in kinds:
+        return found
+    return {"if": {"type": "object", "required": [KEY]}, "then": SCHEMA, "else": found}
+
+
+def _changed(keyword: str, held: Any, schema: Mapping[str, Any]) -> Any:
+    """Return what a keyword of a schema holds, with each schema in it changed by accepting()."""
+    if keyword in _ONE:
+        return accepting(_with_mark(held, schema))
+    if keyword in _NAMED and isinstance(held, Mapping):
+        return {name: accepting(_with_mark(part, schema)) for name, part in held.items()}
+    if keyword in _LISTED and isinstance(held, list | tuple):
+        return [accepting(_with_mark(part, schema)) for part in held]
+    return held
+
+
+def hidden(schema: Any, value: Any) -> Any:
+    """Return a value with HIDDEN in place of what its schema marks as ``writeOnly``.
+
+    References stay, and so do the keys of mappings. Without marks, the value itself is returned.
+    """
+    if not isinstance(schema, Mapping) or not _is_marked(schema):
+        return value
+    return _hidden(schema, schema, value)
+
+
+def has_hidden(value: Any) -> bool:
+    """Return whether HIDDEN is in a value."""
+    if isinstance(value, Mapping):
+        return value == HIDDEN or any(map(has_hidden, value.values()))
+    return isinstance(value, list | tuple) and any(map(has_hidden, value))
+
+
+def _hidden(schema: Any, root: Mapping[str, Any], value: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return value
+    if schema.get("writeOnly") is True:
+        return _masked(value)
+    target = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    for part in (root.get("$defs", {}).get(target), *(schema.get(k) for k in ("then", "else"))):
+        value = _hidden(part, root, value)
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        for part in schema.get(keyword, ()):
+            value = _hidden(part, root, value)
+    if isinstance(value, Mapping):
+        return {k: _hidden(_of_key(schema, k), root, v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        first = schema.get("prefixItems", ())
+        return [
+            _hidden(first[i] if i < len(first) else schema.get("items"), root, v)
+            for i, v in enumerate(value)
+        ]
+    return value
+
+
+def _of_key(schema: Mapping[str, Any], key: str) -> Any:
+    named = schema.get("properties", {})
+    if key in named:
+        return named[key]
+    for pattern, part in schema.get("patternProperties", {}).items():
+        if re.search(pattern, key):
+            return part
+    return schema.get("additionalProperties")
+
+
+def _masked(value: Any) -> Any:
+    if reference(value) is not None or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {k: _masked(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(v) for v in value]
+    return HIDDEN
+
+
+def _is_marked(schema: Any) -> bool:
+    """Return whether ``writeOnly`` is in a schema."""
+    if isinstance(schema, Mapping):
+        return schema.get("writeOnly") is True or any(map(_is_marked, schema.values()))
+    return isinstance(schema, list | tuple) and any(map(_is_marked, schema))
+
+
+def _with_mark(part: Any, schema: Mapping[str, Any]) -> Any:
+    marked = schema.get("writeOnly") is True and isinstance(part, Mapping)
+    return {**part, "writeOnly": True} if marked else part

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A damaged record, on every database: what is found, and that no plan hides the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import closing
+from typing import NamedTuple
+
+import pytest
+import sqlalchemy as sa
+
+from applier.errors import DamagedRecord, StoreError
+from applier.storage import schema_version
+from applier.storage.check import check
+from applier.storage.connection import make_engine
+from applier.storage.sql import SqlStore
+from applier.storage.tables import (
+    action_states,
+    actions,
+    attempts,
+    metadata,
+    plans,
+    requests,
+    reservations,
+    turn,
+)
+from applier.storage.urls import parse
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import NOW, claimed, starts, succeeds
+from applier.testing.temporary_store import empty_record
+from planner.states import PlanState
+
+SERVERS = [
+    pytest.param("postgresql_url", marks=pytest.mark.server, id="postgresql"),
+    pytest.param("mysql_url", marks=pytest.mark.server, id="mysql"),
+]
+BAD, GOOD = "00000000-0000-4000-8000-00000000000b", "00000000-0000-4000-8000-00000000000a"
+
+
+@pytest.fixture(params=["sqlite", *SERVERS])
+def url(request, tmp_path):
+    """A record with a sound plan and one that a test damages."""
+    if request.param == "sqlite":
+        (tmp_path / "plans.db").write_bytes(empty_record())
+        url = f"sqlite:///{tmp_path}/plans.db"
+    else:
+        url = request.getfixturevalue(request.param)
+        schema_version.upgrade(url)
+        run(url, *(sa.delete(t) for t in reversed(metadata.sorted_tables) if t is not turn))
+    with closing(SqlStore(url)) as store:
+        store.save_plan(new_plan("b1", "b2", uuid=GOOD))
+        plan = new_plan("a1", "a2", uuid=BAD)
+        run(url, sa.delete(turn), sa.insert(turn).values(number=1))
+        claim = claimed(store, plan)
+        store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+        store.commit(plan.uuid, claim, [succeeds(plan.actions[0])], now=NOW)
+        store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
+    return url
+
+
+def run(url, *statements):
+    """Run statements without the rules of the database that would refuse them."""
+    engine = make_engine(parse(url))
+    off = {
+        "sqlite": "PRAGMA foreign_keys = OFF",
+        "mysql": "SET foreign_key_checks = 0",
+        "postgresql": "SET session_replication_role = replica",
+    }[engine.dialect.name]
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as database:
+        database.exec_driver_sql(off)
+        for statement in statements:
+            database.execute(statement)
+        if engine.dialect.name == "postgresql":
+            database.exec_driver_sql("SET session_replication_role = DEFAULT")
+    engine.dispose()
+
+
+class Damage(NamedTuple):
+    """A change of a record: what the check says of it, and whether the plan is loaded even so.
+
+    ``statement`` gets the uuids of the plan's actions a1 and a2.
+    """
+
+    said: str
+    statement: Callable[[str, str], sa.Executable]
+    loads: bool = False
+
+
+def plan(**values):
+    return lambda *_: sa.update(plans).where(plans.c.uuid == BAD).values(**values)
+
+
+def action(name, table=actions, **values):
+    """Change an action; in values, A1 and A2 stand for uuids."""
+
+    def statement(first, second):
+        uuid = first if name == "a1" else second
+        known = {k: v.replace("A1", first).replace("A2", second) for k, v in values.items()}
+        return sa.update(table).where(table.c.uuid == uuid).values(**known)
+
+    return statement
+
+
+def state(name, **values):
+    return action(name, action_states, **values)
+
+
+def attempt(**values):
+    return lambda *_: sa.update(attempts).values(**values)
+
+
+REQUEST = {"number": 1, "verb": "limit", "who": "me", "created_at": NOW}
+DAMAGE = [
+    Damage("state 'BOGUS' is none of RECOMMENDED", plan(state="BOGUS")),
+    Damage("limits '{' is not JSON", plan(limits="{")),
+    Damage("limits '[]' is not limits", plan(limits="[]"), loads=True),
+    Damage("it is ONGOING, and not claimed by a process", plan(state="ONGOING"), loads=True),
+    Damage("it is SUCCEEDED, and its action", plan(state="SUCCEEDED"), loads=True),
+    Damage("action a2: state 'DONE' is none of", state("a2", state="DONE")),
+    Damage("action a1: outcome 'fine' is none of", state("a1", outcome="fine")),
+    Damage(
+        "action a2: it has no state",
+        lambda _, second: sa.delete(action_states).where(action_states.c.uuid == second),
+    ),
+    Damage(
+        ": it has only a state",
+        lambda _, second: sa.delete(actions).where(actions.c.uuid == second),
+        loads=True,
+    ),
+    Damage("action a1: input_parameters is not JSON", action("a1", input_parameters='{"a": ')),
+    Damage(
+        "action a1: input_parameters is not a mapping",
+        action("a1", input_parameters="[1]"),
+        loads=True,
+    ),
+    Damage("action a1: parents is not a list of texts", action("a1", parents="[1]")),
+    Damage("action a1: triggers is not a list", action("a1", triggers='[["A2", ["no"]]]')),
+    Damage("nosuch", action("a1", needs='["nosuch"]')),
+    Damage("cycle", action("a1", parents='["A1"]'), loads=True),
+    Damage(
+        "two actions have one position",
+        lambda *_: sa.update(actions).values(position=0),
+        loads=True,
+    ),
+    Damage(": state 'GONE' is none of", attempt(state="GONE"), loads=True),
+    Damage(
+        "actionplan_request: limits 'x' is not JSON",
+        lambda *_: sa.insert(requests).values(plan=BAD, limits="x", **REQUEST),
+        loads=True,
+    ),
+    Damage(
+        "actionplan_request has rows of nosuch",
+        lambda *_: sa.insert(requests).values(plan="nosuch", **REQUEST),
+        loads=True,
+    ),
+    Damage(
+        "actionplan_reservation has rows of nosuch",
+        lambda *_: sa.insert(reservations).values(plan="nosuch", resource="node:1"),
+        loads=True,
+    ),
+    Damage("actionplan_attempt has rows of nosuch", attempt(plan="nosuch"), loads=True),
+    Damage(f"actionplan_attempt has rows of {BAD} nosuch", attempt(action="nosuch"), loads=True),
+    Damage("actionplan_turn has not exactly one row", lambda *_: sa.delete(turn), loads=True),
+]
+
+
+def test_a_sound_record_has_no_problems(url):
+    found = check(url)
+    assert (found.plans, found.problems) == (2, [])
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.said)
+def test_what_is_wrong_is_found_and_hides_no_other_plan(url, damage):
+    with closing(SqlStore(url)) as store:
+        uuids = [action.uuid for action in store.load_plan(BAD).actions]
+    run(url, damage.statement(*uuids))
+    problems = check(url).problems
+    assert any(damage.said in problem for problem in problems), problems
+    with closing(SqlStore(url)) as store:
+        assert len(store.load_plan(GOOD).actions) == 2
+        listed = {plan.uuid: plan for plan in store.list_plans()}
+        assert listed.keys() == {BAD, GOOD}
+        assert (listed[GOOD].damage, listed[GOOD].state) == (None, PlanState.RECOMMENDED)
+        if damage.loads:
+            store.load_plan(BAD)
+            return
+        with pytest.raises(DamagedRecord, match=re.escape(damage.said)) as caught:
+            store.load_plan(BAD)
+        assert str(caught.value).startswith(f"plan {BAD[:8]} is damaged: ")
+
+
+def test_a_plan_of_which_no_row_is_left_leaves_orphans(url):
+    run(url, sa.delete(plans).where(plans.c.uuid == BAD))
+    orphans = {f"{t} has rows of {BAD}, which is missing" for t in (actions, action_states)}
+    assert orphans < set(check(url).problems)
+
+
+def test_a_table_or_a_column_that_is_missing_is_named(tmp_path):
+    (tmp_path / "plans.db").write_bytes(empty_record())
+    url = f"sqlite:///{tmp_path}/plans.db"
+    run(url, sa.text("DROP TABLE actionplan_service"))
+    run(url, sa.text("ALTER TABLE actionplan_plan DROP COLUMN last_write"))
+    assert check(url).problems == [
+        "the column last_write of actionplan_plan is missing",
+        "the table actionplan_service is missing",
+    ]
+
+
+def test_a_record_that_is_not_there_or_of_another_version_is_refused(tmp_path):
+    url = f"sqlite:///{tmp_path}/plans.db"
+    with pytest.raises(StoreError, match="there is no record yet"):
+        check(url)
+    assert list(tmp_path.iterdir()) == []
+    schema_version.upgrade(url, "0003")
+    with pytest.raises(StoreError, match=r"of version 0003.*actionplan db upgrade"):
+        check(url)

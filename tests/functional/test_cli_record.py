@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record as an operator finds it: damaged, read-only, on a full disk."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from command_line import EXAMPLE, PROGRAM, CommandLine
+
+#: How to start a process that rights bind; root's it is otherwise not.
+AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
+#: Verbs that only read.
+READS = (("list",), ("show", "last"), ("action", "show", "last", "disable-compute-1"))
+
+
+@pytest.fixture
+def kept(actionplan: CommandLine) -> CommandLine:
+    """A home with two plans on record."""
+    for _ in range(2):
+        actionplan.good("create", str(EXAMPLE))
+    return actionplan
+
+
+def change(record: Path, statement: str) -> None:
+    with closing(sqlite3.connect(record)) as database:
+        database.execute(statement)
+        database.commit()
+
+
+def test_a_damaged_plan_is_listed_beside_the_others_and_explained(kept: CommandLine) -> None:
+    change(kept.record, "UPDATE actionplan_plan SET state = 'BOGUS' WHERE number = 1")
+    good, bad = kept.good("list", "-f", "value", "-c", "uuid").split()
+    ended = kept.inside("list")
+    assert [line.split()[3] for line in ended.out.splitlines()[2:]] == ["RECOMMENDED", "damaged"]
+    wrong = f"plan {bad[:8]} is damaged: state 'BOGUS' is none of RECOMMENDED, PENDING, "
+    assert ended.err.startswith(wrong.replace("plan", "Plan", 1))
+    assert ended.err.endswith("; see: actionplan db check\n")
+    for words in (("show",), ("delete",), ("apply", "--yes"), ("graph",)):
+        ended = kept.inside(*words, bad)
+        assert (ended.code, ended.err.startswith(f"Refused: {wrong}")) == (1, True)
+    kept.good("show", good)
+
+
+def test_the_check_ends_with_1_if_anything_is_wrong(kept: CommandLine) -> None:
+    where = f"The record in sqlite:///{kept.record} is"
+    assert kept.inside("db", "check") == (0, f"{where} sound: 2 plans.\n", "")
+    change(kept.record, "UPDATE actionplan_action SET parents = '{' WHERE position < 2")
+    ended = kept.inside("db", "check")
+    assert (ended.code, ended.err) == (1, f"{where} damaged: 4 problems, 2 plans read.\n")
+    assert ended.out.count(": parents is not JSON: ") == 4
+
+
+def test_a_copy_takes_the_place_of_the_record(kept: CommandLine) -> None:
+    copied = kept("db", "backup", "copy").out
+    assert copied == f"The record in sqlite:///{kept.record} was copied to copy.\n"
+    assert kept("delete", "last").code == 0
+    for end in ("-wal", "-shm"):
+        Path(f"{kept.record}{end}").unlink(missing_ok=True)
+    os.replace(kept.folder / "copy", kept.record)
+    assert len(kept.plans()) == 2
+
+
+@pytest.fixture(params=["after a clean end", "after a kill", "while a process writes"])
+def read_only(request: pytest.FixtureRequest, kept: CommandLine) -> Iterator[CommandLine]:
+    """The same record, which nobody may write to: neither its file nor its folder."""
+    script = (
+        "import os, sys; from applier.storage.sql import SqlStore\n"
+        "from applier.testing.sample_plans import new_plan\n"
+        "store = SqlStore(sys.argv[1]); store.save_plan(new_plan('disable-compute-1'))\n"
+        "print('saved', flush=True); sys.stdin.read(); store.close()"
+    )
+    folder = kept.record.parent
+    with subprocess.Popen(
+        [sys.executable, "-c", script, f"sqlite:///{kept.record}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as writer:
+        assert writer.stdin
+        assert writer.stdout
+        assert writer.stdout.readline() == "saved\n"
+        if request.param == "after a kill":
+            writer.kill()
+            writer.wait()
+        if request.param == "after a clean end":
+            writer.stdin.close()
+            writer.wait()
+        files = [*folder.iterdir()]
+        for path in files:
+            path.chmod(0o400)
+        folder.chmod(0o500)
+        try:
+            yield kept
+        finally:
+            folder.chmod(0o700)
+            for path in files:
+                path.chmod(0o600)
+            writer.kill()
+
+
+def restricted(line: CommandLine, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*AS_ANYBODY, PROGRAM, *words],
+        cwd=line.folder,
+        env=line.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_record_that_is_read_only_is_read_and_a_write_is_a_sentence(
+    read_only: CommandLine,
+) -> None:
+    for words in READS:
+        ended = restricted(read_only, *words)
+        assert (ended.returncode, ended.stderr) == (0, ""), (words, ended)
+    assert "3 plans" in restricted(read_only, "db", "check").stdout
+    assert restricted(read_only, "db", "backup", "copy").returncode == 0
+    for words in (("create", str(EXAMPLE)), ("apply", "last", "--yes")):
+        ended = restricted(read_only, *words)
+        assert ended.returncode == 1, (words, ended)
+        assert "check the rights on the file and on its folder" in ended.stderr
+        assert ended.stderr.count("\n") == 1
+        assert ("Nothing has run" in ended.stderr) == (words[0] == "apply")
+
+
+@pytest.fixture
+def full(kept: CommandLine) -> Iterator[CommandLine]:
+    """The same home, whose record is on a disk without room: a small tmpfs."""
+    folder = kept.record.parent
+    assert kept("db", "backup", "copy").code == 0
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        kept.record.write_bytes((kept.folder / "copy").read_bytes())
+        with suppress(OSError), open(folder / "rest", "wb", buffering=0) as rest:
+            while rest.write(b"\0" * 4096):
+                pass
+        yield kept
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.needs("mount")
+def test_a_full_disk_is_said_and_that_nothing_has_run(full: CommandLine) -> None:
+    # Which of its two errors SQLite raises depends on the write that fails first.
+    said = f"sqlite:///{full.record}: %s is full; free some space there"
+    before = full("list").out
+    for words, more in {
+        ("create", str(EXAMPLE)): "",
+        ("apply", str(EXAMPLE), "--yes"): ". Nothing has run",
+        ("apply", "last", "--yes"): ". Nothing has run",
+    }.items():
+        ended = full(*words)
+        wanted = {f"Refused: {said % what}{more}\n" for what in ("the disk", "database or disk")}
+        assert ended.code == 1
+        assert ended.err in wanted
+    assert full("list").out == before
+    (full.record.parent / "rest").unlink()
+    assert full("apply", "last", "--yes").code == 0
+
+
+def test_a_log_that_cannot_be_written_is_said_once(actionplan: CommandLine) -> None:
+    ended = actionplan("-vv", "--log-file", "/dev/full", "create", str(EXAMPLE))
+    assert (ended.code, ended.err) == (
+        0,
+        "--log-file /dev/full cannot be written: No space left on device\n",
+    )

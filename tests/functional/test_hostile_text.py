@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text that would command a terminal goes into every field and every verb, and none comes out."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from command_line import CommandLine, Ended
+
+from applier.storage.sql import SqlStore
+from planner import make_plan
+from planner.model import ActionPlan
+from planner.states import ActionState
+from planner.visible_text import HIDDEN
+
+#: Sets the title of a window, moves the cursor, turns the direction of text, hides letters.
+HOSTILE = "x\x1b]0;owned\x07\x9b2J\x7f\r\x08\u202e\u2066\u200b\ufeff\u2028z"
+PLAN = "00000000-0000-4000-8000-000000000001"
+RAN = "00000000-0000-4000-8000-000000000002"
+FORMATS = ("table", "json", "yaml")
+ROWS = ("table", "json", "yaml", "csv", "value")
+
+
+def each(words: tuple[str, ...], formats: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return a command line for each format."""
+    return [(*words, "-f", form) for form in formats]
+
+
+#: For each verb, arguments with which it shows what is in the record and in the files, or refuses.
+LINES: dict[str, list[tuple[str, ...]]] = {
+    "create": [
+        *each(("hostile.json", "--dry-run"), FORMATS),
+        ("hostile.json", "--set", f"{HOSTILE}=1"),
+        ("hostile.json", "--set", f"{HOSTILE}.weights={HOSTILE}"),
+        ("hostile.json", "--planner", HOSTILE),
+        ("hostile.json", "--out", f"no/{HOSTILE}"),
+        ("hostile.json", "--node", HOSTILE),
+        ("keys.json",),
+        ("keys-of-a-plan.json",),
+        (f"{HOSTILE}.json",),
+    ],
+    "simulate": [*each(("hostile.json",), FORMATS), (PLAN, "--set", f"max_workers={HOSTILE}")],
+    "apply": [(PLAN,), ("hostile.json", "--yes"), ("keys.json", "--yes"), (RAN, "--yes")],
+    "start": [(PLAN,), (RAN,)],
+    "list": each((), ROWS),
+    "show": [*each((PLAN, "--all"), FORMATS), *each((RAN,), FORMATS), (RAN, "-f", "message")],
+    "watch": [(RAN,)],
+    "why": [(RAN, HOSTILE), (PLAN, HOSTILE)],
+    "pause": [(PLAN,)],
+    "resume": [(PLAN,)],
+    "cancel": [(PLAN,)],
+    "set": [(PLAN, f"{HOSTILE}=3"), (PLAN, f"max_workers={HOSTILE}")],
+    "rollback": [(RAN,), (PLAN,), (RAN, "--out", f"no/{HOSTILE}")],
+    "delete": [(HOSTILE,)],
+    "graph": [
+        *each((PLAN,), ("dot", "svg", "mermaid")),
+        *each((RAN,), ("dot", "svg", "mermaid")),
+        (PLAN, "--node", f"({HOSTILE}"),
+        ("keys.json",),
+    ],
+    "action list": [*each((PLAN,), ROWS), *each((RAN,), ROWS)],
+    "action show": [*each((PLAN, HOSTILE), FORMATS), *each((RAN, HOSTILE), FORMATS)],
+    "action skip": [(PLAN, HOSTILE, "--reason", HOSTILE)],
+    "action abort": [(PLAN, HOSTILE, "--reason", HOSTILE)],
+    "action set": [(RAN, HOSTILE, "--state", "succeeded", "--reason", HOSTILE)],
+    "service list": each((), ROWS),
+    "planner list": each((), ROWS),
+    "planner show": [(HOSTILE,), ("weight",)],
+    "action type list": each((), ROWS),
+    "action type show": [(HOSTILE,), ("nop",)],
+    "schema": [(HOSTILE,), ("weight",)],
+    "example list": each((), ROWS),
+    "example show": [(HOSTILE,)],
+    "example copy": [(HOSTILE,)],
+    "config show": [*each((), ROWS), ("--section", HOSTILE)],
+    "simulator show": each((), FORMATS),
+    "simulator reset": [("--from", "keys.json"), ("--from", HOSTILE)],
+    "db upgrade": [()],
+}
+
+
+def fields(value: Any) -> Any:
+    """Put the hostile text into every text of a saved plan that may be any text."""
+    kept = ("uuid", "state", "version", "outcome", "state_reason", "on_failure", "action_type")
+    kept += ("parents", "needs", "needs_any", "triggers", "blocked_by")
+    if isinstance(value, dict):
+        return {
+            key: found if key in kept or key.endswith("_at") else fields(found)
+            for key, found in value.items()
+            if key != "digest"
+        }
+    if isinstance(value, list):
+        return [fields(entry) for entry in value]
+    return f"{value}{HOSTILE}" if isinstance(value, str) else value
+
+
+def hostile_plan(uuid: str, **changes: Any) -> ActionPlan:
+    """Return a plan with the hostile text in all its fields."""
+    indicator = {"name": "n", "description": "d", "unit": "u", "value": 1}
+    document = {
+        "name": "p",
+        "actions": [
+            {"name": "a", "action_type": "nop", "input_parameters": {"message": "m"}},
+            {"name": "b", "action_type": "nop", "resource_id": "r", "touches": ["node:n"]},
+        ],
+        "limits": {"node:n": 1},
+        "audit_uuid": "a",
+        "strategy_name": "s",
+        "efficacy_indicators": [indicator],
+        "global_efficacy": [indicator],
+    }
+    value = fields(json.loads(json.dumps(make_plan(document).to_dict()))) | {"uuid": uuid}
+    value["warnings"], value["status_message"] = [HOSTILE], HOSTILE
+    first, second = value["actions"]
+    first |= {"name": HOSTILE, "reason": HOSTILE, "status_message": HOSTILE, **changes}
+    second |= {"needs": [first["uuid"]], "tokens": [f"node:{HOSTILE}"]}
+    return ActionPlan.from_dict(value)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory, entry_point_cache: Path) -> CommandLine:
+    """Return a command line whose record, files and configuration are full of hostile text."""
+    line = CommandLine(tmp_path_factory.mktemp("hostile"), entry_point_cache)
+    line.configure(actionplan={"simulator_speed": 1000}, profiler={"a": HOSTILE.split("\r")[0]})
+    document = {"actions": [{"name": HOSTILE, "action_type": "nop"}], "name": HOSTILE}
+    files = {
+        "hostile.json": document,
+        "keys.json": {**document, HOSTILE: 1, "actions": [{HOSTILE: 1, "action_type": HOSTILE}]},
+        "keys-of-a-plan.json": {**hostile_plan(PLAN).to_dict(), HOSTILE: 1},
+        f"{HOSTILE}.json": {"actions": HOSTILE},
+    }
+    for name, value in files.items():
+        (line.folder / name).write_text(json.dumps(value), encoding="utf-8")
+    output = {"argv": ["printf", "%s", HOSTILE]}
+    shell = {"name": HOSTILE, "action_type": "shell", "input_parameters": output}
+    line.good("list")
+    store = SqlStore(f"sqlite:///{line.record}")
+    store.save_plan(hostile_plan(PLAN))
+    made = make_plan({"name": HOSTILE, "actions": [shell]})
+    store.save_plan(ActionPlan.from_dict({**made.to_dict(), "uuid": RAN}))
+    store.close()
+    line.good("apply", RAN, "--yes")
+    return line
+
+
+def bad(ended: Ended) -> list[str]:
+    """Return the hidden characters in what was printed."""
+    return HIDDEN.findall(ended.out + ended.err)
+
+
+VERBS = sorted(e.name.replace("_", " ") for e in entry_points(group="actionplan.cli"))
+
+
+def test_each_verb_has_its_lines() -> None:
+    assert sorted(LINES) == VERBS
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_shows_no_hidden_character(hostile: CommandLine, verb: str) -> None:
+    words = verb.split()
+    lines = [
+        *LINES[verb],
+        (HOSTILE,),
+        (HOSTILE, HOSTILE, HOSTILE),
+        (f"--{HOSTILE}",),
+        ("-f", HOSTILE),
+    ]
+    for line in lines:
+        ended = hostile.inside(*words, *line)
+        assert not bad(ended), (line, ended)
+        assert ended.code in (0, 1, 2, 3, 4, 5), line
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (HOSTILE,),
+        ("help", HOSTILE),
+        ("--config-file", HOSTILE, "list"),
+        ("--log-file", f"no/{HOSTILE}", "list"),
+        (f"--{HOSTILE}",),
+        ("complete", "--name", HOSTILE),
+    ],
+)
+def test_what_is_no_verb_shows_no_hidden_character(
+    hostile: CommandLine, words: tuple[str, ...]
+) -> None:
+    ended = hostile.inside(*words)
+    assert not bad(ended), ended
+
+
+def test_a_log_shows_no_hidden_character(hostile: CommandLine) -> None:
+    ended = hostile("-vv", "--log-file", "log", "apply", "hostile.json", "--yes")
+    assert (ended.code, bad(ended)) == (0, [])
+    assert not HIDDEN.findall((hostile.folder / "log").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_json_and_yaml_keep_the_text_as_it_is(hostile: CommandLine, form: str) -> None:
+    read = json.loads if form == "json" else yaml.safe_load
+    plan = read(hostile.good("show", PLAN, "-f", form))
+    assert plan["actions"][0]["name"] == plan["warnings"][0] == HOSTILE
+    action = read(hostile.good("action", "show", RAN, HOSTILE, "-f", form))
+    assert action["output"] == HOSTILE
+    assert read(hostile.good("action", "list", PLAN, "-f", form))[0]["name"] == HOSTILE
+
+
+def test_a_terminal_gets_only_what_the_program_itself_draws(hostile: CommandLine) -> None:
+    plan = make_plan({"name": HOSTILE, "actions": [{"name": HOSTILE, "action_type": "nop"}] * 1})
+    store = SqlStore(f"sqlite:///{hostile.record}")
+    store.save_plan(plan)
+    store.close()
+    with hostile.on_terminal("apply", plan.uuid) as terminal:
+        terminal.wait_for("[y/N]")
+        terminal.type("y\n")
+        assert terminal.end() == 0
+        seen = terminal.seen
+    assert plan.uuid[:8] in seen
+    assert "\x1b]" not in seen
+    assert set(HIDDEN.findall(seen)) <= {"\x1b", "\r"}
+    assert ActionState.SUCCEEDED in seen

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that is stopped while it holds a lock of the record: others name it and end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from command_line import CommandLine, Gate
+
+from planner.states import PlanState
+
+WRITER = """
+import os, signal, sys
+from applier.storage.sql import SqlStore
+store = SqlStore(sys.argv[1])
+with store._database.write():
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+OPENER = """
+import os, signal, sys
+from applier.storage.schema_version import alone
+from applier.storage.urls import parse
+with alone(parse(sys.argv[1])):
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+Holds = Callable[[str], "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def holds(actionplan: CommandLine) -> Iterator[Holds]:
+    """Return a function that starts a process which takes a lock and is stopped."""
+    started = []
+
+    def holds(program: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", program, f"sqlite:///{actionplan.record}"]
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        started.append(process)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        return process
+
+    yield holds
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def plan(actionplan: CommandLine) -> None:
+    """Store a plan."""
+    actionplan.document("plan.yaml", {"name": "a", "action_type": "nop"})
+    actionplan.good("create", "plan.yaml")
+
+
+@pytest.mark.usefixtures("plan")
+@pytest.mark.parametrize("words", [("start", "last"), ("cancel", "last"), ("create", "plan.yaml")])
+def test_who_would_write_is_told_who_is_stopped_in_the_middle_of_a_write(
+    actionplan: CommandLine, holds: Holds, words: tuple[str, ...]
+) -> None:
+    holder = holds(WRITER)
+    ended = actionplan(*words)
+    assert ended.code == 1
+    assert "database is locked; process " in ended.err
+    assert f"process {holder.pid} ({sys.executable} -c " in ended.err
+    assert f"is stopped; let it continue (kill -CONT {holder.pid}) or end it" in ended.err
+    assert actionplan.good("list")
+    holder.send_signal(signal.SIGCONT)
+    assert holder.wait() == 0
+    assert actionplan(*words).code == 0
+
+
+@pytest.mark.usefixtures("plan")
+@pytest.mark.parametrize("words", [("list",), ("start", "last")])
+def test_whoever_opens_the_record_is_told_who_is_stopped_while_opening_it(
+    actionplan: CommandLine, holds: Holds, words: tuple[str, ...]
+) -> None:
+    holder = holds(OPENER)
+    ended = actionplan(*words)
+    assert (ended.code, ended.out) == (1, "")
+    assert f"the folder {actionplan.record.parent} is locked; process {holder.pid} (" in ended.err
+    assert f"is stopped; let it continue (kill -CONT {holder.pid}) or end it" in ended.err
+    holder.send_signal(signal.SIGCONT)
+    assert holder.wait() == 0
+    assert actionplan(*words).code == 0
+
+
+def test_an_applier_that_runs_a_plan_names_it_and_keeps_trying(
+    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate, holds: Holds
+) -> None:
+    holder = holds(WRITER)
+    gate.let_go()
+    assert running.stderr
+    told = running.stderr.readline()
+    assert "The record cannot be reached; retrying for" in told
+    assert f"process {holder.pid} (" in told
+    holder.send_signal(signal.SIGCONT)
+    running.communicate()
+    assert running.returncode == 0
+    assert actionplan.plan().state is PlanState.SUCCEEDED

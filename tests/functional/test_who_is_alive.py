@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nobody who lives loses a plan: clocks apart, long intervals, frozen and killed appliers."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from command_line import PROGRAM, CommandLine, Gate
+
+from applier.storage.sql import SqlStore
+from planner.states import PlanState
+
+CLOCKS = ["-3600s", "+0s", "+60s", "+3600s"]
+
+
+@contextmanager
+def applied(actionplan: CommandLine, gate: Gate, clock: str, interval_s: float):
+    """Run a plan by an applier with a clock and an interval of its own, until its action runs."""
+    applier = {"heartbeat_interval_s": interval_s}
+    actionplan.configure(actionplan={"simulator_speed": 1000}, watcher_applier=applier)
+    count = f"echo ran >> {actionplan.folder}/effects; exec cat {actionplan.folder}/gate"
+    action = {**gate.action("first"), "input_parameters": {"argv": ["/bin/sh", "-c", count]}}
+    actionplan.document("plan.yaml", action)
+    with subprocess.Popen(
+        ["faketime", "-f", clock, PROGRAM, "apply", "plan.yaml", "--yes"],
+        cwd=actionplan.folder,
+        env={**actionplan.environment, "DONT_FAKE_MONOTONIC": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        try:
+            gate.wait()
+            yield process
+        finally:
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+
+
+@pytest.mark.needs("faketime")
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_the_plan_of_a_living_applier_is_not_taken_whatever_its_clock_says(
+    actionplan: CommandLine, gate: Gate, clock: str
+) -> None:
+    with applied(actionplan, gate, clock, 0.5) as process:
+        ended = actionplan("resume", "last")
+        assert ended.code == 1
+        assert "which was heard of just now" in ended.err
+        with actionplan.start("watch", "last") as watching:
+            assert watching.stdout
+            assert "plan ONGOING" in watching.stdout.readline()
+            gate.let_go()
+            assert process.wait() == 0
+            assert watching.wait() == 0
+    assert actionplan.plan().state is PlanState.SUCCEEDED
+    assert (actionplan.folder / "effects").read_text() == "ran\n"
+
+
+@pytest.mark.needs("faketime")
+@pytest.mark.parametrize("clock", ["+0s", "+3600s"])
+def test_an_applier_that_is_frozen_loses_its_plan_after_six_of_its_own_intervals(
+    actionplan: CommandLine, gate: Gate, clock: str
+) -> None:
+    with applied(actionplan, gate, clock, 0.5) as process:
+        claimant = actionplan.claimant()
+        with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store:
+            freeze(process, claimant.pid, store)
+        ended = actionplan("resume", "last")
+        assert ended.code == 0, ended
+        assert "has sent no heartbeat for 0.5 s; it counts as dead after 3 s" in ended.err
+        assert actionplan.plan().state is PlanState.PENDING
+        subprocess.run(["kill", "-CONT", str(claimant.pid)], check=True)
+        gate.let_go()
+        out, _ = process.communicate()
+        assert process.returncode == 1, out
+        assert "this run's claim has ended" in out
+        assert "Traceback" not in out
+    assert actionplan.plan().state is PlanState.PENDING
+
+
+def freeze(process: subprocess.Popen[str], pid: int, store: SqlStore) -> None:
+    """Stop a process while it does not hold the lock of the record."""
+    with store._database.write():
+        subprocess.run(["kill", "-STOP", str(pid)], check=True)
+        stat = Path(f"/proc/{pid}/stat")
+        while stat.read_text().rpartition(") ")[2][0] != "T":
+            assert process.poll() is None
+
+
+@pytest.mark.needs("faketime")
+def test_a_long_interval_is_waited_for(actionplan: CommandLine, gate: Gate) -> None:
+    """The last heartbeat looks an hour old, and the next comes only after two minutes."""
+    with (
+        applied(actionplan, gate, "-3600s", 120.0),
+        actionplan.start("resume", "last") as resuming,
+    ):
+        with pytest.raises(subprocess.TimeoutExpired):
+            resuming.wait(3)
+        assert actionplan.plan().state is PlanState.ONGOING
+        resuming.send_signal(signal.SIGINT)
+        assert resuming.wait() == 130
+        assert resuming.stderr
+        assert "This is a bug" not in resuming.stderr.read()

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No secret value passes, however the output is cut into pieces."""
+
+from __future__ import annotations
+
+from examples import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from applier.blotting import BLOT, BlottedOutput, Blotting
+
+# Few letters, so that values overlap each other and themselves.
+letters = st.text("ab", min_size=1, max_size=5)
+values = st.sets(letters, min_size=1, max_size=3)
+
+
+@settings(max_examples=examples(200))
+@given(values, st.lists(st.text("abc", max_size=6), max_size=8))
+def test_pieces_give_what_the_whole_gives_and_no_value_is_in_it(secrets, pieces):
+    blotting, seen = Blotting(secrets), []
+    output = BlottedOutput(blotting, seen.append)
+    for piece in pieces:
+        output(piece)
+    output.close()
+    whole, text = "".join(seen), "".join(pieces)
+    covered = [False] * len(text)
+    for value in secrets:
+        for first in range(len(text)):
+            if text.startswith(value, first):
+                covered[first : first + len(value)] = [True] * len(value)
+    expected, before = "", False
+    for letter, hidden in zip(text, covered, strict=True):
+        if hidden and not before:
+            expected += BLOT
+        expected += "" if hidden else letter
+        before = hidden
+    # Two occurrences side by side may have one mark each.
+    while BLOT * 2 in whole:
+        whole = whole.replace(BLOT * 2, BLOT)
+    assert whole == expected
+    assert not any(value in whole for value in secrets)
+
+
+@settings(max_examples=examples(200))
+@given(st.text(min_size=3, max_size=40), st.integers(3, 60))
+def test_a_message_that_was_cut_in_a_value_keeps_no_beginning_of_it(value, most):
+    blotting = Blotting([value])
+    said = blotting(f"x: {value}"[:most] + "…")
+    assert value[:3] not in said.removeprefix("x: ").removesuffix("…") or value[:3] in BLOT

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The protocol of claims holds in every interleaving, and faults that are planted are found."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from math import inf
+from unittest import mock
+
+import pytest
+import sqlalchemy as sa
+from explorer import Scene, Violation
+from scenes import SCENES, explored
+
+from applier.cli import steering
+from applier.errors import PlanConflict
+from applier.run import liveness
+from applier.service import worker_loop
+from applier.storage import claims, statements, transitions
+from applier.storage.tables import plans
+from planner.states import PlanState
+
+pytestmark = pytest.mark.slow
+#: How many steps are explored here. ``python tests/protocol/scenes.py`` explores more.
+DEPTH = 7
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """Log nothing: each state would be told of."""
+    logging.disable()
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_what_must_hold_holds_in_every_interleaving(scene):
+    assert explored(scene, depth=DEPTH) > 50
+
+
+def by_the_clock_of_this_host(_store, _plan, claimant, *, clock=None, **_):
+    """Tell who is dead as an earlier release did, with 1 s in the place of its 30 s."""
+    age = Scene.current.now() - claimant.heartbeat_at
+    return age > timedelta(seconds=1)
+
+
+def state_first(uuid, state, found, seen, *, right=claims.require_seen):
+    """Refuse a resume for the state of its plan, before the claimant is looked at."""
+    transitions.require_resumable(uuid, PlanState(state), ())
+    right(uuid, state, found, seen)
+
+
+def reads_twice(_plan, _service):
+    """Read the services once more than their number was read."""
+    yield str(steering.present(Scene.current)[0])
+
+
+def without(statement, *conditions):
+    """Return an update of one plan that has only these conditions."""
+    return sa.update(plans).where(plans.c.uuid == sa.bindparam("plan_uuid"), *conditions)
+
+
+def any_claim():
+    values = {"updated_at": "now", "heartbeat_at": "now", "last_write": "write"}
+    bound = {column: sa.bindparam(name) for column, name in values.items()}
+    held = sa.bindparam("held", "") != "x"
+    return without(statements.HOLD_CLAIM, held).values(bound)
+
+
+FAULTS = {
+    "a heartbeat is compared with the clock of this host": (
+        "resume, with clocks apart",
+        lambda: [mock.patch.object(liveness, "has_died", by_the_clock_of_this_host)],
+        "ended the claim of one that was heard of",
+    ),
+    "an interval is the same for all": (
+        "a long interval",
+        lambda: [
+            mock.patch.object(
+                liveness.SilenceWatch,
+                "is_dead",
+                lambda watch, plan, claimant, right=liveness.SilenceWatch.is_dead: right(
+                    watch,
+                    plan,
+                    liveness.Claimant(
+                        host=claimant.host,
+                        pid=claimant.pid,
+                        user="u",
+                        heartbeat_at=claimant.heartbeat_at,
+                        heartbeat_interval_s=1.0,
+                    ),
+                ),
+            )
+        ],
+        "whose interval is 2.0 s",
+    ),
+    "the loser of two services dies of InvalidTransition": (
+        "two services and a frozen applier",
+        lambda: [
+            mock.patch.object(claims, "require_seen", state_first),
+            mock.patch.object(worker_loop, "InvalidTransition", PlanConflict),
+        ],
+        "ended by InvalidTransition",
+    ),
+    "start reads the services twice": (
+        "start, while a service comes and goes",
+        lambda: [mock.patch.object(steering, "awaited", reads_twice)],
+        "ended by IndexError",
+    ),
+    "a plan is taken from one that was heard of since": (
+        "resume and a service",
+        lambda: [mock.patch.object(claims, "require_seen", return_value=None)],
+        "ended the claim of one that was heard of",
+    ),
+    "a commit does not check the claim": (
+        "resume and a service",
+        lambda: [mock.patch.object(statements, "HOLD_CLAIM", any_claim())],
+        "wrote under a claim that was lost",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_that_is_planted_is_found(fault):
+    scene, patches, told = FAULTS[fault]
+    planted = patches()
+    for patch in planted:
+        patch.start()
+    try:
+        with pytest.raises(Violation, match=told):
+            explored(scene, depth=inf)
+    finally:
+        for patch in planted:
+            patch.stop()

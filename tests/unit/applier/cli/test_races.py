@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verbs on a plan that another process changes between two of their reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from applier.contracts import Claimant
+from applier.storage.sql import SqlStore
+from applier.store import Store
+from applier.testing.sample_plans import MADE, new_plan
+from planner.states import PlanState
+
+from .conftest import Run
+
+ELSEWHERE = Claimant(host="elsewhere", pid=1, user="wanda")
+
+
+def before(monkeypatch: pytest.MonkeyPatch, method: str, happens: Callable[[], object]) -> None:
+    """Let something happen right before the next call of a method of any store."""
+    call = getattr(SqlStore, method)
+
+    def late(*given: object, **named: object) -> object:
+        monkeypatch.setattr(SqlStore, method, call)
+        happens()
+        return call(*given, **named)
+
+    monkeypatch.setattr(SqlStore, method, late)
+
+
+def saved(store: Store, state: PlanState = PlanState.PENDING) -> str:
+    plan = new_plan("a", state=state)
+    store.save_plan(plan)
+    return plan.uuid
+
+
+def claim(store: Store, uuid: str) -> str:
+    return store.claim_plan(uuid, ELSEWHERE, now=MADE)
+
+
+def test_a_cancel_reaches_the_applier_that_claimed_the_plan_a_moment_before(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid = saved(store)
+    before(monkeypatch, "move_plan", lambda: claim(store, uuid))
+    code, out, err = run("cancel", uuid)
+    assert (code, err) == (0, "")
+    assert "wanda on elsewhere, process 1 runs it, and has been asked to cancel it." in out
+    assert [request.verb for request in store.requests(uuid)] == ["cancel"]
+
+
+def test_a_skip_reaches_the_applier_that_claimed_the_plan_a_moment_before(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid = saved(store)
+    before(monkeypatch, "skip_action", lambda: claim(store, uuid))
+    code, out, err = run("action", "skip", uuid, "a", "--reason", "by hand")
+    assert (code, err) == (0, "")
+    assert out.count("No action needs a.") == 1
+    assert [request.verb for request in store.requests(uuid)] == ["skip"]
+
+
+def test_a_cancel_of_a_plan_that_was_handed_back_a_moment_before_cancels_it(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid = saved(store)
+    token = claim(store, uuid)
+    back = PlanState.PENDING
+    before(monkeypatch, "add_request", lambda: store.move_claimed(uuid, token, back, now=MADE))
+    code, out, _ = run("cancel", uuid)
+    assert (code, store.load_plan(uuid).state) == (0, PlanState.CANCELLED)
+    assert out.endswith("is CANCELLED.\n")
+
+
+@pytest.mark.parametrize("verb", ["pause", "cancel"])
+def test_a_request_to_a_run_that_ended_a_moment_before_is_refused(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    uuid = saved(store)
+    token, end = claim(store, uuid), PlanState.FAILED
+    before(monkeypatch, "add_request", lambda: store.move_claimed(uuid, token, end, now=MADE))
+    code, _, err = run(verb, uuid)
+    assert code == 1
+    assert f"plan {uuid[:8]} is FAILED: " in err
+
+
+def test_the_second_of_two_who_start_a_plan_is_told_what_is_possible(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid = saved(store, PlanState.RECOMMENDED)
+    other = PlanState.PENDING
+    before(monkeypatch, "move_plan", lambda: store.move_plan(uuid, other, now=MADE))
+    code, _, err = run("start", uuid)
+    assert code == 1
+    told = "is PENDING: it waits for an applier already; run it here: actionplan apply"
+    assert f"{told} {uuid[:8]}" in err
+
+
+@pytest.mark.parametrize("verb", ["watch", "show"])
+def test_a_plan_that_ends_while_it_is_looked_at_has_not_lost_its_applier(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    uuid = saved(store)
+    token, end = claim(store, uuid), PlanState.SUCCEEDED
+    before(monkeypatch, "claimant", lambda: store.move_claimed(uuid, token, end, now=MADE))
+    code, out, err = run(verb, uuid)
+    assert "nobody" not in out.lower()
+    assert (code, err) == (0, "")

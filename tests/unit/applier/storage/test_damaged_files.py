@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQLite files with damaged pages and values, and copies of files in use."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from applier.errors import ApplierError, DamagedRecord, StoreError
+from applier.storage import schema_version
+from applier.storage.backup import backup
+from applier.storage.check import check
+from applier.storage.sql import SqlStore
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import NOW
+from planner.states import PlanState
+
+PAGE = 4096
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "plans.db"
+
+
+@pytest.fixture
+def url(path):
+    return f"sqlite:///{path}"
+
+
+def change(path, column, value):
+    """Change a column of the second plan."""
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"UPDATE actionplan_plan SET {column} = {value} WHERE number = 2")  # noqa: S608
+        database.commit()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("created_at", "'2026-13-45'", "created_at '2026-13-45' is not a time"),
+        ("created_at", "17", "created_at 17 is not a time"),
+        ("name", "CAST(x'ff41' AS TEXT)", "is not UTF-8"),
+        ("requests", "'many'", "requests 'many' is not a whole number"),
+        ("claimed_at", "'x'", "claimed_at 'x' is not a time"),
+    ],
+)
+def test_a_value_that_sqlite_keeps_and_nobody_can_read(path, url, column, value, said):
+    good, bad = new_plan("a"), new_plan("b")
+    with closing(SqlStore(url)) as store:
+        store.save_plan(good)
+        store.save_plan(bad)
+        change(path, column, value)
+        listed = {plan.uuid: plan for plan in store.list_plans()}
+        assert listed[good.uuid].state is PlanState.RECOMMENDED
+        assert store.load_plan(good.uuid) == good
+        if column == "requests":
+            store.load_plan(bad.uuid)
+        else:
+            assert said in listed[bad.uuid].damage
+            assert [p.uuid for p in store.list_plans(limit=1)] == [bad.uuid]
+            assert len(store.list_plans(state=PlanState.RECOMMENDED)) == 2
+            assert store.list_plans(state=PlanState.FAILED) == []
+            with pytest.raises(DamagedRecord, match=said):
+                store.load_plan(bad.uuid)
+            with pytest.raises(DamagedRecord):
+                store.claimant(bad.uuid)
+    assert any(said in problem for problem in check(url).problems)
+
+
+def refusal(call, url):
+    """Return the sentence with which a call ends, or an empty text."""
+    try:
+        call(url)
+    except ApplierError as reason:
+        return str(reason)
+    return ""
+
+
+@pytest.mark.slow
+def test_every_damaged_page_is_found_and_ends_in_a_sentence(path, url):
+    with closing(SqlStore(url)) as store:
+        for _ in range(3):
+            store.save_plan(new_plan(*map(str, range(40))))
+    some_are_listed, whole = [], path.read_bytes()
+
+    def read(url):
+        with closing(SqlStore(url)) as store:
+            listed = store.list_plans()
+            some_are_listed.append({plan.damage is None for plan in listed} == {True, False})
+            for plan in listed:
+                store.load_plan(plan.uuid)
+
+    def must_be_sound(url):
+        found = check(url)
+        if found.problems:
+            raise DamagedRecord("it", found.problems)
+
+    for first in range(PAGE, len(whole), PAGE):
+        path.write_bytes(whole[:first] + b"\x5a" * PAGE + whole[first + PAGE :])
+        assert refusal(must_be_sound, url)
+        said = refusal(read, url)
+        assert not said or "malformed" in said or "damaged" in said
+    assert any(some_are_listed)
+
+
+WRITER = """
+import sys
+from applier.storage.sql import SqlStore
+from applier.testing.sample_plans import new_plan
+store = SqlStore(sys.argv[1])
+while True:
+    store.save_plan(new_plan(*map(str, range(50))))
+    print("saved", flush=True)
+"""
+
+
+class TestBackup:
+    @pytest.mark.slow
+    def test_copies_made_while_another_process_writes_are_whole(self, tmp_path, url):
+        SqlStore(url).close()
+        sizes = []
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, url], stdout=subprocess.PIPE, text=True
+        ) as writer:
+            try:
+                for number in range(5):
+                    for _ in range(3):
+                        assert writer.stdout.readline() == "saved\n"
+                    copy = tmp_path / f"copy-{number}"
+                    backup(url, str(copy))
+                    found = check(f"sqlite:///{copy}")
+                    assert found.problems == []
+                    sizes.append(found.plans)
+            finally:
+                writer.kill()
+        assert all(number >= 3 * (i + 1) for i, number in enumerate(sizes))
+        assert sizes == sorted(sizes)
+
+    def test_the_copy_is_private_one_file_and_a_record(self, tmp_path, url):
+        plan, copy = new_plan("a"), tmp_path / "copies" / "one"
+        copy.parent.mkdir()
+        with closing(SqlStore(url)) as store:
+            store.save_plan(plan)
+            # The changes are in the write-ahead log still.
+            backup(url, str(copy))
+        assert [p.name for p in copy.parent.iterdir()] == ["one"]
+        assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+        with closing(SqlStore(f"sqlite:///{copy}")) as store:
+            assert store.load_plan(plan.uuid) == plan
+            store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
+
+    @pytest.mark.parametrize("there", ["file", "folder", "link"])
+    def test_nothing_is_overwritten(self, tmp_path, url, there):
+        SqlStore(url).close()
+        (tmp_path / "file").write_text("kept")
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "link").symlink_to("nowhere")
+        before = sorted(tmp_path.iterdir())
+        with pytest.raises(StoreError, match=f"{there} exists already: name a new file"):
+            backup(url, str(tmp_path / there))
+        assert sorted(tmp_path.iterdir()) == before
+        assert (tmp_path / "file").read_text() == "kept"
+
+    def test_what_has_no_record_is_refused_and_stays_without(self, tmp_path, url):
+        with pytest.raises(StoreError, match="there is no record yet"):
+            backup(url, str(tmp_path / "copy"))
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("server", "program"), [("postgresql", "pg_dump"), ("mariadb", "mariadb-dump")]
+    )
+    def test_on_a_server_its_own_program_is_named(self, tmp_path, server, program):
+        with pytest.raises(StoreError, match=rf"{program} .* plans$") as caught:
+            backup(f"{server}://me:password@db.example/plans", str(tmp_path / "copy"))
+        assert "me:***@db.example" in str(caught.value)
+
+
+def test_an_older_record_is_not_changed_by_a_check(path, url):
+    schema_version.upgrade(url, "0004")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="of version 0004, of an older release"):
+        check(url)
+    assert path.read_bytes() == before
