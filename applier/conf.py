@@ -87,6 +87,13 @@ SSH_OPTIONS = (
         max=ranges.LONGEST_S,
         help="Seconds that connecting to a node, with login, may take.",
     ),
+    cfg.FloatOpt(
+        "reconnect_timeout_s",
+        default=300.0,
+        min=0,
+        help="Seconds for which a lost connection to a node is tried again while a command runs "
+        "there. After that, the action is in doubt; the command may go on.",
+    ),
 )
 SIMULATED_NODES_OPTIONS = (
     cfg.ListOpt(
@@ -260,6 +267,14 @@ def simulator_path(conf: cfg.ConfigOpts) -> Path:
     return Path(os.path.expanduser(given)) if given else state_path() / "simulator.json"
 
 
+def jobs_path(conf: cfg.ConfigOpts) -> Path:
+    """Return the folder of the commands that run on this machine: beside a record in a file."""
+    given = conf.actionplan.connection or ""
+    path = given.removeprefix("sqlite:///") if given.startswith("sqlite:///") else ""
+    file = path.partition("?")[0]
+    return (Path(file).absolute().parent if file else state_path()) / "jobs"
+
+
 def machines(conf: cfg.ConfigOpts) -> OpenMachines:
     """Return the machines for tasks, without connecting to any; raises ConfigurationError.
 
@@ -274,6 +289,7 @@ def machines(conf: cfg.ConfigOpts) -> OpenMachines:
             known_hosts=ssh.known_hosts,
             keys=tuple(ssh.key_files),
             connect_timeout_s=ssh.connect_timeout_s,
+            reconnect_timeout_s=ssh.reconnect_timeout_s,
         ),
         SimulationSettings(
             speed=conf.actionplan.simulator_speed,
@@ -281,4 +297,5 @@ def machines(conf: cfg.ConfigOpts) -> OpenMachines:
             seed=simulated.seed,
             log=simulated.log,
         ),
+        jobs_path(conf),
     )

@@ -177,9 +177,6 @@ class Machines(Protocol):
     def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
         """Wait for the duration of a task on a simulated node."""
 
-    def close(self) -> None:
-        """Close all connections; operations that still use one fail."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionContext:
@@ -195,6 +192,26 @@ class ActionContext:
     options: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     machines: Machines | None = None
+
+    def run(
+        self,
+        program: Sequence[str],
+        stop: StopSignal,
+        *,
+        address: str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Ended:
+        """Run a program as a job, on this machine or on that at ``address``; see Machine.run.
+
+        Its output is recorded. It outlives the applier: if that is killed, the next one calls
+        ``execute`` again, in which this call follows the program to its end.
+        """
+        if self.machines is None:
+            raise ActionFailed("no commands can be run here: the context has no machines")
+        machine = self.machines.machine(address, stop)
+        return machine.run(program, output=self.output, env=env, cwd=cwd, timeout_s=timeout_s)
 
 
 class ActionPlugin(ABC):
@@ -231,6 +248,14 @@ class ActionPlugin(ABC):
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003
         """Return the expected duration in seconds, or None."""
         return None
+
+    @classmethod
+    def runs_on(cls, parameters: Mapping[str, Any]) -> Sequence[str | None]:  # noqa: ARG003
+        """Return the addresses of the machines on which it runs commands; None is this machine.
+
+        There, an applier that takes an interrupted action over looks for its commands.
+        """
+        return ()
 
     @classmethod
     def options_type(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003

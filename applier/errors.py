@@ -5,6 +5,7 @@
 
     ApplierError
     ├── ActionFailed          an action ran and could not do its work (raised by plugins)
+    ├── JobLost               a command was started, and its end is not known
     ├── AlreadyDone           a precheck found nothing left to do (raised by plugins)
     ├── PlanNotFound          no plan, or more than one, matches a reference
     ├── ActionNotFound        the same for an action within a plan
@@ -41,6 +42,17 @@ class ApplierError(Exception):
 
 class ActionFailed(ApplierError):
     """The action ran and could not do its work; the message becomes its status message."""
+
+
+class JobLost(ApplierError, ConnectionError):
+    """A command was started, and its end is not known.
+
+    ``is_over`` says that nothing of it runs any more; otherwise it may still run.
+    """
+
+    def __init__(self, text: str, *, is_over: bool) -> None:
+        self.is_over = is_over
+        super().__init__(text)
 
 
 class AlreadyDone(ApplierError):

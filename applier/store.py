@@ -92,6 +92,9 @@ class RunStore(Protocol):
         If several claimants try at once, exactly one succeeds; the others get PlanConflict.
         """
 
+    def last_claimant(self, uuid: str) -> Claimant | None:
+        """Return who ran a plan last, even if nobody runs it now; None if it was never run."""
+
     def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
         """Record a heartbeat of the claimant; raises PlanConflict if its claim has ended.
 

@@ -111,6 +111,7 @@ ACTION_TRANSITIONS = (
     Transition(_A.ONGOING, _A.UNKNOWN, _ENGINE, "it is not known whether its work is done"),
     Transition(_A.ONGOING, _A.PENDING, _ENGINE, "it is tried again"),
     Transition(_A.UNKNOWN, _A.SUCCEEDED, _ENGINE, "verified: its work is done"),
+    Transition(_A.UNKNOWN, _A.ONGOING, _ENGINE, "its command was found again"),
     Transition(_A.UNKNOWN, _A.PENDING, _ENGINE, "verified: its work is not done"),
     Transition(_A.FAILED, _A.PENDING, _OPERATOR, "its plan is resumed"),
     Transition(_A.FAILED_DEPENDENCIES, _A.PENDING, _OPERATOR, "its plan is resumed"),
@@ -175,9 +176,9 @@ def check(what: str, uuid: str, old: StrEnum, new: StrEnum, who: Who) -> None:
     """Raise :class:`InvalidTransition` unless the change is a row of the table.
 
     >>> check("action", "a1", ActionState.PENDING, ActionState.ONGOING, Who.ENGINE)
-    >>> check("action", "a1", ActionState.SUCCEEDED, ActionState.ONGOING, Who.ENGINE)
+    >>> check("action", "a1", ActionState.SUCCEEDED, ActionState.FAILED, Who.ENGINE)
     Traceback (most recent call last):
-    planner.errors.InvalidTransition: action a1 is SUCCEEDED: only PENDING can become ONGOING
+    planner.errors.InvalidTransition: action a1 is SUCCEEDED: only ONGOING can become FAILED
     """
     if (type(old), old, type(new), new, who) not in _ALLOWED:
         raise InvalidTransition(what, uuid, str(old), str(new), sources(new, who), who)

@@ -43,6 +43,11 @@ def run(
         raise ActionFailed(f"{name}: cannot be started: {error}") from error
 
 
+def shell_code(ended: Ended) -> int | None:
+    """Return an exit code as a shell reports it: 128 and the number of a signal that ended it."""
+    return 128 - ended.code if ended.code is not None and ended.code < 0 else ended.code
+
+
 def failure(name: str, ended: Ended, timeout_s: float | None = None) -> ActionFailed:
     """Return the error that describes how a program failed."""
     if ended.why == "timeout":

@@ -8,7 +8,7 @@ without ``address`` is simulated: nothing is done, for ``duration_s`` seconds.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from applier.actions import schemas
@@ -79,6 +79,11 @@ def is_simulated(given: Mapping[str, Any]) -> bool:
 def touches(parameters: Mapping[str, Any]) -> tuple[Touch, ...]:
     """Return the touch of the node, so that no two plans work on it at once."""
     return touch("node", node_of(parameters))
+
+
+def runs_on(parameters: Mapping[str, Any]) -> Sequence[str | None]:
+    """Return the address of the machine on which it runs commands; nothing if it is simulated."""
+    return () if is_simulated(parameters) else (text(parameters, "address"),)
 
 
 def estimate(parameters: Mapping[str, Any]) -> float | None:

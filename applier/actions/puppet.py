@@ -41,6 +41,7 @@ class Puppet(ActionPlugin):
     _ended: Ended | None = None
 
     touches = staticmethod(nodes.touches)
+    runs_on = staticmethod(nodes.runs_on)
     estimate = staticmethod(nodes.estimate)
 
     @classmethod

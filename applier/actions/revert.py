@@ -77,6 +77,12 @@ class Revert(ActionPlugin):
         return None if undone is None else undone.estimate(given)
 
     @classmethod
+    def runs_on(cls, parameters: Mapping[str, Any]) -> Sequence[str | None]:
+        """Return the machines of the original action."""
+        undone, given = _undone(parameters)
+        return () if undone is None else undone.runs_on(given)
+
+    @classmethod
     def options_type(cls, parameters: Mapping[str, Any]) -> str:
         """Return the type that is undone."""
         return text(parameters, "action_type") or cls.TYPE

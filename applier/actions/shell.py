@@ -76,6 +76,7 @@ class Shell(ActionPlugin):
     _ended: Ended | None = None
 
     touches = staticmethod(nodes.touches)
+    runs_on = staticmethod(nodes.runs_on)
     estimate = staticmethod(nodes.estimate)
 
     @classmethod
@@ -112,10 +113,11 @@ class Shell(ActionPlugin):
             timeout_s=timeout_s,
         )
         lines.close()
-        if ended.why is not None or ended.code not in (*ok, *changed):
+        code = commands.shell_code(ended)
+        if ended.why is not None or code not in (*ok, *changed):
             raise commands.failure(name, ended, timeout_s)
         told = [outcome for outcome in _TOLD if outcome in lines.found]
-        return told[0] if told else Outcome.CHANGED if ended.code in changed else Outcome.OK
+        return told[0] if told else Outcome.CHANGED if code in changed else Outcome.OK
 
     def verify(self) -> Verified:
         """Return IN_DOUBT for a command that was interrupted by a crash."""

@@ -48,6 +48,12 @@ class Sync(ActionPlugin):
     estimate = staticmethod(nodes.estimate)
 
     @classmethod
+    def runs_on(cls, parameters: Mapping[str, Any]) -> Sequence[str | None]:
+        """Return the node and this machine, from which rsync copies."""
+        found = nodes.runs_on(parameters)
+        return found if None in found else (*found, *[None for _ in found])
+
+    @classmethod
     def describe(cls, parameters: Mapping[str, Any]) -> str:
         """Return a line such as ``sync /etc/puppet/modules on node 3``."""
         path = one_line(text(parameters, "dst") or "", 40)

@@ -24,6 +24,7 @@ GROUPS = {
         "action list",
         "action show",
         "service list",
+        "job list",
     ),
     "Step in": (
         "pause",
@@ -35,6 +36,7 @@ GROUPS = {
         "action set",
         "rollback",
         "delete",
+        "job clean",
     ),
     "What there is": (
         "planner list",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
 from applier.assembly import user
@@ -132,7 +132,8 @@ class Resume(Verb):
             raise claim.wrong_state(plan)
         if parsed_args.dry_run:
             plan, _ = resume.resumable(store, plan.uuid, tell=self.note)
-            for line in foreseen(plan, resume.to_reset(plan)):
+            commands = self.session.assembly.runner().found_commands(plan.uuid)
+            for line in foreseen(plan, resume.to_reset(plan), commands):
                 self.say(line)
             return 0
         known = {"who": user(), "why": parsed_args.reason}
@@ -149,8 +150,13 @@ class Resume(Verb):
         return 0
 
 
-def foreseen(plan: ActionPlan, reset: Collection[str]) -> list[str]:
-    """Return lines that count the actions done, to verify and to run."""
+def foreseen(
+    plan: ActionPlan, reset: Collection[str], commands: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return lines that count the actions done, to verify and to run.
+
+    ``commands`` is what is known of the commands of actions to verify, by uuid.
+    """
     again = set(reset)
     real = [a for a in plan.actions if a.action_type != JOIN]
     verify = [a for a in real if a.state in TO_VERIFY]
@@ -161,6 +167,7 @@ def foreseen(plan: ActionPlan, reset: Collection[str]) -> list[str]:
         why = action.status_message
         if action.state is ActionState.ONGOING:
             why = "it was running, and its end was not recorded"
+        why = (commands or {}).get(action.uuid, why)
         lines.append(f"  to verify  {action.label}: {why or 'it is in doubt'}")
     if len(verify) > 20:
         lines.append(f"  and {len(verify) - 20} more")
@@ -194,6 +201,7 @@ class Cancel(Verb):
             raise PlanConflict(plan.uuid, plan.state, text)
         claimant = store.claimant(plan.uuid)
         if plan.state in claim.RUNNING and claim.is_gone(claimant):
+            self.session.assembly.runner().end_commands(plan.uuid)
             store.move_plan(
                 plan.uuid, PlanState.CANCELLED, now=now(), message=message, seen=claimant
             )

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from applier.contracts import ActionContext, ActionPlugin, Cloud, Machines
+from applier.contracts import ActionContext, ActionPlugin, Cloud
 from applier.errors import UnknownActionTypes
+from applier.job_contracts import AttemptMachines, RunMachines
 from applier.scheduling.type_policy import TypePolicy
 from planner.model import JOIN, Action, ActionPlan
 
@@ -25,10 +26,12 @@ class ActionEnvironment:
 
     plugins: Mapping[str, type[ActionPlugin]]
     cloud: Callable[[], Cloud]
-    machines: Machines | None = None
+    machines: RunMachines | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     policies: Mapping[str, TypePolicy] = field(default_factory=dict)
     pace: float = 1.0
+    #: The uuid of the plan, which names the jobs of its actions; see :meth:`of_plan`.
+    plan: str = ""
 
     def of_plan(self, plan: ActionPlan) -> ActionEnvironment:
         """Load the plugins and options for a plan; return an environment with only these.
@@ -40,21 +43,32 @@ class ActionEnvironment:
         known = set(self.plugins)
         if not needed <= known:
             raise UnknownActionTypes(plan.uuid, needed - known, known)
-        found = replace(self, plugins={name: self.plugins[name] for name in needed})
+        found = replace(self, plan=plan.uuid, plugins={name: self.plugins[name] for name in needed})
         types = {found._options_type(a) for a in plan.actions if a.action_type != JOIN}
         return replace(found, options={name: self.options.get(name, {}) for name in types})
 
     def _options_type(self, action: Action) -> str:
         return self.plugins[action.action_type].options_type(action.input_parameters)
 
-    def context(self, action: Action, output: Callable[[str], None]) -> ActionContext:
+    def machines_of(self, action: Action, attempt: int) -> AttemptMachines | None:
+        """Return the machines for one attempt of an action, whose commands can be found again."""
+        if self.machines is None:
+            return None
+        return self.machines.of_attempt(self.plan, action.uuid, attempt)
+
+    def context(
+        self,
+        action: Action,
+        output: Callable[[str], None],
+        machines: AttemptMachines | None = None,
+    ) -> ActionContext:
         """Return the context for the plugin of one action; its output is passed to ``output``."""
         return ActionContext(
             cloud=self.cloud,
             output=output,
             options=self.options.get(self._options_type(action), {}),
             name=action.label,
-            machines=self.machines,
+            machines=machines or self.machines,
         )
 
     def close(self) -> None:

@@ -42,7 +42,8 @@ class AttemptsInProgress:
         """Start an attempt."""
         task = self._tasks[uuid]
         if task.waits_s is None:
-            if task.plugin.TAKES_WORKER:
+            # One that goes on has its worker, even if fewer are allowed by now.
+            if task.plugin.TAKES_WORKER and task.continued_s is None:
                 self._workers.grow(len(self._in_threads) + 1)
             else:
                 self._workers.grow(len(self._in_threads) + 1, extra=len(self._extra) + 1)
@@ -53,7 +54,8 @@ class AttemptsInProgress:
             self._waiting[uuid] = task.waits_s
             self._timers.set(Timer("wait", uuid), task.waits_s)
         if task.limit_s is not None:
-            self._timers.set(Timer("limit", uuid), task.limit_s)
+            left_s = max(0.0, task.limit_s - (task.continued_s or 0.0))
+            self._timers.set(Timer("limit", uuid), left_s)
 
     def ended(self, report: Report) -> bool:
         """Remove an attempt that has ended; return False if it had already been given up."""
@@ -80,8 +82,12 @@ class AttemptsInProgress:
         return None
 
     def stop_all(self) -> None:
-        """Tell all attempts to stop; end those that only wait, without a report."""
+        """Tell all attempts to stop; end those that only wait, without a report.
+
+        Their commands go on: nobody could record how they end.
+        """
         for uuid in [*self._waiting, *self._in_threads]:
+            self._tasks[uuid].let_go()
             self.stop(uuid)
 
     def due(self, timer: Timer) -> Report | None:

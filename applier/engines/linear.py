@@ -118,7 +118,12 @@ class LinearEngine(base.Engine):
             policies=run.policies,
             workerless=run.workerless,
             tolerances=run.plan.tolerances,
+            continued=self._continued(),
         )
+
+    def _continued(self) -> list[str]:
+        """Return the actions with commands that another applier started, and that go on."""
+        return [a.uuid for a in self._run.plan.actions if a.state is ActionState.ONGOING]
 
     def prepare(self) -> None:
         """Do nothing: this engine does not store atoms."""
@@ -164,6 +169,8 @@ class LinearEngine(base.Engine):
         held_by_others = (
             self._run.held_by_others if first.held_by_others is None else first.held_by_others
         )
+        for uuid in self._continued():
+            running.start(uuid)
         self._carry_out(scheduler.begin(first.requests, held_by_others), running, workers)
         while not scheduler.done:
             self._gather(running)
@@ -210,6 +217,9 @@ class LinearEngine(base.Engine):
         self._decided += 1
         ended = [*self._recorder.incoming, *decisions.ended]
         self._recorder.commit(decisions, lambda seconds: self._linger(running, seconds))
+        for report in ended:
+            if report.old is ActionState.ONGOING and report.state is not ActionState.UNKNOWN:
+                self._tasks[report.uuid].forget()
         if decisions.max_workers is not None:
             workers.maximum = decisions.max_workers
         for uuid, seconds in decisions.delays:

@@ -15,7 +15,8 @@ from taskflow.types import notifier
 from applier.blotting import BlottedOutput, Blotting
 from applier.contracts import ActionPlugin, Report, Verified
 from applier.engines.environment import ActionEnvironment
-from applier.errors import ActionFailed, AlreadyDone
+from applier.errors import ActionFailed, AlreadyDone, JobLost
+from applier.job_contracts import AttemptMachines
 from applier.scheduling.resumption import in_doubt
 from applier.scheduling.type_policy import timeout_s
 from applier.secret_values import resolve
@@ -73,7 +74,8 @@ class ActionTask(task.Task):
 
     ``waits_s`` is the duration of an action that only waits; it is not executed. ``limit_s`` is the
     time-out. ``cut_off`` is true if an earlier attempt was interrupted, so that its effect is not
-    known. Tasks are made by :func:`_like`.
+    known. ``attempt`` counts from 1. ``continued_s`` is None, or how many seconds ago another
+    applier started a command of this attempt, which goes on. Tasks are made by :func:`_like`.
     """
 
     action: Action
@@ -83,6 +85,9 @@ class ActionTask(task.Task):
     waits_s: float | None
     limit_s: float | None
     cut_off: bool
+    attempt: int
+    continued_s: float | None
+    machines: AttemptMachines | None = None
     timed_out = False
     broke = False
     work: ActionPlugin | None = None
@@ -92,12 +97,23 @@ class ActionTask(task.Task):
         """Prepare the task for another attempt."""
         self.cut_off = self.cut_off or self.broke
         self.stop, self.timed_out, self.work = threading.Event(), False, None
+        self.attempt, self.continued_s, self.machines = self.attempt + 1, None, None
         self.blotting = Blotting()
 
     def time_out(self) -> None:
         """Tell the action to stop because it timed out; its effect is verified after its end."""
         self.timed_out = True
         self.stop.set()
+
+    def let_go(self) -> None:
+        """Leave the commands of the attempt running when it is told to stop."""
+        if self.machines is not None:
+            self.machines.let_go()
+
+    def forget(self) -> None:
+        """Remove the jobs of the attempt, whose end is on record."""
+        if self.machines is not None:
+            self.machines.forget()
 
     def abort(self) -> None:
         """Call the plugin's abort, if the plugin has been created."""
@@ -145,9 +161,13 @@ class ActionTask(task.Task):
     def _perform(self, output: Output) -> _Ending:
         if self.stop.is_set():
             return self._stopped(None)
+        self.machines = self.environment.machines_of(self.action, self.attempt)
         try:
             parameters, self.blotting = resolve(self.action.input_parameters, self.plugin.SCHEMA)
         except ActionFailed as reason:
+            if self.continued_s is not None:
+                text = f"{reason}; its command goes on; {in_doubt(self.action)}"
+                return ActionState.UNKNOWN, None, text
             return ActionState.FAILED, Outcome.FAILED, str(reason)
         written = BlottedOutput(self.blotting, output.write)
         try:
@@ -156,10 +176,11 @@ class ActionTask(task.Task):
             written.close()
 
     def _run(self, parameters: Mapping[str, Any], output: Callable[[str], None]) -> _Ending:
-        context = self.environment.context(self.action, output)
+        context = self.environment.context(self.action, output, self.machines)
         try:
             work = self.work = self.plugin(parameters, context)
-            work.precheck()
+            if self.continued_s is None:
+                self._precheck(work)
             outcome: object = work.execute(self.stop)
         except AlreadyDone as reason:
             if self.cut_off:
@@ -169,6 +190,8 @@ class ActionTask(task.Task):
             if self.stop.is_set():
                 return self._stopped(str(reason))
             return ActionState.FAILED, Outcome.FAILED, str(reason) or "it gave no reason"
+        except JobLost as lost:
+            return self._job_lost(lost)
         if outcome is Outcome.OK and self.cut_off:
             return self._done_before("it found nothing to do")
         if isinstance(outcome, Outcome) and outcome in _DONE:
@@ -177,12 +200,34 @@ class ActionTask(task.Task):
         message = f"{name} returned {outcome!r}: accepted is an Outcome, {', '.join(sorted(_DONE))}"
         return ActionState.FAILED, Outcome.ERROR, f"{message}; failure is raised"
 
+    def _precheck(self, work: ActionPlugin) -> None:
+        if self.machines is None:
+            return work.precheck()
+        self.machines.is_prechecking = True
+        try:
+            work.precheck()
+        finally:
+            self.machines.is_prechecking = False
+
     def _stopped(self, reason: str | None) -> _Ending:
         """Return the result of a stopped attempt; without a reason, it had not begun."""
         if self.timed_out:
             return ActionState.FAILED, Outcome.FAILED, reason or "before it began"
         how = "aborted before it began" if reason is None else f"aborted: {reason}"
         return ActionState.CANCELLED, None, how
+
+    def _job_lost(self, lost: JobLost) -> _Ending:
+        """Return the result of an attempt with a command whose end is not known."""
+        found = Verified.IN_DOUBT
+        if self.work is not None:
+            found = verified(self.work.verify, self.blotting)
+        if found is Verified.DONE:
+            return ActionState.SUCCEEDED, Outcome.CHANGED, f"{lost}; verified: its work is done"
+        if lost.is_over and (found is Verified.NOT_DONE or self.plugin.RERUN_SAFE):
+            if self.stop.is_set():
+                return self._stopped(str(lost))
+            return ActionState.FAILED, Outcome.ERROR, str(lost)
+        return ActionState.UNKNOWN, None, f"{lost}; {in_doubt(self.action)}"
 
     def _done_before(self, reason: str) -> _Ending:
         message = f"an interrupted attempt had done it: {reason}"
@@ -258,13 +303,18 @@ def workerless(actions: Iterable[Action], plugins: Mapping[str, type[ActionPlugi
 
 
 def task_maker(
-    actions: Iterable[Action], environment: ActionEnvironment, cut_off: Collection[str] = ()
+    actions: Iterable[Action],
+    environment: ActionEnvironment,
+    cut_off: Collection[str] = (),
+    continued: Mapping[str, float] | None = None,
 ) -> Callable[[str], task.Task]:
     """Return a function that makes a task, given the uuid of an action or the name of a join.
 
     An action without a plugin, which is a join of the plan, gets a JoinTask. ``cut_off`` are the
-    uuids of actions whose last attempt was interrupted before it reported its end.
+    uuids of actions whose last attempt was interrupted before it reported its end. ``continued``
+    are attempts that go on: how many seconds ago each was started, by uuid of its action.
     """
+    going_on = continued or {}
     plugins = environment.plugins
     known = {a.uuid: a for a in actions if a.action_type in plugins}
 
@@ -278,6 +328,8 @@ def task_maker(
             made.waits_s = None if waits is None else waits / environment.pace
             made.limit_s = timeout_s(action, environment.policies)
             made.cut_off = name in cut_off
+            made.continued_s = going_on.get(name)
+            made.attempt = action.attempts + (name not in going_on)
         return made
 
     return make

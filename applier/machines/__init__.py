@@ -4,11 +4,18 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from applier.contracts import Machine, StopSignal
 from applier.errors import ActionFailed
 from applier.machines import address as addresses
+from applier.machines import process
+from applier.machines.attempt_jobs import AttemptJobs
+from applier.machines.found_jobs import FoundJob, JobState, parse
+from applier.machines.job_names import AttemptName
+from applier.machines.job_scripts import END, FIND, with_arguments
 from applier.machines.local import Local
 from applier.machines.settings import SimulationSettings, SshSettings
 from applier.machines.simulated_nodes import Simulation
@@ -21,33 +28,68 @@ if TYPE_CHECKING:
 class OpenMachines:
     """The machines of one run; a connection is made when it is first needed.
 
-    Raises ConfigurationError for invalid settings. :meth:`close` closes the connections.
+    ``place`` is the folder of the jobs on this machine; without it, jobs here cannot be found
+    again. Raises ConfigurationError for invalid settings. :meth:`close` closes the connections.
     """
 
     def __init__(
-        self, ssh: SshSettings | None = None, simulation: SimulationSettings | None = None
+        self,
+        ssh: SshSettings | None = None,
+        simulation: SimulationSettings | None = None,
+        place: Path | None = None,
     ) -> None:
-        self._ssh = ssh or SshSettings()
+        self._ssh, self._place = ssh or SshSettings(), place
         self._simulation = Simulation(simulation or SimulationSettings())
         self._lock = threading.Lock()
         self._connections: Connections | None = None
 
-    def machine(self, address: str | None, stop: StopSignal) -> Machine:
-        """Return the machine at an address, or this one for None. Raises ActionFailed."""
+    def of_attempt(self, plan: str, action: str, attempt: int) -> AttemptMachines:
+        """Return these machines for one attempt of an action, whose commands can be found again."""
+        return AttemptMachines(self, AttemptName(plan, action, attempt))
+
+    def machine(
+        self, address: str | None, stop: StopSignal, jobs: AttemptJobs | None = None
+    ) -> Machine:
+        """Return the machine at an address, or this machine for None. Raises ActionFailed."""
         if address is None:
-            return Local(stop)
-        try:
-            known = addresses.parse(address)
-        except ValueError as reason:
-            raise ActionFailed(str(reason)) from reason
+            return Local(stop, self._place, jobs)
+        known = _parsed(address)
         connections = self._opened()
         from applier.machines.remote import Remote
 
-        return Remote(connections, self._ssh, known, stop)
+        return Remote(connections, self._ssh, known, stop, jobs)
 
     def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
         """Wait ``seconds``. Raises ActionFailed if the task is configured to fail or is stopped."""
         return self._simulation.run(node, task, seconds, stop)
+
+    def find(self, address: str | None, prefix: str = "", mark: str = "") -> list[FoundJob]:
+        """Return the jobs of a machine whose folders begin with a prefix.
+
+        Raises ActionFailed or ConnectionError if the machine cannot be reached.
+        """
+        if address is None:
+            return process.find(self._place, prefix, mark) if self._place else []
+        script, known = with_arguments(FIND, "job", "", prefix, mark), _parsed(address)
+        return list(parse(self._opened().shell(known, script).result(), "job"))
+
+    def remove(self, address: str | None, folders: Sequence[str], *, wait: bool = False) -> None:
+        """Remove jobs of a machine; those of a node only with ``wait`` before it returns."""
+        if address is not None and folders:
+            removal = self._opened().remove_jobs(_parsed(address), folders)
+            if wait:
+                removal.result()
+        elif self._place is not None:
+            process.remove([self._place / folder for folder in folders])
+
+    def end(self, address: str | None, folder: str, mark: str) -> None:
+        """End a job of a machine: SIGTERM, and SIGKILL some seconds later."""
+        tenths = round(process.GRACE_S * 10)
+        if address is not None:
+            script = with_arguments(END, "", folder, mark, tenths)
+            self._opened().shell(_parsed(address), script).result()
+        elif self._place is not None:
+            process.end(self._place / folder, mark)
 
     def close(self) -> None:
         """Close all connections."""
@@ -69,3 +111,61 @@ class OpenMachines:
                     ) from reason
                 self._connections = Connections(self._ssh)
             return self._connections
+
+
+class AttemptMachines:
+    """The machines of a run for one attempt of an action: its commands are named after it."""
+
+    def __init__(self, opened: OpenMachines, attempt: AttemptName) -> None:
+        self._opened, self._attempt = opened, attempt
+        self._jobs: dict[str | None, AttemptJobs] = {}
+        self._let_go = threading.Event()
+        self.is_prechecking = False
+
+    def machine(self, address: str | None, stop: StopSignal) -> Machine:
+        """Return the machine at an address, or this machine for None. Raises ActionFailed."""
+        if self.is_prechecking:
+            return self._opened.machine(address, stop)
+        jobs = self._jobs.setdefault(address, AttemptJobs(self._attempt, self._let_go))
+        return self._opened.machine(address, stop, jobs)
+
+    def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
+        """Wait ``seconds``. Raises ActionFailed if the task is configured to fail or is stopped."""
+        return self._opened.simulate(node, task, seconds, stop)
+
+    def find(self, addresses: Sequence[str | None]) -> list[FoundJob]:
+        """Return the last job of this attempt on each of these machines that has one.
+
+        Raises ActionFailed or ConnectionError if a machine cannot be reached.
+        """
+        prefix, mark = self._attempt.prefix, self._attempt.job(1).mark
+        found = (self._opened.find(address, prefix, mark) for address in addresses)
+        return [max(jobs, key=lambda job: job.number) for jobs in found if jobs]
+
+    def end(self, addresses: Sequence[str | None]) -> None:
+        """End the jobs of this attempt on these machines.
+
+        Raises ActionFailed or ConnectionError if a machine cannot be reached.
+        """
+        prefix, mark = self._attempt.prefix, self._attempt.job(1).mark
+        for address in dict.fromkeys(addresses):
+            for job in self._opened.find(address, prefix, mark):
+                if job.state is JobState.RUNS or job.left:
+                    self._opened.end(address, job.folder, mark)
+
+    def let_go(self) -> None:
+        """From now on, a stop leaves the commands of this attempt running."""
+        self._let_go.set()
+
+    def forget(self) -> None:
+        """Remove the jobs that this attempt has run; its end is on record."""
+        for address, jobs in self._jobs.items():
+            if jobs.names:
+                self._opened.remove(address, [name.folder for name in jobs.names])
+
+
+def _parsed(address: str) -> addresses.Address:
+    try:
+        return addresses.parse(address)
+    except ValueError as reason:
+        raise ActionFailed(str(reason)) from reason

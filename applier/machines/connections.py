@@ -7,8 +7,8 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ import asyncssh
 from applier.errors import ActionFailed
 from applier.machines import host_keys
 from applier.machines.address import Address
+from applier.machines.job_scripts import REMOVE, with_arguments
 from applier.machines.settings import SshSettings
 
 LOG = logging.getLogger(__name__)
@@ -53,6 +54,8 @@ class Connections:
         self._shared: dict[Address, _SharedConnection] = {}
         #: All connections, even those that were replaced, because a task may still use one.
         self._made: list[asyncssh.SSHClientConnection] = []
+        self.is_closed = False
+        self._removals: set[Future[str]] = set()
         self._lock = threading.Lock()
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, name="ssh", daemon=True)
@@ -66,10 +69,30 @@ class Connections:
         raises an error of asyncssh on a connection that existed before, it is started again on a
         new one. Work that must not start twice raises ConnectionError itself once it has begun.
         """
+        if self.is_closed:
+            raise ConnectionError(f"{address}: the connections of this run are closed")
         return asyncio.run_coroutine_threadsafe(self._work(address, work), self.loop)
+
+    def shell(self, address: Address, script: bytes) -> Future[str]:
+        """Start a script on a node, and return what it prints."""
+
+        async def run(connection: asyncssh.SSHClientConnection) -> str:
+            done = await connection.run("exec /bin/sh -s", input=script, encoding=None, check=False)
+            return bytes(done.stdout or b"").decode(errors="replace")  # type: ignore[arg-type]
+
+        return self.submit(address, run)
+
+    def remove_jobs(self, address: Address, folders: Sequence[str]) -> Future[str]:
+        """Start to remove jobs on a node; :meth:`close` waits a little for it."""
+        future = self.shell(address, with_arguments(REMOVE, "", *folders))
+        self._removals.add(future)
+        future.add_done_callback(self._removals.discard)
+        return future
 
     def close(self) -> None:
         """Close all connections; tasks that still use one fail."""
+        self.is_closed = True
+        wait(list(self._removals), _CLOSE_S)
         with self._lock:
             if self.loop.is_closed():
                 return

@@ -11,14 +11,20 @@ from pathlib import Path
 from applier import whole_files
 from applier.contracts import Content, Ended, StopSignal
 from applier.errors import ActionFailed
-from applier.machines import process
+from applier.machines import job_scripts, process
+from applier.machines.attempt_jobs import AttemptJobs
 
 
 class Local:
-    """The machine on which the applier runs, for one attempt of an action."""
+    """The machine on which the applier runs, for one attempt of an action.
 
-    def __init__(self, stop: StopSignal) -> None:
-        self._stop = stop
+    ``jobs`` names its commands, whose folders are in ``place``.
+    """
+
+    def __init__(
+        self, stop: StopSignal, place: Path | None = None, jobs: AttemptJobs | None = None
+    ) -> None:
+        self._stop, self._place, self._jobs = stop, place, jobs
 
     def run(
         self,
@@ -29,7 +35,8 @@ class Local:
         cwd: str | None = None,
         timeout_s: float | None = None,
     ) -> Ended:
-        """Run a child process in the applier's own environment, extended by ``env``."""
+        """Run a program in the applier's own environment, extended by ``env``."""
+        job_scripts.check(program, env or {}, cwd)
         return process.run(
             program,
             stop=self._stop,
@@ -37,6 +44,9 @@ class Local:
             env={**os.environ, **(env or {})},
             cwd=cwd,
             timeout_s=timeout_s,
+            place=self._place,
+            name=self._jobs.next() if self._jobs else None,
+            let_go=self._jobs.let_go if self._jobs else None,
         )
 
     def read(self, path: str) -> Content | None:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import posixpath
 import queue
 import shlex
 import stat
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -18,26 +20,41 @@ from uuid import uuid4
 
 import asyncssh
 
+from applier.backoff import delays_s
 from applier.contracts import Content, Ended, StopSignal
-from applier.errors import ActionFailed
-from applier.machines import process
+from applier.errors import ActionFailed, JobLost
+from applier.machines import job_names, job_scripts, process
 from applier.machines.address import Address
+from applier.machines.attempt_jobs import LET_GO, AttemptJobs
 from applier.machines.connections import Connections
-from applier.machines.remote_program import RemoteProgram, script
+from applier.machines.output_tail import Tail
+from applier.machines.remote_program import RemoteJob
 from applier.machines.settings import SshSettings
+
+LOG = logging.getLogger(__name__)
+#: Seconds between two attempts to connect again: the first, and the longest.
+_RECONNECT_S, _LONGEST_RECONNECT_S = 0.2, 5.0
+#: Seconds that are left to connect again once the action was told to stop.
+_STOP_PATIENCE_S = 10.0
 
 T = TypeVar("T")
 _LOST = (asyncssh.SFTPConnectionLost, asyncssh.SFTPNoConnection)
 
 
 class Remote:
-    """The machine at an address, for one attempt of an action."""
+    """The machine at an address, for one attempt of an action; ``jobs`` names its commands."""
 
     def __init__(
-        self, connections: Connections, settings: SshSettings, address: Address, stop: StopSignal
+        self,
+        connections: Connections,
+        settings: SshSettings,
+        address: Address,
+        stop: StopSignal,
+        jobs: AttemptJobs | None = None,
     ) -> None:
         self._connections, self._settings = connections, settings
-        self._address, self._stop = address, stop
+        self._address, self._stop, self._jobs = address, stop, jobs
+        self._let_go = jobs.let_go if jobs else threading.Event()
 
     def run(
         self,
@@ -48,47 +65,89 @@ class Remote:
         cwd: str | None = None,
         timeout_s: float | None = None,
     ) -> Ended:
-        """Run a program on the node, in the environment of sshd extended by ``env``."""
-        remote = RemoteProgram(
-            partial(script, program=program, env=env, cwd=cwd),
-            str(self._address),
-            self._connections.loop,
-        )
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        future = self._connections.submit(self._address, remote.run)
-        future.add_done_callback(lambda _: remote.pieces.put(b""))
-        tail = process.Tail(output)
+        """Run a program on the node, in the environment of sshd extended by ``env``.
+
+        A lost connection is made again for up to ``reconnect_timeout_s`` seconds; then JobLost is
+        raised, because the command may go on.
+        """
+        job_scripts.check(program, env or {}, cwd)
+        name = self._jobs.next() if self._jobs else job_names.unnamed()
+
+        def script(tag: str, seen: int, may_begin: bool) -> bytes:
+            return job_scripts.running(
+                tag, name, program, env=env or {}, cwd=cwd or "", seen=seen, may_begin=may_begin
+            )
+
+        job = RemoteJob(name, script, str(self._address), self._connections.loop)
+        tail = Tail(output)
         try:
-            self._follow(remote, future, tail, deadline)
-        except BaseException:
-            remote.cut("stop", future)
-            raise
+            ended = self._to_its_end(job, tail, timeout_s)
+        finally:
+            if self._jobs is None and job.was_sent and not self._connections.is_closed:
+                self._connections.remove_jobs(self._address, [name.folder])
         tail.close()
+        return ended._replace(last_line=tail.last_line())
+
+    def _to_its_end(self, job: RemoteJob, tail: Tail, timeout_s: float | None) -> Ended:
+        """Follow a job; connect again if the connection is lost once it may have begun."""
+        patience_s = self._settings.reconnect_timeout_s
+        lost_at, pauses = None, delays_s(_RECONNECT_S, _LONGEST_RECONNECT_S)
+        while True:
+            seen, job.has_answered = tail.seen, False
+            try:
+                future = self._connections.submit(self._address, partial(job.run, seen=seen))
+                future.add_done_callback(lambda _: job.pieces.put(b""))
+                self._follow(job, future, tail, timeout_s)
+                return self._result(future, timeout_s)
+            except JobLost:
+                raise
+            except (ConnectionError, ActionFailed) as reason:
+                if not job.was_sent or (isinstance(reason, ActionFailed) and job.has_answered):
+                    raise
+                if job.has_answered or lost_at is None:
+                    lost_at, pauses = time.monotonic(), delays_s(_RECONNECT_S, _LONGEST_RECONNECT_S)
+                if self._stop.is_set():
+                    patience_s = min(patience_s, _STOP_PATIENCE_S)
+                if self._is_let_go() or self._connections.is_closed:
+                    raise JobLost(f"{self._address}: {LET_GO}", is_over=False) from reason
+                if time.monotonic() - lost_at >= patience_s:
+                    text = f"{reason}; it was not reached again within {patience_s:g} s, and the "
+                    raise JobLost(text + "command may still run there", is_over=False) from reason
+                LOG.info("Reconnecting, because a command runs there: %s", reason)
+                left_s = max(0.0, lost_at + patience_s - time.monotonic())
+                self._let_go.wait(min(next(pauses), left_s))
+
+    def _result(self, future: Future[Ended], timeout_s: float | None) -> Ended:
         if future.cancelled() and not self._stop.is_set():
             raise ConnectionError(f"{self._address} was not reached within {timeout_s or 0:g} s")
         if future.cancelled():
             raise ActionFailed(f"{self._address}: stopped before it was reached")
-        return future.result()._replace(last_line=tail.last_line())
+        return future.result()
+
+    def _is_let_go(self) -> bool:
+        return self._stop.is_set() and self._let_go.is_set()
 
     def _follow(
-        self,
-        remote: RemoteProgram,
-        future: Future[Ended],
-        tail: process.Tail,
-        deadline: float | None,
+        self, job: RemoteJob, future: Future[Ended], tail: Tail, timeout_s: float | None
     ) -> None:
-        """Pass output on until the program has ended; end it at a stop or the deadline."""
+        """Pass output on until the job has ended; end it at a stop or the time-out."""
         cut = False
-        while not (future.done() and remote.pieces.empty()):
+        while not (future.done() and job.pieces.empty()):
             try:
-                tail.write(remote.pieces.get(timeout=process.POLL_S))
-                remote.taken()
+                tail.write(job.pieces.get(timeout=process.POLL_S))
+                job.taken()
             except queue.Empty:
                 pass
-            late = deadline is not None and time.monotonic() >= deadline
+            except BaseException:
+                job.cut("stop", future)
+                raise
+            if self._is_let_go():
+                future.cancel()
+                raise JobLost(f"{self._address}: {LET_GO}", is_over=False)
+            late = timeout_s is not None and time.monotonic() >= job.began + timeout_s
             if not cut and (late or self._stop.is_set()):
                 cut = True
-                remote.cut("stop" if self._stop.is_set() else "timeout", future)
+                job.cut("stop" if self._stop.is_set() else "timeout", future)
 
     def read(self, path: str) -> Content | None:
         """Return content and permissions of a file, or None if it does not exist."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one program on a node over an SSH channel, and end it reliably.
+"""Follow one job on a node over an SSH channel, and end its processes.
 
-A shell reads a script from its input, so that the program depends neither on the user's login shell
-nor on its quoting. The shell first prints its process id, which is also its process group. To end
-the program, a second channel sends a signal to that group, because closing the first channel does
-not end it.
+A shell reads a script from its input (:mod:`applier.machines.job_scripts`), so that the command
+depends neither on the user's login shell nor on its quoting. The shell begins the job or finds it,
+and copies its output. What it says of the job itself comes on the error stream, in lines that begin
+with a tag. If the connection is lost, the job goes on, and another channel follows it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from __future__ import annotations
 import asyncio
 import queue
 import re
-import shlex
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -24,70 +23,45 @@ from uuid import uuid4
 import asyncssh
 
 from applier.contracts import Ended
-from applier.machines import process
+from applier.errors import ActionFailed
+from applier.machines import found_jobs, job_scripts, process
 from applier.machines.connections import sentence
+from applier.machines.found_jobs import JobState
+from applier.machines.job_names import JobName
 
-#: The seconds to wait for more output after the program has ended, as a background process may have
-#: the pipe open.
+#: The seconds to wait for more output after the job has ended.
 DRAIN_S = 1.0
 #: The maximum of this wait if the reader of the output is slow.
 _SLOW_S = 30.0
 #: The number of queued pieces of output at which reading from the channel is paused.
 _PIECES = 64
-#: Seconds that a node has to answer a request to end a program.
+#: Seconds that a node has to answer a request to end a job.
 _ANSWER_S = 5.0
-#: The maximum number of bytes kept of the output before the process id, and of the error stream.
+#: The maximum number of bytes kept of the output of start-up files, and of the error stream.
 _GREETING = 65536
-_END = """\
-g=-%(group)d
-kill -s TERM -- $g 2>/dev/null || g=%(group)d
-kill -s TERM -- $g 2>/dev/null
-i=0
-while [ $i -lt %(turns)d ] && kill -s 0 -- $g 2>/dev/null; do sleep 0.1; i=$((i+1)); done
-kill -s KILL -- $g 2>/dev/null
-exit 0
-"""
+#: The command that reads a script.
+SHELL = "exec /bin/sh -s"
 
-
-def script(
-    mark: str, program: Sequence[str], env: Mapping[str, str] | None, cwd: str | None
-) -> bytes:
-    r"""Return the script for the shell. Raises ValueError for a name or value it cannot hold.
-
-    >>> print(script("m", ["echo", "a b"], {"LANG": "C"}, "/srv").decode())
-    exec 2>&1
-    echo m $$
-    cd -- /srv || exit 126
-    export LANG=C
-    exec echo 'a b' </dev/null
-    <BLANKLINE>
-    """
-    for name, value in (env or {}).items():
-        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-            raise ValueError(f"{name!r} cannot be the name of a variable on a node")
-        if "\0" in value:
-            raise ValueError(f"the value of {name} has a NUL character")
-    if any("\0" in word for word in (*program, cwd or "")):
-        raise ValueError("embedded null byte")
-    lines = ["exec 2>&1", f"echo {mark} $$"]
-    lines += [f"cd -- {shlex.quote(cwd)} || exit 126"] if cwd else []
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in (env or {}).items()]
-    lines.append(f"exec {shlex.join(program)} </dev/null")
-    return "".join(f"{line}\n" for line in lines).encode()
+#: Makes the script of a job: arguments are the tag, the bytes to leave out, whether it may begin.
+MakeScript = Callable[[str, int, bool], bytes]
 
 
 class Channel(asyncssh.SSHClientSession[bytes]):
     """Receives the data of the channel, in the thread of the connections."""
 
-    def __init__(self, mark: str, pieces: queue.SimpleQueue[bytes]) -> None:
+    def __init__(self, tag: str, pieces: queue.SimpleQueue[bytes]) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
-        self.group: int | None = None
+        #: Done once the shell has said that the job runs, or has ended.
+        self.told: asyncio.Future[None] = loop.create_future()
+        #: The last words that the shell said of the job.
+        self.words: list[str] = []
+        self.age_s = 0.0
+        self.greeted = self.is_paused = False
         self.code: int | None = None
         self.broken: Exception | None = None
-        self.is_paused = False
-        self._mark, self._pieces = mark, pieces
+        self._tag, self._pieces = tag.encode(), pieces
         self._greeting = self._aside = b""
         self._channel: asyncssh.SSHClientChannel[bytes] | None = None
 
@@ -96,26 +70,31 @@ class Channel(asyncssh.SSHClientSession[bytes]):
         self._channel = chan
 
     def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
-        """Called with a piece of output.
-
-        The output of the user's start-up files is dropped: it comes before the process id, or on
-        the error stream, which the script does not use.
-        """
+        """Called with a piece of output; the output of the user's start-up files is dropped."""
         if datatype is not None:
-            self._aside = (self._aside + data)[-_GREETING:]
+            self._listen(data)
             return
-        if self.group is None:
+        if not self.greeted:
             self._greeting += data
-            found = re.search(rb"%s (\d+)\n" % self._mark.encode(), self._greeting)
-            if found is None:
-                self._greeting = self._greeting[-_GREETING:]
+            before, found, data = self._greeting.partition(self._tag + b"\n")
+            if not found:
+                self._greeting = before[-_GREETING:]
                 return
-            self.group, data = int(found[1]), self._greeting[found.end() :]
+            self.greeted = True
         if data:
             self._pieces.put(data)
         if self._pieces.qsize() > _PIECES and self._channel and not self.is_paused:
             self.is_paused = True
             self._channel.pause_reading()
+
+    def _listen(self, data: bytes) -> None:
+        self._aside = (self._aside + data)[-_GREETING:]
+        said = re.findall(rb"^%s (.*)\n" % self._tag, self._aside, re.MULTILINE)
+        if said:
+            self.words = said[-1].decode(errors="replace").split()
+            if self.words[0] == "begun":
+                self.age_s = float(self.words[1])
+            _settle(self.told)
 
     def resume(self) -> None:
         """Resume reading if it was paused."""
@@ -124,47 +103,51 @@ class Channel(asyncssh.SSHClientSession[bytes]):
             self._channel.resume_reading()
 
     def exit_status_received(self, status: int) -> None:
-        """Called when the program has exited."""
-        self._exit(status)
+        """Called when the shell has exited."""
+        self.code = status
+        _settle(self.exited)
 
     def exit_signal_received(self, signal: str, core_dumped: bool, msg: str, lang: str) -> None:  # noqa: ARG002
-        """Called when a signal has ended the program."""
-        self._exit(-_number(signal))
+        """Called when a signal has ended the shell; the job may go on."""
+        _settle(self.exited)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Called when the channel is closed, for whatever reason."""
         self.broken = exc
-        if self.group is None:
+        if not self.greeted:
             # No shell was started: its output says why.
             self._pieces.put(self._greeting + self._aside)
-        for future in (self.exited, self.closed):
-            if not future.done():
-                future.set_result(None)
-
-    def _exit(self, code: int) -> None:
-        self.code = code
-        if not self.exited.done():
-            self.exited.set_result(None)
+        for future in (self.told, self.exited, self.closed):
+            _settle(future)
 
 
-class RemoteProgram:
-    """A program to run on a node; the thread of its action creates it and interrupts it."""
+class RemoteJob:
+    """A job on a node; the thread of its action creates it, follows it and interrupts it.
 
-    def __init__(self, text: Callable[[str], bytes], host: str, loop: asyncio.AbstractEventLoop):
-        self._mark = uuid4().hex
-        self._script, self._host, self._loop = text(self._mark), host, loop
+    ``began`` is the time of its start, by ``time.monotonic``.
+    """
+
+    def __init__(
+        self, name: JobName, script: MakeScript, host: str, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._name, self._make, self._host, self._loop = name, script, host, loop
         self.pieces: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        #: Whether a script was sent that may have begun the job.
+        self.was_sent = False
+        #: Whether the node has said something of the job on the present channel.
+        self.has_answered = False
+        self.began = time.monotonic()
+        self._is_known = False
         self._cut: asyncio.Future[str] = loop.create_future()
         self._channel: Channel | None = None
-        self._begun = False
 
     def cut(self, why: str, future: Future[Ended]) -> None:
-        """Request the end of the program; if it has not begun, cancel its ``future``."""
+        """Request the end of the job; if it has not begun, cancel its ``future``."""
 
         def end() -> None:
-            if self._begun and not self._cut.done():
+            if not self._cut.done():
                 self._cut.set_result(why)
-            elif not self._begun:
+            if not self.was_sent:
                 future.cancel()
 
         self._loop.call_soon_threadsafe(end)
@@ -174,31 +157,66 @@ class RemoteProgram:
         if self._channel is not None and self.pieces.qsize() < _PIECES // 2:
             self._loop.call_soon_threadsafe(self._channel.resume)
 
-    async def run(self, connection: asyncssh.SSHClientConnection) -> Ended:
-        """Run the program on this connection; the caller has to set ``last_line`` of the result."""
-        began = time.monotonic()
+    async def run(self, connection: asyncssh.SSHClientConnection, seen: int) -> Ended:
+        """Follow the job on this connection; the caller has to set ``last_line`` of the result.
+
+        ``seen`` is the number of bytes of output that are known. Raises ConnectionError if the
+        connection is lost, JobLost if the end of the job is not known, ActionFailed if the node
+        cannot begin it.
+        """
+        tag = uuid4().hex
         channel, session = await connection.create_session(
-            lambda: Channel(self._mark, self.pieces), "exec /bin/sh -s", encoding=None
+            lambda: Channel(tag, self.pieces), SHELL, encoding=None
         )
         assert isinstance(session, Channel)  # noqa: S101 - for the type checker
         self._channel = session
-        # Up to here nothing was started. From here on, the effect of a lost connection is not
-        # known.
-        self._begun = True
+        script = self._make(tag, seen, not self._is_known)
+        self.was_sent = True
         with suppress(BrokenPipeError):
-            channel.write(self._script)
+            channel.write(script)
             channel.write_eof()
+        try:
+            return await self._watch(connection, session)
+        finally:
+            channel.close()
+
+    async def _watch(self, connection: asyncssh.SSHClientConnection, session: Channel) -> Ended:
+        first: set[asyncio.Future[Any]] = {session.told, self._cut}
+        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+        if not session.told.done():
+            await asyncio.wait({session.told}, timeout=_ANSWER_S)
+        if session.words:
+            self._is_known = self.has_answered = True
+            self.began = min(self.began, time.monotonic() - session.age_s)
         either: set[asyncio.Future[Any]] = {session.exited, self._cut}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         why = None if session.exited.done() else self._cut.result()
         if why:
             await self._end(connection, session)
         await self._drain(session)
-        channel.close()
-        if session.code is None and why is None:
-            lost = sentence(session.broken) if session.broken else "the channel was closed"
-            raise ConnectionError(f"{self._host}: the connection was lost: {lost}")
-        return Ended(session.code, why, time.monotonic() - began, "")
+        return Ended(self._code(session, why), why, time.monotonic() - self.began, "")
+
+    def _code(self, session: Channel, why: str | None) -> int | None:
+        """Return the exit code; None if the job could not be ended."""
+        state, *rest = session.words or [""]
+        if state == JobState.ENDED:
+            return found_jobs.exit_code(int(rest[0]))
+        if state == "refused" or (state == JobState.NONE and not rest):
+            text = " ".join(rest) or "its folder cannot be written"
+            raise ActionFailed(f"{self._host}: the command cannot be started: {text}")
+        if why and state == JobState.KILLED:
+            return -signal.SIGKILL
+        if state in (*JobState,):
+            raise found_jobs.lost(JobState(state), tuple(map(int, rest)), self._host)
+        if session.code is not None and not session.greeted:
+            return session.code
+        if why and not session.closed.done():
+            return None
+        raise self._lost(session.broken)
+
+    def _lost(self, reason: Exception | None) -> ConnectionError:
+        why = "the channel was closed" if reason is None else sentence(reason)
+        return ConnectionError(f"{self._host}: the connection was lost: {why}")
 
     async def _drain(self, session: Channel) -> None:
         """Wait for the rest of the output; longer while its reader is slow."""
@@ -209,17 +227,21 @@ class RemoteProgram:
                 return
 
     async def _end(self, connection: asyncssh.SSHClientConnection, session: Channel) -> None:
-        """Terminate the group: SIGTERM, then SIGKILL for those that still run after ``GRACE_S``."""
-        if session.group is None:
-            return
-        text = _END % {"group": session.group, "turns": round(process.GRACE_S * 10)}
-        with suppress(asyncssh.Error, OSError):  # TimeoutError is an OSError
+        """End the processes of the job, and wait for what the channel says of it then."""
+        tenths = round(process.GRACE_S * 10)
+        script = job_scripts.with_arguments(
+            job_scripts.END, "", self._name.folder, self._name.mark, tenths
+        )
+        try:
             async with asyncio.timeout(process.GRACE_S + _ANSWER_S):
-                await connection.run("exec /bin/sh -s", input=text, check=False)
+                await connection.run(SHELL, input=script, encoding=None, check=False)
+        except TimeoutError:
+            pass
+        except (asyncssh.Error, OSError) as reason:
+            raise self._lost(reason) from reason
         await asyncio.wait({session.exited}, timeout=process.GRACE_S)
 
 
-def _number(name: str) -> int:
-    """Return the number of a signal by its name in SSH, such as ``TERM``."""
-    found = signal.Signals.__members__.get(f"SIG{name}")
-    return int(found) if found else 0
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

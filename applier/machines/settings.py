@@ -9,11 +9,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SshSettings:
-    """How nodes are reached over SSH; without ``keys`` (files) the defaults of ssh are tried."""
+    """How nodes are reached over SSH; without ``keys`` (files) the defaults of ssh are tried.
+
+    ``reconnect_timeout_s`` is how long a lost connection is tried again while a command runs.
+    """
 
     known_hosts: str = "~/.ssh/known_hosts"
     keys: tuple[str, ...] = ()
     connect_timeout_s: float = 10.0
+    reconnect_timeout_s: float = 300.0
 
     @property
     def known_hosts_path(self) -> str:

@@ -128,10 +128,19 @@ def resume(
     return back
 
 
-def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who: str) -> PlanState:
+def take_over(
+    store: Store,
+    uuid: str,
+    claimant: Claimant,
+    *,
+    now: datetime,
+    who: str,
+    end_commands: Callable[[str], None] = lambda _: None,
+) -> PlanState:
     """End the claim of a ``claimant`` that has died, and return the new state of its plan.
 
-    If the plan was being cancelled, it becomes CANCELLED, and its running actions UNKNOWN. A cancel
+    If the plan was being cancelled, it becomes CANCELLED, and its running actions UNKNOWN, after
+    ``end_commands`` was called with its uuid, to end what the dead one has left running. A cancel
     or pause that was requested and that the claimant did not follow is carried out. Otherwise the
     plan becomes PENDING. But if an action was interrupted :data:`DEATHS` times in a row, it may be
     what kills the applier: then the plan is PAUSED for an operator. Raises PlanConflict if somebody
@@ -140,12 +149,15 @@ def take_over(store: Store, uuid: str, claimant: Claimant, *, now: datetime, who
     plan = store.load_plan(uuid)
     message = f"{liveness.gone(claimant)}; %s by {who}"
     if plan.state is PlanState.CANCELLING:
+        end_commands(uuid)
         new, message = PlanState.CANCELLED, message % "its cancel was finished"
         store.move_plan(uuid, new, now=now, message=message, seen=claimant)
         return new
     request = _not_followed(store, plan, claimant)
     if request is not None:
         new = _ASKED[request.verb]
+        if new is PlanState.CANCELLED:
+            end_commands(uuid)
         what = f"{request.verb}, requested by {request.who}, was carried out"
         store.move_plan(uuid, new, now=now, message=message % what, seen=claimant)
         return new

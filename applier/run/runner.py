@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 
-from applier.contracts import Request, RequestVerb
+from applier.contracts import Claimant, Request, RequestVerb
 from applier.engines import Events, PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import task_maker, workerless
 from applier.errors import StoreError
 from applier.recording.recorder import Recorder
-from applier.run import outcome
+from applier.run import left_commands, outcome
 from applier.run.durations import PastDurations, estimates
 from applier.run.heartbeat import heartbeat
 from applier.run.periodic import Periodic
@@ -73,6 +74,24 @@ class Runner:
         finally:
             self._setup.environment.close()
 
+    def end_commands(self, uuid: str) -> None:
+        """End the commands that interrupted actions of a plan have left; write nothing.
+
+        Raises UnknownActionTypes, StoreError.
+        """
+        plan = self._store.load_plan(uuid)
+        with closing(self._setup.environment.of_plan(plan)) as environment:
+            left_commands.end_commands(plan.actions, environment)
+
+    def found_commands(self, uuid: str) -> Mapping[str, str]:
+        """Return what is known of the commands of interrupted actions, by uuid of the action.
+
+        Raises UnknownActionTypes, StoreError.
+        """
+        plan = self._store.load_plan(uuid)
+        with closing(self._setup.environment.of_plan(plan)) as environment:
+            return left_commands.described(plan.actions, environment)
+
     def _run(self, uuid: str) -> PlanState:
         plan = self._store.load_plan(uuid)
         environment = self._setup.environment.of_plan(plan)
@@ -80,6 +99,8 @@ class Runner:
         # Requests are made only while a plan runs, so these are from earlier runs. A skip that has
         # not taken effect is still wanted, and a limit holds until it is changed.
         earlier = self._store.requests(uuid)
+        doubtful = any(action.state in TO_VERIFY for action in plan.actions)
+        before = self._store.last_claimant(uuid) if doubtful else None
         interval_s = self._setup.heartbeat_interval_s
         claimant = replace(self._setup.claimant, heartbeat_interval_s=interval_s)
         claim = self._store.claim_plan(uuid, claimant, now=self._setup.clock())
@@ -93,10 +114,12 @@ class Runner:
             patience_s=self._setup.store_patience_s,
         )
         with recorder, self._heartbeat(uuid, claim):
-            plan = self._verified(plan, environment, recorder)
+            plan, continued = self._verified(plan, environment, recorder, before)
             held_by_others = self._reserved(plan, recorder)
             with self._request_reader(plan, earlier, held_by_others):
-                halt = self._run_engine(plan, environment, recorder, earlier, held_by_others)
+                halt = self._run_engine(
+                    plan, environment, recorder, earlier, held_by_others, continued
+                )
             joins = {a.uuid for a in plan.actions if a.action_type == JOIN}
             state, message = outcome.fold(
                 [state for uuid, state in recorder.states.items() if uuid not in joins],
@@ -115,13 +138,14 @@ class Runner:
         recorder: Recorder,
         earlier: Iterable[Request],
         held_by_others: Sequence[Reservation],
+        continued: Mapping[str, float],
     ) -> Halt | None:
         without = workerless(plan.actions, environment.plugins)
         run = PlanRun(
             plan=plan,
             recorder=recorder,
             events=self._events,
-            make_task=task_maker(plan.actions, environment, self._cut_off(plan)),
+            make_task=task_maker(plan.actions, environment, self._cut_off(plan), continued),
             on_failure=OnFailure(plan.on_failure or self._setup.on_failure),
             ranks=self._ranks(plan, without),
             policies=environment.policies,
@@ -159,16 +183,29 @@ class Runner:
             return {}
 
     def _verified(
-        self, plan: ActionPlan, environment: ActionEnvironment, recorder: Recorder
-    ) -> ActionPlan:
-        """Verify interrupted actions, record their states, and return the updated plan."""
+        self,
+        plan: ActionPlan,
+        environment: ActionEnvironment,
+        recorder: Recorder,
+        before: Claimant | None,
+    ) -> tuple[ActionPlan, Mapping[str, float]]:
+        """Look for commands of interrupted actions, verify the others, and record their states.
+
+        Returns the updated plan, and how many seconds ago each action started that goes on.
+        """
         if not any(action.state in TO_VERIFY for action in plan.actions):
-            return plan
-        reports = verify_all(plan.actions, environment, self._setup.verify_patience_s)
-        if not reports:
-            return plan
-        recorder.commit(Decisions(ended=reports))
-        return self._store.refresh_plan(plan)
+            return plan, {}
+        found = verify_all(
+            plan.actions,
+            environment,
+            self._setup.verify_patience_s,
+            before=before,
+            host=self._setup.claimant.host,
+        )
+        if found.reports:
+            recorder.commit(Decisions(ended=found.reports))
+            plan = self._store.refresh_plan(plan)
+        return plan, found.continued
 
     def _cut_off(self, plan: ActionPlan) -> set[str]:
         """Return the PENDING actions whose last attempt was interrupted."""

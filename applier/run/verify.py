@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks plugins whether the work of interrupted actions is done."""
+"""Finds out what became of interrupted actions: looks for their commands, else asks plugins."""
 
 from __future__ import annotations
 
 import logging
 import queue
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
-from applier.contracts import ActionContext, ActionPlugin, Report, Verified
+from applier.contracts import ActionPlugin, Claimant, Report, Verified
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import verified
 from applier.engines.workers import Workers
 from applier.errors import ActionFailed
-from applier.scheduling.resumption import TO_VERIFY, decide
+from applier.job_contracts import JobFound
+from applier.scheduling.resumption import TO_VERIFY, decide, going_on
 from applier.secret_values import resolve
 from planner.model import Action
 
@@ -23,49 +26,136 @@ LOG = logging.getLogger(__name__)
 AT_ONCE = 16
 
 
-def verify_all(
-    actions: Iterable[Action], environment: ActionEnvironment, patience_s: float = 30.0
-) -> list[Report]:
-    """Return a report for each ONGOING or UNKNOWN action whose state changes; write nothing.
+class Finding(NamedTuple):
+    """What was found of one action: that it goes on, else what its plugin says of its work.
 
-    Plugins are called in parallel. If none of them answers for ``patience_s`` seconds, the
-    remaining actions are in doubt.
+    ``age_s`` is how many seconds ago it started, if it goes on. ``lost`` says what happened to its
+    command. ``elsewhere`` says that processes of it may still run.
+    """
+
+    uuid: str
+    verified: Verified = Verified.IN_DOUBT
+    age_s: float | None = None
+    lost: str | None = None
+    elsewhere: str | None = None
+
+
+@dataclass(kw_only=True, slots=True)
+class Findings:
+    """What is to be done about the interrupted actions of a plan.
+
+    ``reports`` change the states of actions. ``continued`` are the actions that go on, because
+    commands of them were found: how many seconds ago each was started.
+    """
+
+    reports: list[Report] = field(default_factory=list)
+    continued: dict[str, float] = field(default_factory=dict)
+
+
+def verify_all(
+    actions: Iterable[Action],
+    environment: ActionEnvironment,
+    patience_s: float = 30.0,
+    *,
+    before: Claimant | None = None,
+    host: str = "",
+) -> Findings:
+    """Return what is to be done about each ONGOING or UNKNOWN action; write nothing.
+
+    Machines and plugins are asked in parallel. If none of them answers for ``patience_s`` seconds,
+    the remaining actions are in doubt. ``before`` is the claimant of the last run, ``host`` this
+    host: commands on the host of another claimant cannot be found.
     """
     plugins = environment.plugins
     doubtful = [a for a in actions if a.state in TO_VERIFY]
-    answers: queue.SimpleQueue[tuple[str, Verified]] = queue.SimpleQueue()
-    found: dict[str, Verified] = {}
+    answers: queue.SimpleQueue[Finding] = queue.SimpleQueue()
+    found: dict[str, Finding] = {}
     with Workers(AT_ONCE, answers.put) as workers:
         workers.grow(len(doubtful))
         for action in doubtful:
-            context = environment.context(action, _ignore)
-            workers.submit(partial(_ask, action, plugins[action.action_type], context))
+            away = _away(action, plugins[action.action_type], before, host)
+            workers.submit(partial(_ask, action, environment, away))
         try:
             while len(found) < len(doubtful):
-                uuid, answer = answers.get(timeout=patience_s)
-                found[uuid] = answer
+                finding = answers.get(timeout=patience_s)
+                found[finding.uuid] = finding
         except queue.Empty:
             LOG.error("%d actions could not be verified in time", len(doubtful) - len(found))
-    reports = (
-        decide(
-            action,
-            found.get(action.uuid, Verified.IN_DOUBT),
-            rerun_safe=plugins[action.action_type].RERUN_SAFE,
-        )
-        for action in doubtful
-    )
-    return [report for report in reports if report is not None]
+    return _decided(doubtful, found, environment)
 
 
-def _ask(
-    action: Action, plugin: type[ActionPlugin], context: ActionContext
-) -> tuple[str, Verified]:
+def _decided(
+    doubtful: Iterable[Action], found: dict[str, Finding], environment: ActionEnvironment
+) -> Findings:
+    made = Findings()
+    for action in doubtful:
+        plugin = environment.plugins[action.action_type]
+        late = "nothing was heard of its machine in time" if _runs_on(plugin, action) else None
+        finding = found.get(action.uuid, Finding(action.uuid, elsewhere=late))
+        if finding.age_s is not None:
+            made.continued[action.uuid] = finding.age_s
+            report = going_on(action)
+        else:
+            report = decide(
+                action,
+                finding.verified,
+                rerun_safe=plugin.RERUN_SAFE,
+                lost=finding.lost,
+                elsewhere=finding.elsewhere,
+            )
+        if report is not None:
+            made.reports.append(report)
+    return made
+
+
+def _ask(action: Action, environment: ActionEnvironment, away: str | None) -> Finding:
+    """Look for the commands of an action; if there are none, ask its plugin."""
+    plugin = environment.plugins[action.action_type]
+    jobs, elsewhere = _look(action, plugin, environment)
+    lost = next((job for job in jobs if job.is_lost), None)
+    if jobs and lost is None:
+        return Finding(action.uuid, age_s=max(job.age_s or 0.0 for job in jobs))
+    if lost is not None and lost.left:
+        elsewhere = str(lost)
+    context = environment.context(action, _ignore)
     try:
         parameters, blotting = resolve(action.input_parameters, plugin.SCHEMA)
     except ActionFailed as reason:
         LOG.warning("Action %s cannot be verified: %s", action.uuid, reason)
-        return action.uuid, Verified.IN_DOUBT
-    return action.uuid, verified(lambda: plugin(parameters, context).verify(), blotting)
+        answer = Verified.IN_DOUBT
+    else:
+        answer = verified(lambda: plugin(parameters, context).verify(), blotting)
+    what = None if lost is None else str(lost)
+    return Finding(action.uuid, answer, None, what, elsewhere or (away if lost is None else None))
+
+
+def _look(
+    action: Action, plugin: type[ActionPlugin], environment: ActionEnvironment
+) -> tuple[Sequence[JobFound], str | None]:
+    """Return the commands of the last attempt, or why one of its machines cannot be asked."""
+    machines = environment.machines_of(action, action.attempts)
+    if machines is None:
+        return (), None
+    try:
+        return machines.find(list(dict.fromkeys((None, *_runs_on(plugin, action))))), None
+    except (ActionFailed, OSError) as reason:
+        return (), f"{reason}; its command may still run there"
+
+
+def _away(
+    action: Action, plugin: type[ActionPlugin], before: Claimant | None, host: str
+) -> str | None:
+    """Return where a command of an action may run that cannot be seen from this host."""
+    if before is None or before.host == host or None not in _runs_on(plugin, action):
+        return None
+    return (
+        f"its command may still run on {before.host}, where process {before.pid} started it, and "
+        f"cannot be seen from {host}"
+    )
+
+
+def _runs_on(plugin: type[ActionPlugin], action: Action) -> Sequence[str | None]:
+    return plugin.runs_on(action.input_parameters)
 
 
 def _ignore(_text: str) -> None:

@@ -112,6 +112,17 @@ class Gates:
         waiting.rank, waiting.number = rank, self._count
         self._make_ready((rank, self._count, waiting))
 
+    def hold(self, key: str, tokens: Iterable[str] = (), *, worker: bool = True) -> None:
+        """Assign tokens and a worker to an action that runs already, beyond the limits if needed.
+
+        It holds them as if it had been taken.
+        """
+        holder = self._holders[key] = _Submission(key, tokens, worker)
+        holder.tokens = self._limited(tokens)
+        for token in holder.tokens:
+            self._free[token] -= 1
+        self.idle -= worker
+
     def take(self) -> str | None:
         """Return the next action that may start, and assign its tokens to it; else return None."""
         without = self._ready_without

@@ -12,28 +12,53 @@ from planner.states import ActionState, Outcome
 TO_VERIFY = frozenset({ActionState.ONGOING, ActionState.UNKNOWN})
 
 
-def decide(action: Action, found: Verified, *, rerun_safe: bool) -> Report | None:
+def decide(
+    action: Action,
+    found: Verified,
+    *,
+    rerun_safe: bool,
+    lost: str | None = None,
+    elsewhere: str | None = None,
+) -> Report | None:
     """Return the report for an ONGOING or UNKNOWN action, given the finding of its plugin.
 
-    Return None for an action that stays UNKNOWN.
+    ``lost`` says what happened to its command. ``elsewhere`` says that a command of it may still
+    run: unless its work is done, it must not run again then. Return None for an action that stays
+    UNKNOWN.
 
     >>> a = Action(uuid="a", action_type="nop", state=ActionState.ONGOING)
     >>> [str(decide(a, found, rerun_safe=False).state) for found in Verified]
     ['SUCCEEDED', 'PENDING', 'UNKNOWN']
     """
     how = "it was interrupted" if action.state is ActionState.ONGOING else "it was in doubt"
+    if lost is not None and elsewhere is None:
+        how = f"{how}: {lost}"
     if found is Verified.DONE:
         message = f"{how}; verified: its work is done"
         return _report(action, ActionState.SUCCEEDED, message, Outcome.CHANGED)
+    if elsewhere is not None:
+        return _stays_in_doubt(action, f"{how}; {elsewhere}; {in_doubt(action)}")
     if found is Verified.NOT_DONE:
         message = f"{how}; verified: its work is not done, it runs again"
         return _report(action, ActionState.PENDING, message, Outcome.ERROR)
     if rerun_safe:
         message = f"{how}; it is not known whether its work is done, but it may safely run again"
         return _report(action, ActionState.PENDING, message, Outcome.ERROR)
+    return _stays_in_doubt(action, f"{how}; {in_doubt(action)}")
+
+
+def _stays_in_doubt(action: Action, message: str) -> Report | None:
     if action.state is ActionState.UNKNOWN:
         return None
-    return _report(action, ActionState.UNKNOWN, f"{how}; {in_doubt(action)}")
+    return _report(action, ActionState.UNKNOWN, message)
+
+
+def going_on(action: Action) -> Report | None:
+    """Return the report for an action with a command that goes on; None if it is ONGOING."""
+    if action.state is ActionState.ONGOING:
+        return None
+    message = "its command was found, and is followed to its end"
+    return _report(action, ActionState.ONGOING, message)
 
 
 def in_doubt(action: Action) -> str:

@@ -44,7 +44,8 @@ class Scheduler:
     start, the one with the lowest rank starts first; without ranks, the first in the plan.
     ``policies`` are by action type. ``workerless`` are the actions that do not count against
     ``max_workers``. Once a group of ``tolerances`` has more failed nodes than it allows, no action
-    is started, and all that have not started are cancelled.
+    is started, and all that have not started are cancelled. ``continued`` are actions that run
+    already, since an earlier run.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Scheduler:
         policies: Mapping[str, TypePolicy] | None = None,
         workerless: Collection[str] = (),
         tolerances: Iterable[Mapping[str, Any]] = (),
+        continued: Iterable[str] = (),
     ) -> None:
         self._actions = {a.uuid: a for a in actions}
         ranks = ranks or {uuid: i for i, uuid in enumerate(self._actions)}
@@ -76,7 +78,11 @@ class Scheduler:
         #: The number of actions that have not ended.
         self._open = sum(uuid not in self._verdicts for uuid in self._actions)
         #: The running actions, in the order of their starts.
-        self._running: dict[str, None] = {}
+        self._running: dict[str, None] = dict.fromkeys(continued)
+        for uuid in self._running:
+            self._gates.hold(uuid, self._actions[uuid].tokens, worker=uuid not in workerless)
+        #: Running actions that started in an earlier run, until all before them has ended.
+        self._ahead = set(self._running)
         #: Requests to skip actions, by action. Each takes effect when the action is ready.
         self._skips: dict[str, Request] = {}
         self._retries = Retries(policies or {})
@@ -207,7 +213,8 @@ class Scheduler:
         self._verdicts.note(report)
         self._count_failed_nodes(self._actions[report.uuid], report.state)
         self._open -= 1
-        self._ready += self._countdown.done(report.uuid, report.state in WELL)
+        if report.uuid not in self._ahead:
+            self._ready += self._countdown.done(report.uuid, report.state in WELL)
 
     def _count_failed_nodes(self, action: Action, state: ActionState) -> None:
         exceeded = self._tolerances.note(action, state)
@@ -293,6 +300,10 @@ class Scheduler:
         while self._ready:
             name = self._ready.popleft()
             action = self._actions.get(name)
+            if name in self._ahead:
+                self._ahead.remove(name)
+                if name in self._running:
+                    continue
             if action is None or name in self._verdicts:
                 # A join of the flow, or an action that ended in an earlier run.
                 self._ready += self._countdown.done(name, self._verdicts.well(name))

@@ -157,6 +157,13 @@ class WorkerLoop:
                     # Another service, an operator or the claimant itself was faster.
                     LOG.info("Plan %s is not taken over: %s", summary.uuid, reason)
 
+    def _end_commands(self, uuid: str) -> None:
+        """End what a dead applier has left running, as far as that is possible here."""
+        try:
+            self._make_runner().end_commands(uuid)
+        except (ApplierError, PlannerError) as reason:
+            LOG.warning("Commands of plan %s may go on: %s", uuid, reason)
+
     def _tell_damage(self, plan: PlanSummary) -> None:
         """Log once that a plan is damaged: nobody can take it over."""
         if plan.uuid not in self._damaged:
@@ -170,5 +177,12 @@ class WorkerLoop:
             return
         if self._silence.is_dead(plan.uuid, claimant):
             who = f"the applier on {self._service.host}"
-            state = resume.take_over(self._store, plan.uuid, claimant, now=self._clock(), who=who)
+            state = resume.take_over(
+                self._store,
+                plan.uuid,
+                claimant,
+                now=self._clock(),
+                who=who,
+                end_commands=self._end_commands,
+            )
             LOG.warning("Plan %s: %s, it is %s", plan.uuid, liveness.gone(claimant), state)

@@ -83,6 +83,33 @@ START = _about(
         )
     )
 )
+#: Continue the last attempt of actions that are UNKNOWN, whose commands were found.
+REOPEN = _about(
+    lambda these: (
+        sa.update(action_states)
+        .where(these, action_states.c.state == _word(ActionState.UNKNOWN))
+        .values(
+            state=_word(ActionState.ONGOING),
+            outcome=sa.null(),
+            state_reason=sa.null(),
+            status_message=bindparam("new_message"),
+            ended_at=sa.null(),
+        )
+    )
+)
+#: Delete the record of these attempts, which have not ended after all.
+DROP_ATTEMPT = _about(
+    lambda these: sa.delete(attempts).where(
+        sa.exists(
+            sa.select(action_states.c.uuid).where(
+                these,
+                action_states.c.plan == attempts.c.plan,
+                action_states.c.uuid == attempts.c.action,
+                action_states.c.attempts == attempts.c.number,
+            )
+        )
+    )
+)
 #: End actions that are in the old state of their reports.
 END = _about(
     lambda these: (

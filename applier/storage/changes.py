@@ -14,7 +14,16 @@ from itertools import groupby
 from applier.contracts import Report
 from applier.errors import ActionNotFound
 from applier.storage import claims, rows, statements, transitions
-from applier.storage.action_statements import AGAIN, END, KEEP_ATTEMPT, START, UNDONE, writes
+from applier.storage.action_statements import (
+    AGAIN,
+    DROP_ATTEMPT,
+    END,
+    KEEP_ATTEMPT,
+    REOPEN,
+    START,
+    UNDONE,
+    writes,
+)
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.texts import storable
@@ -129,6 +138,10 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
         alike = list(group)
         first, uuids = alike[0], [report.uuid for report in alike]
         values = {"plan_uuid": plan, "now": now, **rows.report_values(first)}
+        if first.old is ActionState.UNKNOWN and first.state is ActionState.ONGOING:
+            yield from writes(REOPEN, uuids, values, at_once=at_once)
+            yield from writes(DROP_ATTEMPT, uuids, values, at_once=at_once, checked=False)
+            continue
         starts = first.state is ActionState.ONGOING
         yield from writes(START if starts else END, uuids, values, at_once=at_once)
         if first.old is ActionState.ONGOING:

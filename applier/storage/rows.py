@@ -266,7 +266,12 @@ def request_of(row: Row) -> Request:
 
 def claimant_of(head: Row) -> Claimant | None:
     """Return the claimant of a plan from the plan's row; None if nobody runs it."""
-    if head["claim"] is None:
+    return None if head["claim"] is None else last_claimant_of(head)
+
+
+def last_claimant_of(head: Row) -> Claimant | None:
+    """Return who ran a plan last, from the plan's row; None if it was never run."""
+    if head["claimant_host"] is None:
         return None
     claimant = Claimant(
         host=head["claimant_host"],

@@ -60,6 +60,10 @@ class Runs:
         """See :meth:`applier.store.Store.claimant`."""
         return self._database.tried(lambda: rows.claimant_of(self._database.head(uuid)))
 
+    def last_claimant(self, uuid: str) -> Claimant | None:
+        """See :meth:`applier.store.RunStore.last_claimant`."""
+        return self._database.tried(lambda: rows.last_claimant_of(self._database.head(uuid)))
+
     def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
         """See :meth:`applier.store.Store.beat`."""
 

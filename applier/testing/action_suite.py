@@ -31,6 +31,7 @@ from typing import Any
 from applier.clouds.simulated import SimulatedCloud
 from applier.contracts import ActionContext, ActionPlugin, Verified
 from applier.errors import ActionFailed, AlreadyDone
+from applier.machines import OpenMachines
 from applier.testing.action_checks.declaration_checks import DeclarationChecks
 from applier.testing.action_checks.odd_parameters import examples_of
 from applier.testing.action_checks.planning_checks import PlanningChecks
@@ -49,9 +50,13 @@ class ActionContract(DeclarationChecks, PlanningChecks):
     """Tests of the action type that the fixture ``action`` returns."""
 
     def make_context(self, folder: Path) -> ActionContext:
-        """Return the context of the action; by default with a simulated cloud in ``folder``."""
+        """Return the context of the action; by default with a simulated cloud in ``folder``.
+
+        Commands are run on this machine, with their jobs in ``folder``.
+        """
         cloud = SimulatedCloud(folder / "cloud.json")
-        return ActionContext(cloud=lambda: cloud, output=lambda _: None)
+        machines = OpenMachines(place=folder / "jobs").of_attempt("plan", "action", 1)
+        return ActionContext(cloud=lambda: cloud, output=lambda _: None, machines=machines)
 
     def _context(self, action: type[ActionPlugin], folder: Path) -> ActionContext:
         """Add the defaults of the action's options to what :meth:`make_context` returns."""
@@ -79,6 +84,13 @@ class ActionContract(DeclarationChecks, PlanningChecks):
             found = work.verify()
             assert isinstance(found, Verified), f"{example}: verified as {found!r}"
             assert work.verify() is found, f"{example}: looking changed the answer"
+
+    def test_where_its_commands_run_is_said(self, action: type[ActionPlugin]) -> None:
+        """``runs_on`` names each machine by its address or None, always the same ones."""
+        for example in examples_of(action):
+            places = action.runs_on(example)
+            assert all(p is None or isinstance(p, str) for p in places), f"{example}: {places!r}"
+            assert action.runs_on(example) == places, f"{example}: it names other machines"
 
     def test_an_abort_that_comes_at_any_time_does_no_harm(
         self, action: type[ActionPlugin], tmp_path: Path

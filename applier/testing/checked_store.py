@@ -77,7 +77,10 @@ class CheckedStore:
                 self._running.remove(report.uuid)
                 if not report.given_up:
                     self._held.subtract(set(action.tokens))
-            if report.state is ActionState.ONGOING:
+            if report.state is ActionState.ONGOING and report.old is ActionState.UNKNOWN:
+                self._running.add(report.uuid)  # its command goes on, whatever the limits are now
+                self._held.update(set(action.tokens))
+            elif report.state is ActionState.ONGOING:
                 self._start(action)
         self.peak = max(self.peak, len(self._running))
 

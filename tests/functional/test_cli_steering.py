@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 
@@ -163,8 +164,10 @@ def test_what_was_cut_off_is_resumed(actionplan: CommandLine, gate: Gate) -> Non
     assert actionplan.plan().state is PlanState.ONGOING
     out = actionplan.good("resume", "last", "--reason", "power is back")
     assert "is PENDING. Run it: actionplan apply" in out
+    # A shell command that was killed cannot be verified: it is in doubt, the operator is asked.
+    (job,) = (actionplan.record.parent / "jobs").iterdir()
+    os.killpg(int((job / "pid").read_text().split()[0]), signal.SIGKILL)
     gate.leave_open()
-    # A shell command cannot be verified: it is in doubt, and the operator is asked.
     assert actionplan("apply", "last", "--yes").code == 5
     plan = actionplan.wait_for(PlanState.FAILED, first=ActionState.UNKNOWN)
     assert "action set PLAN first --state" in str(plan.actions[0].status_message)

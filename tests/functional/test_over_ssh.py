@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from sshd import Sshd, lives, make_key
 
-from applier.contracts import Machine
-from applier.errors import ActionFailed
+from applier.contracts import Ended, Machine
+from applier.errors import ActionFailed, JobLost
 from applier.machines import OpenMachines, process, remote_program
 from applier.machines.settings import SshSettings
 
@@ -57,6 +57,21 @@ def open_machine(tmp_path: Path, key: Path, stop: threading.Event) -> Iterator[O
     """Open the node of a server, whose host key is known; in a pool of connections of the test."""
     known = tmp_path / "known_hosts"
     settings = SshSettings(known_hosts=str(known), keys=(str(key),), connect_timeout_s=3)
+    machines = OpenMachines(settings)
+
+    def opened(server: Sshd) -> Machine:
+        known.write_text(server.known())
+        return machines.machine(server.address, stop)
+
+    yield opened
+    machines.close()
+
+
+@pytest.fixture
+def impatient(tmp_path: Path, key: Path, stop: threading.Event) -> Iterator[Open]:
+    """As ``open_machine``, but a lost connection is soon given up."""
+    known = tmp_path / "known_hosts"
+    settings = SshSettings(known_hosts=str(known), keys=(str(key),), reconnect_timeout_s=0.2)
     machines = OpenMachines(settings)
 
     def opened(server: Sshd) -> Machine:
@@ -287,18 +302,129 @@ def test_a_kept_connection_that_died_is_made_anew_once(own_sshd, open_machine, p
     assert own_sshd.accepted == 3
 
 
-def test_a_connection_that_is_lost_midway_is_an_error_and_nothing_runs_twice(
+class Loses:
+    """Keeps the output, and does something once, when the first of it comes."""
+
+    def __init__(self, lose: Callable[[], None]) -> None:
+        self.text, self._lose = "", lose
+
+    def __call__(self, text: str) -> None:
+        first, self.text = not self.text, self.text + text
+        if first:
+            self._lose()
+
+
+def restart(server: Sshd) -> None:
+    server.kill()
+    server.start()
+
+
+@pytest.mark.parametrize("lose", [Sshd.end_sessions, restart])
+def test_a_connection_that_is_lost_midway_is_made_again_and_nothing_runs_twice(
+    own_sshd, open_machine, tmp_path, lose
+):
+    """The output is whole, whatever of it came before."""
+    node, runs, go = open_machine(own_sshd), tmp_path / "runs", tmp_path / "go"
+
+    def lose_and_go() -> None:
+        lose(own_sshd)
+        go.touch()
+
+    waits = f"while [ -d {tmp_path} ] && [ ! -e {go} ]; do sleep 0.02; done"
+    command = f"echo once >> {runs}; printf 'begun\\342'; {waits}; printf '\\202\\254\\n'; exit 7"
+    ended = node.run(["/bin/sh", "-c", command], output=(printed := Loses(lose_and_go)))
+    assert (ended.code, ended.last_line, printed.text) == (7, "begun€", "begun€\n")
+    assert runs.read_text() == "once\n"
+
+
+def test_after_its_patience_a_command_behind_a_lost_connection_is_in_doubt(
+    own_sshd, impatient, tmp_path
+):
+    node, number = impatient(own_sshd), tmp_path / "number"
+    command = f"echo $$ > {number}; echo begun; while [ -d {tmp_path} ]; do sleep 0.05; done"
+    with pytest.raises(JobLost) as lost:
+        node.run(["/bin/sh", "-c", command], output=Loses(own_sshd.kill))
+    assert not lost.value.is_over
+    assert "it was not reached again within 0.2 s, and the command may still run" in str(lost.value)
+    pid = int(number.read_text())
+    assert lives(pid)
+    os.killpg(os.getpgid(pid), signal.SIGKILL)
+
+
+def test_a_node_that_restarts_under_a_command_is_told_from_one_that_is_not_reached(
     own_sshd, open_machine, tmp_path
 ):
-    node, runs = open_machine(own_sshd), tmp_path / "runs"
+    node, place = open_machine(own_sshd), own_sshd.folder / ".local/state/actionplan/jobs"
 
-    def lose(_: str) -> None:
-        own_sshd.end_sessions()
+    def reboot() -> None:
+        own_sshd.kill()
+        (folder,) = place.iterdir()
+        pid, start, _, up = (folder / "pid").read_text().split()
+        os.killpg(int(pid), signal.SIGKILL)
+        (folder / "pid").write_text(f"{pid} {start} the-boot-before {up}\n")
+        own_sshd.start()
 
-    command = ["/bin/sh", "-c", f"echo once >> {runs}; echo begun; sleep 5"]
-    with pytest.raises(ConnectionError, match=r"127\.0\.0\.1 port \d+: the connection was lost"):
-        node.run(command, output=lose)
-    assert runs.read_text() == "once\n"
+    command = f"echo begun; while [ -d {tmp_path} ]; do sleep 0.05; done"
+    with pytest.raises(JobLost) as lost:
+        node.run(["/bin/sh", "-c", command], output=Loses(reboot))
+    assert lost.value.is_over
+    assert str(lost.value) == (
+        f"127.0.0.1 port {own_sshd.port}: the node was restarted while the command ran"
+    )
+
+
+def test_a_stop_while_the_connection_is_lost_reaches_the_command_on_the_next_one(
+    own_sshd, open_machine, stop, tmp_path
+):
+    numbers = Numbers()
+
+    def cut(text: str) -> None:
+        numbers(text)
+        if numbers.there.is_set() and not stop.is_set():
+            own_sshd.end_sessions()
+            stop.set()
+
+    ended = open_machine(own_sshd).run(NEVER, output=cut)
+    assert ended.why == "stop"
+    assert not any(map(lives, numbers.pids))
+
+
+def test_a_command_of_an_attempt_is_found_by_another_applier_and_removed_once_recorded(
+    own_sshd, key, tmp_path
+):
+    known, runs, go = (tmp_path / name for name in ("known_hosts", "runs", "go"))
+    known.write_text(own_sshd.known())
+    settings = SshSettings(known_hosts=str(known), keys=(str(key),))
+    stop, begun = threading.Event(), threading.Event()
+    waits = f"while [ -d {tmp_path} ] && [ ! -e {go} ]; do sleep 0.02; done"
+    command = ["/bin/sh", "-c", f"echo $ACTIONPLAN_JOB >> {runs}; echo one; {waits}; echo two"]
+
+    def run(output: Callable[[str], None]) -> None:
+        ends.append(first.machine(own_sshd.address, stop).run(command, output=output))
+
+    ends: list[Ended] = []
+    one, other = OpenMachines(settings), OpenMachines(settings)
+    first, second = one.of_attempt("p", "a", 3), other.of_attempt("p", "a", 3)
+    thread = threading.Thread(target=lambda: run(lambda _: begun.set()), daemon=True)
+    thread.start()
+    assert begun.wait(120)
+    (found,) = second.find([own_sshd.address])
+    assert (found.folder, str(found.state)) == ("p.a.3.1", "runs")
+    printed: list[str] = []
+
+    def follow(text: str) -> None:
+        printed.append(text)
+        go.touch()
+
+    ended = second.machine(own_sshd.address, threading.Event()).run(command, output=follow)
+    assert (ended.code, "".join(printed)) == (0, "one\ntwo\n")
+    assert runs.read_text() == "p/a/3\n"
+    thread.join(120)
+    assert [end.code for end in ends] == [0], "the first has followed it as well"
+    second.forget()
+    one.close()
+    other.close()
+    assert list((own_sshd.folder / ".local/state/actionplan/jobs").iterdir()) == []
 
 
 def test_a_node_that_is_gone_is_an_error(own_sshd, open_machine, printed):

@@ -149,6 +149,34 @@ def test_what_ended_early_still_orders_what_comes_after_it(seed):
                     assert position[first] < position[action.uuid], f"order through {middle}"
 
 
+@often
+@given(seeds, policies, st.integers(0, 12), st.integers(1, 4))
+def test_what_goes_on_from_an_earlier_run_holds_what_it_held(seed, policy, number, workers):
+    """An applier died: its running actions run in the next run from the beginning, not started."""
+    plan = random_plan(seed)
+    first = Drive(plan, seed, on_failure=policy)
+    turn = first.scheduler.begin()
+    first.take(turn)
+    for _ in range(number):
+        if not first.scheduler.running:
+            break
+        reports = [first.report(first.chance.choice(list(first.scheduler.running)))]
+        first.note(reports[0])
+        first.take(first.scheduler.decide(reports))
+    running = list(first.scheduler.running)
+    second = Drive(
+        plan,
+        seed,
+        on_failure=policy,
+        ended=dict(first.ends),
+        continued=running,
+        max_workers=max(workers, len(running), 1),
+    )
+    assert list(second.scheduler.running) == running
+    assert second.run() == expected_ends(plan, random_fate(seed), policy)
+    assert not set(first.ran) & set(second.ran), "nothing is started twice"
+
+
 @pytest.mark.parametrize("policy", [OnFailure.SKIP_DESCENDANTS, OnFailure.PAUSE])
 @given(seed=seeds)
 @settings(max_examples=examples(60), deadline=None)

@@ -92,6 +92,7 @@ LAYERS = (
         (
             "applier",
             "applier.errors",
+            "applier.job_contracts",
             "applier.store",
             "applier.backoff",
             "applier.scheduling.*",

@@ -115,6 +115,44 @@ class AttemptChecks:
             assert (attempt.state, attempt.outcome) == (ActionState.UNKNOWN, None)
         assert store.durations(["nop"]) == {"nop": []}
 
+    def test_an_attempt_in_doubt_goes_on_as_the_same_attempt(
+        self, store: RunStoreUnderTest
+    ) -> None:
+        """Its command was found: it has its first start, no end, and the number that it had."""
+        plan = new_plan("a", "b")
+        a, b = plan.actions
+        claim = claimed(store, plan)
+        store.commit(plan.uuid, claim, [starts(a), retries(a), starts(a), starts(b)], now=NOW)
+        unknown = ActionState.UNKNOWN
+        store.commit(plan.uuid, claim, [ends(a, unknown), ends(b, unknown)], now=LATER)
+        found = Report(uuid=a.uuid, old=unknown, state=ActionState.ONGOING, message="found")
+        store.commit(plan.uuid, claim, [found], now=AFTERWARDS)
+        again, other = store.load_plan(plan.uuid).actions
+        assert (again.state, again.attempts) == (ActionState.ONGOING, 2)
+        assert (again.started_at, again.ended_at) == (NOW, None)
+        assert (again.status_message, other.state) == ("found", unknown)
+        first, second = store.attempts(plan.uuid, a.uuid)
+        assert (first.number, first.state) == (1, ActionState.FAILED)
+        assert second == Attempt(number=2, started_at=NOW)
+        assert len(store.attempts(plan.uuid, b.uuid)) == 1
+        store.commit(plan.uuid, claim, [succeeds(a, output="all")], now=AFTERWARDS)
+        _, second = store.attempts(plan.uuid, a.uuid)
+        assert (second.number, second.started_at, second.ended_at) == (2, NOW, AFTERWARDS)
+        assert (second.state, second.output) == (ActionState.SUCCEEDED, "all")
+
+    def test_who_ran_a_plan_last_is_known_after_its_claim_has_ended(
+        self, store: RunStoreUnderTest
+    ) -> None:
+        """Commands of its actions may still run on the host of the last claimant."""
+        plan = new_plan("a")
+        store.save_plan(replace(plan, state=PlanState.PENDING))
+        assert store.last_claimant(plan.uuid) is None
+        claim = store.claim_plan(plan.uuid, ME, now=NOW)
+        store.move_claimed(plan.uuid, claim, PlanState.PENDING, now=LATER)
+        last = store.last_claimant(plan.uuid)
+        assert last is not None
+        assert (last.host, last.pid, last.user) == (ME.host, ME.pid, ME.user)
+
     def test_attempts_are_counted_over_all_runs(self, store: RunStoreUnderTest) -> None:
         """Under the next claim of a plan, the numbers continue."""
         plan = new_plan("a")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from applier import conf as configuration
@@ -80,9 +82,24 @@ def test_machines_are_what_the_sections_say(tmp_path, monkeypatch):
             SimulationSettings(
                 speed=50, failures=("0.01", "3/net*"), seed=7, log="/var/log/nodes.log"
             ),
+            configuration.state_path() / "jobs",
         ),
-        (SshSettings(), SimulationSettings()),
+        (SshSettings(), SimulationSettings(), configuration.state_path() / "jobs"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("connection", "folder"),
+    [
+        ("sqlite:////var/lib/actionplan/plans.sqlite", "/var/lib/actionplan/jobs"),
+        ("sqlite:////srv/plans.db?timeout=5", "/srv/jobs"),
+        ("postgresql://ann@db/plans", None),
+    ],
+)
+def test_commands_have_their_folder_beside_a_record_in_a_file(tmp_path, connection, folder):
+    conf = read(tmp_path, f"[actionplan]\nconnection = {connection}\n")
+    expected = Path(folder) if folder else configuration.state_path() / "jobs"
+    assert configuration.jobs_path(conf) == expected
 
 
 def test_a_failure_that_is_none_is_refused_before_anything_runs(tmp_path):

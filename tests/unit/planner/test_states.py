@@ -51,6 +51,7 @@ ACTION_ROWS = {
         ("ONGOING", "UNKNOWN"),
         ("ONGOING", "PENDING"),
         ("UNKNOWN", "SUCCEEDED"),
+        ("UNKNOWN", "ONGOING"),
         ("UNKNOWN", "PENDING"),
         ("SUCCEEDED", "REVERTED"),
         ("SUCCEEDED", "REVERT_FAILED"),

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from rackplan.announce import Announce
+from rackplan.inspect_rack import InspectRack
 from rackplan.rack_by_rack import RackByRackPlanner
 
 from applier.contracts import ActionContext
 from applier.errors import ActionFailed, AlreadyDone
+from applier.machines import OpenMachines
 from applier.testing.action_suite import ActionContract, default_options
 from planner.documents import read
 from planner.errors import PlannerError
@@ -59,13 +61,13 @@ def test_a_rack_in_which_nothing_is_done_is_a_warning():
     assert made.warnings == ("option racks: nothing is done in 'r9'",)
 
 
-@pytest.fixture
-def action():
-    return Announce
+@pytest.fixture(params=[Announce, InspectRack])
+def action(request):
+    return request.param
 
 
-class TestAnnounce(ActionContract):
-    """It does what every action has to do."""
+class TestActions(ActionContract):
+    """They do what every action has to do."""
 
 
 def make_announcement(path: Path, message: str, **options: str) -> Announce:
@@ -106,3 +108,28 @@ def test_an_announcement_that_was_made_is_not_made_again(tmp_path):
 def test_a_file_that_cannot_be_written_fails_with_its_name(tmp_path):
     with pytest.raises(ActionFailed, match="no-folder"):
         make_announcement(tmp_path / "no-folder" / "x", "hello").execute(threading.Event())
+
+
+def inspect(folder: Path, program: Path) -> list[str]:
+    """Run the same attempt as one applier after another does; give what each has recorded."""
+    recorded = []
+    for _ in range(2):
+        printed: list[str] = []
+        machines = OpenMachines(place=folder / "jobs").of_attempt("plan", "action", 1)
+        context = ActionContext(
+            cloud=lambda: pytest.fail("no cloud is needed"),
+            output=printed.append,
+            machines=machines,
+        )
+        parameters = {"program": str(program), "rack": "r1"}
+        assert InspectRack(parameters, context).execute(threading.Event()) is Outcome.CHANGED
+        recorded.append("".join(printed))
+    return recorded
+
+
+def test_an_inspection_that_was_started_is_not_started_again(tmp_path):
+    program, runs = tmp_path / "inspect-rack", tmp_path / "runs"
+    program.write_text(f"#!/bin/sh\necho $1 >> {runs}\necho rack $1 is well\n")
+    program.chmod(0o755)
+    assert inspect(tmp_path, program) == ["rack r1 is well\n"] * 2
+    assert runs.read_text() == "r1\n"

@@ -56,6 +56,8 @@ def test_it_runs_where_it_is_told_and_has_no_input(context, printed, stop, tmp_p
         (0, {"ok_exit_codes": [3]}, "changed"),
         (3, {"ok_exit_codes": [3]}, "ok"),
         (1, {"changed_exit_codes": [0, 1]}, "changed"),
+        (143, {"ok_exit_codes": [143]}, "ok"),
+        (255, {"changed_exit_codes": [255]}, "changed"),
     ],
 )
 def test_exit_codes_mean_what_the_lists_say(context, stop, code, lists, outcome):

@@ -30,11 +30,15 @@ class WorkersLog:
         self.asked.append(f"submit {execute()}")
 
 
-def task(uuid: str, *, waits_s=None, limit_s=None, takes_worker=True) -> SimpleNamespace:
+def task(
+    uuid: str, *, waits_s=None, limit_s=None, continued_s=None, takes_worker=True
+) -> SimpleNamespace:
     stop, aborted = threading.Event(), threading.Event()
     return SimpleNamespace(
         waits_s=waits_s,
         limit_s=limit_s,
+        continued_s=continued_s,
+        let_go=lambda: None,
         stop=stop,
         aborted=aborted,
         plugin=SimpleNamespace(TAKES_WORKER=takes_worker),

@@ -10,9 +10,11 @@ import tracemalloc
 import pytest
 
 from applier.actions.pause import Pause
+from applier.contracts import Verified
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import KEPT_BYTES, Output, task_maker
-from applier.errors import ActionFailed, AlreadyDone
+from applier.errors import ActionFailed, AlreadyDone, JobLost
+from applier.machines import OpenMachines
 from applier.testing.trials import plugin
 from planner.model import JOIN, Action
 from planner.states import ActionState, Outcome
@@ -223,3 +225,56 @@ def test_waiting_goes_as_fast_as_the_cloud():
             [waits], ActionEnvironment(plugins={"pause": Pause}, cloud=lambda: None, pace=pace)
         )
         assert make("a1").waits_s == seconds
+
+
+@pytest.mark.parametrize(
+    ("is_over", "rerun_safe", "found", "state", "outcome"),
+    [
+        (True, False, Verified.IN_DOUBT, "UNKNOWN", None),
+        (True, True, Verified.IN_DOUBT, "FAILED", "error"),
+        (True, False, Verified.NOT_DONE, "FAILED", "error"),
+        (True, False, Verified.DONE, "SUCCEEDED", "changed"),
+        (False, False, Verified.IN_DOUBT, "UNKNOWN", None),
+        (False, True, Verified.IN_DOUBT, "UNKNOWN", None),
+        (False, True, Verified.NOT_DONE, "UNKNOWN", None),
+        (False, False, Verified.DONE, "SUCCEEDED", "changed"),
+    ],
+)
+def test_a_command_whose_end_is_not_known_is_not_repeated_while_it_may_run(
+    is_over, rerun_safe, found, state, outcome
+):
+    made = plugin(raises(JobLost("the node was restarted", is_over=is_over)))
+    made.RERUN_SAFE, made.verify = rerun_safe, lambda _: found
+    environment = ActionEnvironment(plugins={"nop": made}, cloud=lambda: None)
+    report = task_maker([ACTION], environment)("a1").execute()
+    assert (report.state, report.outcome) == (state, outcome)
+    assert report.message.startswith("the node was restarted")
+
+
+@pytest.mark.slow
+def test_commands_of_a_precheck_are_not_counted_among_those_of_the_work(tmp_path):
+    """The next applier leaves the precheck out, and has to find the first command of the work."""
+
+    def work(_parameters, context, stop):
+        context.run(["true"], stop)
+        return Outcome.CHANGED
+
+    made = plugin(work)
+    made.precheck = lambda self: self.context.run(["true"], threading.Event())
+    machines = OpenMachines(place=tmp_path)
+    environment = ActionEnvironment(
+        plugins={"nop": made}, cloud=lambda: None, machines=machines, plan="p"
+    )
+    assert task_maker([ACTION], environment)("a1").execute().state is ActionState.SUCCEEDED
+    assert [path.name for path in tmp_path.iterdir()] == ["p.a1.1.1"]
+
+
+def test_an_attempt_that_goes_on_is_not_prechecked():
+    made = plugin(returns(Outcome.CHANGED))
+    made.precheck = lambda _: raises(AlreadyDone("its files are there already"))(None, None, None)
+    environment = ActionEnvironment(plugins={"nop": made}, cloud=lambda: None)
+    states = [
+        str(task_maker([ACTION], environment, (), going_on)("a1").execute().state)
+        for going_on in ({}, {"a1": 5.0})
+    ]
+    assert states == ["SKIPPED", "SUCCEEDED"]

@@ -47,7 +47,7 @@ def cut_off(uuid, answer, state="ONGOING"):
 
 def verify(*actions, patience_s=PATIENCE_S, plugin=Answering):
     environment = ActionEnvironment(plugins={"answering": plugin}, cloud=lambda: None)
-    return {r.uuid: str(r.state) for r in verify_all(actions, environment, patience_s)}
+    return {r.uuid: str(r.state) for r in verify_all(actions, environment, patience_s).reports}
 
 
 def test_only_what_is_ongoing_or_unknown_is_verified():

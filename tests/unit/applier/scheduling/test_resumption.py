@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from applier.contracts import Verified
-from applier.scheduling.resumption import decide, was_cut_off
+from applier.scheduling.resumption import decide, going_on, was_cut_off
 from applier.store import Attempt
 from planner.model import Action
 from planner.states import ActionState, Outcome, Who, check
@@ -41,6 +41,27 @@ def test_what_was_cut_off_goes_on_as_its_plugin_found_it(state, found, rerun_saf
         return
     assert (report.uuid, report.old, report.state, report.outcome) == ("a", state, new, outcome)
     check("action", "a", report.old, report.state, Who.ENGINE)
+
+
+@pytest.mark.parametrize("found", list(Verified))
+@pytest.mark.parametrize("rerun_safe", [False, True])
+@pytest.mark.parametrize("state", ["ONGOING", "UNKNOWN"])
+def test_what_may_still_run_elsewhere_never_runs_again(state, rerun_safe, found):
+    action = Action(uuid="a", action_type="nop", state=ActionState(state))
+    report = decide(action, found, rerun_safe=rerun_safe, elsewhere="it may run on b")
+    if found is Verified.DONE:
+        assert report.state is ActionState.SUCCEEDED
+    elif state == "UNKNOWN":
+        assert report is None
+    else:
+        assert (report.state, report.outcome) == (ActionState.UNKNOWN, None)
+        assert report.message.startswith("it was interrupted; it may run on b; it is not known")
+
+
+def test_what_goes_on_is_ongoing_again():
+    for state in ("ONGOING", "UNKNOWN"):
+        report = going_on(Action(uuid="a", action_type="nop", state=ActionState(state)))
+        assert (report and report.state) == (ActionState.ONGOING if state == "UNKNOWN" else None)
 
 
 def test_what_is_in_doubt_says_what_an_operator_can_do():

@@ -573,3 +573,33 @@ def test_a_pause_after_a_failure_comes_before_a_tolerance():
     story.begin()
     assert story.turn("a fails") == []
     assert story.scheduler.halt == (Stopped.PAUSED, "paused because a ended FAILED")
+
+
+def test_what_goes_on_keeps_its_token_and_its_worker():
+    story = Story(
+        action("a", tokens=("node:1",)),
+        action("b", tokens=("node:1",)),
+        action("c"),
+        action("d"),
+        limits={"node:*": 1},
+        max_workers=2,
+        continued=["a"],
+    )
+    assert story.begin() == ["start c"], "b waits for the token, d for a worker"
+    assert story.turn("c") == ["start d"]
+    assert story.turn("a") == ["start b"]
+
+
+def test_what_goes_on_may_end_before_what_stands_before_it_runs_again():
+    story = Story(
+        action("a"), action("b", parents=("a",)), action("c", parents=("b",)), continued=["b"]
+    )
+    assert story.begin() == ["start a"]
+    assert story.turn("b") == [], "c is behind a, through b"
+    assert story.turn("a") == ["start c"]
+
+
+def test_a_cancel_and_an_abort_stop_what_goes_on():
+    for verb in ("cancel", "abort"):
+        story = Story(action("a"), continued=["a"])
+        assert "stop a" in story.begin(Request(verb=verb, who="ann", action="a"))

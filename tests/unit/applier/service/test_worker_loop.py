@@ -34,6 +34,10 @@ class Fake:
 
     def __init__(self, work):
         self.run, self.handed_back = work, threading.Event()
+        self.ended: list[str] = []
+
+    def end_commands(self, uuid):
+        self.ended.append(uuid)
 
     def hand_back(self, who, why):
         self.handed_back.set()
@@ -240,6 +244,7 @@ def test_the_cancel_of_an_applier_that_is_gone_is_finished(make_trial):
     moved = happens(trial, "move_plan", times=1)
     with trial:
         assert moved.wait(PATIENCE_S)
+    assert trial.runners[0].ended == [uuid], "what the dead one has left running is ended"
     plan = trial.store.load_plan(uuid)
     assert plan.state is PlanState.CANCELLED
     assert plan.actions[0].state is ActionState.UNKNOWN

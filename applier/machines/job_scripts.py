@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shell scripts that run, find, end and remove jobs, here and on nodes alike.
+
+A job is a folder with these files:
+
+``pid``
+    Process id of the wrapper, which is also its session and process group; its start time (field 22
+    of ``/proc/PID/stat``), the boot id, and the seconds since the boot. Written before the command.
+``out``
+    Both output streams of the command.
+``rc``
+    Its exit code, as a shell reports it, once the line is whole. Written after the command.
+
+They need a POSIX shell, ``setsid``, and Linux's ``/proc``.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+from applier.machines.job_names import VARIABLE, JobName
+
+#: Arguments: the folder, the working directory or an empty text, the program with its arguments.
+#: The trap lets the wrapper outlive a signal to its group; the command does not inherit it. Only
+#: one wrapper creates ``pid``, and any other one ends.
+WRAPPER = r"""
+job_folder=$1 job_cwd=$2
+shift 2
+trap : HUP INT TERM
+job_field() { shift 19; job_start=$1; }
+read -r job_line </proc/$$/stat
+job_field ${job_line##*) }
+read -r job_boot </proc/sys/kernel/random/boot_id
+read -r job_up job_line </proc/uptime
+set -C
+echo $$ $job_start $job_boot $job_up >"$job_folder/pid" || exit 0
+set +C
+(
+	[ -z "$job_cwd" ] || cd -- "$job_cwd" || exit 126
+	exec "$@"
+) </dev/null >>"$job_folder/out" 2>&1
+echo $? >"$job_folder/rc"
+"""
+
+#: ``look FOLDER`` sets ``state``: missing, none (no ``pid`` yet), runs, ended CODE, restarted (the
+#: machine was), killed (with its wrapper). ``marked MARK`` prints the processes that carry a mark,
+#: without the wrapper. ``members MARK`` prints those of ``$group`` as well.
+_FUNCTIONS = r"""
+place() { root=${1:-${XDG_STATE_HOME:-$HOME/.local/state}/actionplan/jobs}; }
+is_alive() { [ "$1" != Z ] && [ "$1" != X ] && [ "${20}" = "${since:-${20}}" ]; }
+lives() {
+	{ read -r line </proc/$1/stat; } 2>/dev/null || return 1
+	since=$2
+	is_alive ${line##*) }
+}
+has_ended() { [ -s "$1/rc" ] && read -r code <"$1/rc" && state="ended $code"; }
+look() {
+	pid= start= boot= up= state=missing
+	[ -d "$1" ] || return 0
+	has_ended "$1" && return
+	state=none
+	[ -s "$1/pid" ] && read -r pid start boot up <"$1/pid" || return 0
+	read -r now </proc/sys/kernel/random/boot_id
+	if [ "$boot" != "$now" ]; then state=restarted
+	elif lives "$pid" "$start"; then state=runs
+	else has_ended "$1" || state=killed
+	fi
+}
+marked() {
+	for file in $(grep -lsF "VARIABLE=$1" /proc/[0-9]*/environ); do
+		process=${file#/proc/} process=${process%/environ}
+		[ "$process" != "$pid" ] && lives "$process" || continue
+		tr '\0' '\n' 2>/dev/null <"$file" | grep -qxF "VARIABLE=$1" && echo "$process"
+	done
+}
+is_member() { [ "$4" = "$group" ] && [ "$1" != "$group" ] && [ "$2" != Z ] && [ "$2" != X ]; }
+members() {
+	[ -n "$group" ] && for file in /proc/[0-9]*/stat; do
+		{ read -r line <"$file"; } 2>/dev/null || continue
+		is_member "${line%% *}" ${line##*) } && echo "${line%% *}"
+	done
+	marked "$1"
+}
+""".replace("VARIABLE", VARIABLE)
+
+#: Print a line for each job whose folder begins with a prefix: the tag, the folder, the state, its
+#: exit code or ``-``, the seconds that it has been running or ``-``, and the processes that carry
+#: the mark although the wrapper does not run. Arguments: tag, place or an empty text, prefix, mark.
+FIND = (
+    _FUNCTIONS
+    + r"""
+tag=$1 prefix=$3 mark=$4
+place "$2"
+{ read -r now_up line </proc/uptime; } 2>/dev/null
+for folder in "$root/$prefix"*; do
+	look "$folder"
+	code_or=- age=- left=
+	case $state in
+	missing) continue ;;
+	ended*) code_or=$code ;;
+	runs) age=$((${now_up%.*} - ${up%.*})) ;;
+	none | killed) [ -z "$mark" ] || left=$(marked "$mark") ;;
+	esac
+	echo "$tag" "${folder##*/}" "${state% *}" "$code_or" "$age" $left
+done
+"""
+)
+
+#: Begin a job unless it has begun, copy its output, and report its end on the error stream.
+#: Arguments: tag, place or an empty text, folder, mark, bytes of output to leave out, 1 if the job
+#: may begin. The function ``start`` is made by :func:`running`.
+_RUN = r"""
+tag=$1 mark=$4 seen=$5 may_begin=$6 started=
+place "$2"
+folder=$root/$3
+tell() { echo "$tag" "$@" >&2; }
+start_once() {
+	command -v setsid >/dev/null || { tell refused "setsid: not found"; exit 0; }
+	mkdir -p -- "$root"
+	if why=$(mkdir -m 700 -- "$folder" 2>&1); then start; return; fi
+	[ -d "$folder" ] || { tell refused "$why"; exit 0; }
+	look "$folder"
+	[ "$state" = none ] && [ -z "$(marked "$mark")" ] && { rm -f -- "$folder/pid"; start; }
+}
+# The wrapper has not begun, and no process will.
+has_died() {
+	[ "$turn" -ge 10 ] && [ -z "$(marked "$mark")" ] || return 1
+	[ -n "$started" ] && lives "$started" && return 1
+	look "$folder"
+	[ "$state" = none ]
+}
+copy() { dd bs=65536 count="$1" 2>/dev/null <&3 || exit 0; }
+echo "$tag"
+[ "$may_begin" = 0 ] || start_once
+[ -d "$folder" ] || { tell missing; exit 0; }
+exec 3<>"$folder/out"
+[ "$seen" = 0 ] || dd bs=1 skip="$seen" count=0 2>/dev/null <&3
+turn=0 told=
+while [ -d "/proc/$PPID" ]; do
+	look "$folder"
+	case $state in
+	runs) [ -n "$told" ] || { read -r now_up line </proc/uptime; told=1
+		tell begun "$((${now_up%.*} - ${up%.*}))"; } ;;
+	none) has_died && break ;;
+	*) break ;;
+	esac
+	copy 256
+	case $turn in [0-2]) pause=0.02 ;; ?) pause=0.1 ;; [1-4]?) pause=0.2 ;; *) pause=0.5 ;; esac
+	turn=$((turn < 99 ? turn + 1 : turn))
+	sleep "$pause"
+done
+size=$(wc -c <"$folder/out")
+copy "$((size / 65536 + 1))"
+case $state in none | killed) tell "$state" $(marked "$mark") ;; *) tell $state ;; esac
+"""
+
+#: End the processes of a job: SIGTERM, then SIGKILL for those that are left after some tenths of a
+#: second. The wrapper stays, to write the exit code. Arguments: place or an empty text, folder,
+#: mark, tenths.
+END = (
+    _FUNCTIONS
+    + r"""
+place "$1"
+folder=$root/$2 mark=$3 group=
+look "$folder"
+case $state in
+runs) group=$pid ;;
+# Its number belongs to another process by now, unless members have kept it.
+ended* | killed) read -r pid line <"$folder/pid" && [ ! -e "/proc/$pid" ] && group=$pid ;;
+esac
+each() { for process in $(members "$mark"); do kill -s "$1" "$process" 2>/dev/null; done; }
+[ -n "$group" ] && kill -s TERM -- "-$group" 2>/dev/null
+for process in $(marked "$mark"); do kill -s TERM "$process" 2>/dev/null; done
+turn=0
+while [ "$turn" -lt "$4" ] && [ -n "$(members "$mark")" ]; do
+	sleep 0.1
+	turn=$((turn + 1))
+done
+turn=0
+while [ "$turn" -lt 10 ] && [ -n "$(members "$mark")" ]; do
+	each KILL
+	sleep 0.05
+	turn=$((turn + 1))
+done
+exit 0
+"""
+)
+
+#: Remove jobs. Arguments: place or an empty text, folders.
+REMOVE = (
+    _FUNCTIONS
+    + r"""
+place "$1"
+shift
+for name; do rm -rf -- "$root/$name"; done
+"""
+)
+
+
+def with_arguments(script: str, *arguments: object) -> bytes:
+    """Return a script for the input of a shell, with its arguments set."""
+    return f"set -- {shlex.join(map(str, arguments))}\n{script}".encode()
+
+
+def running(
+    tag: str,
+    name: JobName,
+    program: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str,
+    seen: int,
+    may_begin: bool,
+    place: str = "",
+) -> bytes:
+    """Return the script that begins a job on a node, or finds it, and copies its output.
+
+    Values of the environment come by the input of the shell, and are in no list of processes.
+    """
+    exports = [f"export {key}={shlex.quote(value)}" for key, value in env.items()]
+    marked = f"export {VARIABLE}={shlex.quote(name.mark)}"
+    words = shlex.join(["exec", "setsid", "/bin/sh", "-c", WRAPPER, "job"])
+    command = f'{words} "$folder" {shlex.join([cwd, *program])}'
+    lines = ["start() {", "(", *exports, marked, command, ") </dev/null >/dev/null 2>&1 &"]
+    text = "\n".join([_FUNCTIONS, *lines, "started=$!", "}", _RUN])
+    return with_arguments(text, tag, place, name.folder, name.mark, seen, int(may_begin))
+
+
+def check(program: Sequence[str], env: Mapping[str, str], cwd: str | None) -> None:
+    """Raise ValueError for a name or value that a shell cannot hold."""
+    for name, value in env.items():
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+            raise ValueError(f"{name!r} cannot be the name of a variable of a command")
+        if "\0" in value:
+            raise ValueError(f"the value of {name} has a NUL character")
+    if any("\0" in word for word in (*program, cwd or "")):
+        raise ValueError("embedded null byte")

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands outlive their applier: whoever takes the plan over follows them to their end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLine, wait_until
+
+from applier.machines import process
+from planner.states import ActionState, PlanState
+
+#: Begins, says so, waits until it is let go, and ends with exit code 7, which is accepted.
+COMMAND = """\
+echo begin >> effects; echo first; echo $$ > number
+while [ -d . ] && [ ! -e go ]; do sleep 0.02; done
+echo end >> effects; echo last; exit 7
+"""
+
+
+def action(name: str, folder: Path, command: str = COMMAND, **more: Any) -> Mapping[str, Any]:
+    given = {"command": command, "cwd": str(folder), "changed_exit_codes": [7], **more}
+    return {"name": name, "action_type": "shell", "input_parameters": given}
+
+
+def kill(applier: subprocess.Popen[str]) -> None:
+    applier.kill()
+    applier.communicate()
+
+
+def begin(actionplan: CommandLine, *actions: Mapping[str, Any], **fields: Any) -> None:
+    """Apply a plan, and kill the applier once its first command has begun."""
+    actionplan.document("plan.yaml", *actions, **fields)
+    with actionplan.start("apply", "plan.yaml", "--yes") as applier:
+        wait_until((actionplan.folder / "number").exists)
+        kill(applier)
+
+
+def jobs(actionplan: CommandLine) -> list[str]:
+    place = actionplan.record.parent / "jobs"
+    return sorted(path.name for path in place.iterdir()) if place.exists() else []
+
+
+def effects(actionplan: CommandLine) -> list[str]:
+    return (actionplan.folder / "effects").read_text().split()
+
+
+def shown(actionplan: CommandLine, name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(
+        actionplan.good("action", "show", "last", name, "-f", "json")
+    )
+    return found
+
+
+@pytest.fixture
+def command_ends(actionplan: CommandLine) -> Any:
+    """Let the command of a test that failed end, too."""
+    yield
+    (actionplan.folder / "go").touch()
+
+
+pytestmark = pytest.mark.usefixtures("command_ends")
+
+
+def test_a_command_that_outlived_its_applier_is_followed_to_its_end(actionplan):
+    """One begin, one end, its exit code and its whole output; what it holds stays held."""
+    folder = actionplan.folder
+    limits = {"parallelization": {"shell": 1}}
+    other = action("second", folder, "cat effects; exit 7")
+    begin(actionplan, action("first", folder), other, options=limits)
+    actionplan.good("resume", "last")
+    with actionplan.start("apply", "last", "--yes") as taker:
+        actionplan.wait_for(PlanState.ONGOING, first=ActionState.ONGOING)
+        (folder / "go").touch()
+        out, err = taker.communicate()
+        assert taker.returncode == 0, out + err
+    assert effects(actionplan) == ["begin", "end"]
+    plan = actionplan.plan()
+    assert plan.state is PlanState.SUCCEEDED
+    assert [(a.state, a.outcome, a.attempts) for a in plan.actions] == [
+        ("SUCCEEDED", "changed", 1),
+        ("SUCCEEDED", "changed", 1),
+    ]
+    assert shown(actionplan, "first")["output"] == "first\nlast\n"
+    assert shown(actionplan, "second")["output"] == "begin\nend\n", "it has waited for the first"
+    assert jobs(actionplan) == []
+
+
+def test_a_command_that_ended_meanwhile_decides_by_its_exit_code(actionplan):
+    folder = actionplan.folder
+    begin(actionplan, action("first", folder, outcome_lines={"created": "last"}))
+    (folder / "go").touch()
+    (name,) = jobs(actionplan)
+    wait_until((actionplan.record.parent / "jobs" / name / "rc").exists)
+    actionplan.good("resume", "last")
+    assert actionplan("apply", "last", "--yes").code == 0
+    assert effects(actionplan) == ["begin", "end"]
+    assert str(actionplan.plan().actions[0].outcome) == "created"
+    assert shown(actionplan, "first")["output"] == "first\nlast\n"
+
+
+def test_one_that_failed_meanwhile_is_a_failure_and_no_doubt(actionplan):
+    begin(actionplan, action("first", actionplan.folder, changed_exit_codes=[0]))
+    (actionplan.folder / "go").touch()
+    actionplan.good("resume", "last")
+    assert actionplan("apply", "last", "--yes").code == 3
+    (first,) = actionplan.plan().actions
+    assert (first.state, first.outcome) == ("FAILED", "failed")
+    assert first.status_message.endswith(": exit code 7: last")
+    assert effects(actionplan) == ["begin", "end"]
+
+
+def lives(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat[stat.rindex(")") + 2] not in "ZX"
+
+
+def test_a_time_out_counts_from_the_start_and_reaches_it(actionplan):
+    begin(actionplan, action("first", actionplan.folder, timeout_s=0.3))
+    number = int((actionplan.folder / "number").read_text())
+    assert lives(number)
+    actionplan.good("resume", "last")
+    assert actionplan("apply", "last", "--yes").code == 3
+    (first,) = actionplan.plan().actions
+    assert "had not ended after 0.3 s, and was stopped: first" in first.status_message
+    assert not lives(number)
+
+
+@pytest.mark.parametrize("verb", ["abort", "cancel"])
+def test_an_abort_and_a_cancel_reach_it(actionplan, verb):
+    begin(actionplan, action("first", actionplan.folder))
+    number = int((actionplan.folder / "number").read_text())
+    actionplan.good("resume", "last")
+    with actionplan.start("apply", "last", "--yes") as taker:
+        actionplan.wait_for(PlanState.ONGOING, first=ActionState.ONGOING)
+        words = ["action", "abort", "last", "first"] if verb == "abort" else ["cancel", "last"]
+        actionplan.good(*words)
+        taker.communicate()
+    (first,) = actionplan.plan().actions
+    assert first.state is ActionState.CANCELLED
+    assert "stopped after" in first.status_message
+    assert not lives(number)
+    assert effects(actionplan) == ["begin"]
+    assert jobs(actionplan) == []
+
+
+def test_what_was_killed_with_its_shell_is_in_doubt_and_its_children_are_named(actionplan):
+    command = "setsid sh -c 'echo $$ > number; exec sleep 1000' & wait"
+    begin(actionplan, action("first", actionplan.folder, command))
+    number = (actionplan.folder / "number").read_text().strip()
+    place = actionplan.record.parent / "jobs"
+    wrapper = int((place / jobs(actionplan)[0] / "pid").read_text().split()[0])
+    os.killpg(wrapper, signal.SIGKILL)
+    wait_until(lambda: process.find(place)[0].state == "killed")
+    actionplan.good("resume", "last")
+    actionplan("apply", "last", "--yes")
+    (first,) = actionplan.plan().actions
+    assert first.state is ActionState.UNKNOWN
+    os.kill(int(number), signal.SIGKILL)
+    assert f"processes of it still run: {number}; it is not known" in first.status_message
+
+
+def test_a_restart_of_the_machine_leaves_it_in_doubt_and_says_so(actionplan):
+    begin(actionplan, action("first", actionplan.folder))
+    (actionplan.folder / "go").touch()
+    folder = actionplan.record.parent / "jobs" / jobs(actionplan)[0]
+    wait_until((folder / "rc").exists)
+    (folder / "rc").unlink()
+    pid, start, _, up = (folder / "pid").read_text().split()
+    (folder / "pid").write_text(f"{pid} {start} another-boot {up}\n")
+    actionplan.good("resume", "last")
+    actionplan("apply", "last", "--yes")
+    (first,) = actionplan.plan().actions
+    assert first.state is ActionState.UNKNOWN
+    assert "the machine was restarted while its command ran" in first.status_message
+
+
+def test_a_cancel_without_an_applier_ends_what_that_has_left(actionplan):
+    begin(actionplan, action("first", actionplan.folder))
+    number = int((actionplan.folder / "number").read_text())
+    assert "is CANCELLED: the process that ran it is gone" in actionplan.good("cancel", "last")
+    assert not lives(number)
+    assert actionplan.plan().actions[0].state is ActionState.UNKNOWN
+
+
+def test_what_was_in_doubt_goes_on_once_its_command_is_found(actionplan):
+    """It ends as the same attempt: whoever put it in doubt could not see that it ran."""
+    begin(actionplan, action("first", actionplan.folder))
+    place = actionplan.record.parent / "jobs"
+    place.rename(place.with_name("unseen"))
+    actionplan.good("resume", "last")
+    assert actionplan("apply", "last", "--yes").code == 5
+    assert actionplan.plan().actions[0].state is ActionState.UNKNOWN
+    shutil.rmtree(place, ignore_errors=True)
+    place.with_name("unseen").rename(place)
+    assert "its command has been running for" in actionplan.good("resume", "last", "--dry-run")
+    actionplan.good("resume", "last")
+    with actionplan.start("apply", "last", "--yes") as taker:
+        actionplan.wait_for(PlanState.ONGOING, first=ActionState.ONGOING)
+        (actionplan.folder / "go").touch()
+        taker.communicate()
+        assert taker.returncode == 0
+    (first,) = actionplan.plan().actions
+    assert (first.state, first.attempts) == ("SUCCEEDED", 1)
+    assert len(shown(actionplan, "first")["attempts_made"]) == 1
+    assert effects(actionplan) == ["begin", "end"]
+
+
+@pytest.mark.parametrize("rerun_safe", [False, True])
+def test_a_command_on_the_host_of_another_applier_is_in_doubt_and_names_it(actionplan, rerun_safe):
+    """Not even an action that may be repeated is started beside what may still run there."""
+    folder = actionplan.folder
+    if rerun_safe:
+        (folder / "bin").mkdir()
+        puppet = folder / "bin" / "puppet"
+        puppet.write_text(f"#!/bin/sh\ncd {folder}\n{COMMAND}")
+        puppet.chmod(0o755)
+        actionplan.environment["PATH"] = f"{folder / 'bin'}:{actionplan.environment['PATH']}"
+        given = {"manifest": "/site.pp"}
+        begin(actionplan, {"name": "first", "action_type": "puppet", "input_parameters": given})
+    else:
+        begin(actionplan, action("first", folder))
+    actionplan.good("resume", "last")
+    with closing(sqlite3.connect(actionplan.record)) as record, record:
+        record.execute("UPDATE actionplan_plan SET claimant_host = 'control-7'")
+    place = actionplan.record.parent / "jobs"
+    place.rename(place.with_name("on-control-7"))
+    assert actionplan("apply", "last", "--yes").code == 5
+    (first,) = actionplan.plan().actions
+    assert first.state is ActionState.UNKNOWN
+    assert "its command may still run on control-7, where process" in first.status_message
+    assert effects(actionplan) == ["begin"]
+
+
+def test_what_is_left_is_listed_and_what_nobody_needs_is_removed(actionplan):
+    begin(actionplan, action("first", actionplan.folder))
+    place = actionplan.record.parent / "jobs"
+    (name,) = jobs(actionplan)
+    old = place / "no-such-plan.a.1.1"
+    old.mkdir()
+    (old / "pid").write_text("1 1 another-boot 1\n")
+    rows = json.loads(actionplan.good("job", "list", "-f", "json"))
+    assert sorted((r["action"], r["attempt"], r["state"], r["leftover"]) for r in rows) == [
+        ("a", 1, "restarted", "yes"),
+        ("first", 1, "runs", "no"),
+    ]
+    assert actionplan.good("job", "clean") == "1 leftover removed, 1 kept.\n"
+    assert jobs(actionplan) == [name]
+    (actionplan.folder / "go").touch()
+    wait_until((place / name / "rc").exists)
+    assert actionplan.good("job", "clean") == "0 leftovers removed, 1 kept.\n"
+    actionplan.good("resume", "last")
+    assert actionplan("apply", "last", "--yes").code == 0
+    assert "No commands are left" in actionplan("job", "list").out
+
+
+def test_a_running_job_of_an_attempt_that_is_recorded_is_not_removed(actionplan):
+    """An operator has settled the action; its command still runs."""
+    begin(actionplan, action("first", actionplan.folder))
+    place = actionplan.record.parent / "jobs"
+    place.rename(place.with_name("unseen"))
+    actionplan.good("resume", "last")
+    actionplan("apply", "last", "--yes")
+    actionplan.good("action", "set", "last", "first", "--state", "failed", "--reason", "seen")
+    shutil.rmtree(place, ignore_errors=True)
+    place.with_name("unseen").rename(place)
+    assert actionplan.good("job", "clean") == "0 leftovers removed, 1 kept.\n"
+    (name,) = jobs(actionplan)
+    (actionplan.folder / "go").touch()
+    wait_until((place / name / "rc").exists)
+    assert actionplan.good("job", "clean") == "1 leftover removed, 0 kept.\n"
+    assert jobs(actionplan) == []

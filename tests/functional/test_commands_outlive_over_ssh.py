@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A command on a node is found from every host, whatever became of connection and applier."""
+
+from __future__ import annotations
+
+import getpass
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine, wait_until
+from sshd import Sshd, make_key
+
+from planner.states import ActionState, PlanState
+
+pytest.importorskip("asyncssh", reason="the extra 'ssh' is not installed")
+pytestmark = pytest.mark.needs("sshd", "ssh-keygen")
+
+COMMAND = """\
+cd {folder}; echo begin >> effects; echo first
+while [ -d {folder} ] && [ ! -e go ]; do sleep 0.02; done
+echo end >> effects; echo last; exit 7
+"""
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Sshd]:
+    make_key(tmp_path / "id")
+    with Sshd(tmp_path / "node", tmp_path / "id") as server:
+        yield server
+
+
+def test_another_host_follows_a_command_on_a_node_through_a_restart_of_its_sshd(actionplan, node):
+    folder = actionplan.folder
+    (folder / "known_hosts").write_text(node.known())
+    actionplan.configure(ssh={"known_hosts": folder / "known_hosts", "key_files": folder / "id"})
+    address = f"{getpass.getuser()}@{node.address}"
+    given = {
+        "node": "1",
+        "address": address,
+        "command": COMMAND.format(folder=folder),
+        "changed_exit_codes": [7],
+    }
+    long = {"name": "long", "action_type": "shell", "input_parameters": given}
+    actionplan.document("plan.yaml", long)
+    with actionplan.start("apply", "plan.yaml", "--yes") as applier:
+        wait_until((folder / "effects").exists)
+        node.kill()
+        node.start()
+        applier.kill()
+        applier.communicate()
+    listed = actionplan.good("job", "list", address, "-f", "value", "-c", "state")
+    assert listed == "runs\n"
+    actionplan.good("resume", "last")
+    _move_to_another_host(actionplan)
+    with actionplan.start("apply", "last", "--yes") as taker:
+        actionplan.wait_for(PlanState.ONGOING, long=ActionState.ONGOING)
+        node.end_sessions()
+        (folder / "go").touch()
+        out, err = taker.communicate()
+        assert taker.returncode == 0, out + err
+    assert (folder / "effects").read_text() == "begin\nend\n"
+    (action,) = actionplan.plan().actions
+    assert (action.state, action.outcome, action.attempts) == ("SUCCEEDED", "changed", 1)
+    shown = actionplan.good("action", "show", "last", "long").splitlines()
+    assert shown[-2:] == ["  | first", "  | last"]
+    assert list((node.folder / ".local/state/actionplan/jobs").iterdir()) == []
+
+
+def _move_to_another_host(actionplan: CommandLine) -> None:
+    """Let the record say that another host ran the plan, and leave nothing of it on this one."""
+    shutil.rmtree(actionplan.record.parent / "jobs", ignore_errors=True)
+    with closing(sqlite3.connect(actionplan.record)) as record, record:
+        record.execute("UPDATE actionplan_plan SET claimant_host = 'another'")
