@@ -10,9 +10,11 @@ from applier.cli.verb import REFUSED, Verb
 
 
 class DbCheck(Verb):
-    """Check the record: version, integrity, states, JSON, links between actions, orphaned rows
+    """Check the record for damage, and say where it is
 
-    Changes nothing, and may be used while appliers run. The exit code is 1 if anything is wrong.
+    Checked are the version of the tables, the integrity of the file or tables, states, JSON, links
+    between actions, and rows that belong to nothing. Changes nothing, and may be used while
+    appliers run. The exit code is 1 if anything is wrong.
     """
 
     EXAMPLES = ("db check", "--config-file watcher.conf db check")

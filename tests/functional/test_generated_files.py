@@ -66,7 +66,8 @@ def test_a_release_gathers_the_fragments_in_the_change_log(tmp_path: Path) -> No
     subprocess.run(build, cwd=tmp_path, check=True, capture_output=True)
     log = (tmp_path / "CHANGELOG.rst").read_text(encoding="utf-8")
     assert "9.8.7 (2026-01-02)\n------------------\n" in log
-    assert "Fixed\n~~~~~\n\n- A probe is mended.\n" in log
+    fixed = log.partition("Fixed\n~~~~~\n")[2].partition("~~~~~")[0]
+    assert "\n- A probe is mended.\n" in fixed
     assert [path.name for path in (tmp_path / "changes").iterdir()] == ["README.rst"]
 
 
