@@ -27,24 +27,25 @@ printf 'end %s\\n' "$1" >>"$2"; echo "$1 done"
 """
 #: The longest time that a command takes, in seconds, but for those that are to outlive appliers.
 SHORT_S = 0.4
-#: One command of so many outlives appliers.
+#: At least one command outlives appliers, and one of so many.
 RARE = 12
 
 
 def plan_of(seed: int, size: int, file: Path, longest_s: float) -> ActionPlan:
     """Return the plan of a seed; its commands write to ``file``."""
     chance = Random(seed)
+    plan = random_plan(seed, size)
+    certain = chance.choice([a.uuid for a in plan.actions if a.action_type != JOIN])
 
     def command(action: Action) -> Action:
         if action.action_type == JOIN:
             return action
-        long = chance.randrange(RARE) == 0
+        long = action.uuid == certain or chance.randrange(RARE) == 0
         seconds = chance.uniform(longest_s / 3, longest_s) if long else chance.uniform(0, SHORT_S)
         argv = ["/bin/sh", "-c", SCRIPT, "sh", action.uuid, str(file), f"{seconds:.2f}"]
         parameters = {"argv": argv, "timeout_s": longest_s * 20}
         return replace(action, action_type="shell", input_parameters=parameters)
 
-    plan = random_plan(seed, size)
     return replace(plan, actions=tuple(map(command, plan.actions)))
 
 
