@@ -2,8 +2,8 @@
 """The groups of templates: what is read of each type, and what is said of what is wrong.
 
 A file of ``tests/cases/groups`` is a template. Beside it are ``groups``: resources that are added
-to it one by one, and for each the fields of the group that it ``is``, or what is ``wrong``, from the
-place of the resource.
+to it one by one. For each it has the fields of the group that it ``is``, or what is ``wrong``, from
+the place of the resource.
 """
 
 from __future__ import annotations
