@@ -113,7 +113,7 @@ def test_mistakes_of_actions_have_their_places() -> None:
             {"action_type": "owner", "name": "x"},
             {"action_type": "owner", "name": "x"},
         )
-    assert [re.split(";| one of", str(mistake))[0] for mistake in refused.value.mistakes] == [
+    assert [re.split(";| one of uses", str(mistake))[0] for mistake in refused.value.mistakes] == [
         "actions[0].action_type: no action type 'serve'",
         "actions[1].input_parameters.size: 0 is less than 1",
         "actions[2].input_parameters.resource_id: not a field here",
