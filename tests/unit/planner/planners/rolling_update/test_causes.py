@@ -11,7 +11,6 @@ from planner.planners.rolling_update.causes import cause, differences
 from planner.planners.rolling_update.template import Configuration, Group
 from planner.planners.rolling_update.update_policy import Policy
 
-
 POLICY = Policy()
 
 
