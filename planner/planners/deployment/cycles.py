@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from planner import graph_algorithms
 from planner.errors import InvalidInput, Mistake
@@ -37,7 +38,7 @@ def _before(links: Links) -> list[Predecessors]:
 def _mistake(linker: Linker, path: Sequence[int]) -> Mistake:
     name = linker.links.name
     text, place = f"a cycle: {name(path[0])}", None
-    for first, then in zip(path, [*path[1:], path[0]], strict=True):
+    for first, then in pairwise((*path, path[0])):
         relation = next(_relations_between(linker, first, then), None)
         place = place or (relation.path if relation else None)
         behind = f" ({_described(linker, relation, first, then)})" if relation else ""

@@ -149,25 +149,23 @@ class DeploymentReader:
 
     def _checked_where(self, where: Where, path: Path) -> Where:
         for pattern in where.patterns:
-            self._readable(pattern, path)
+            self._check_pattern(pattern, path)
         return where
 
-    def _readable(self, pattern: str, path: Path) -> bool:
+    def _check_pattern(self, pattern: str, path: Path) -> None:
         try:
             self._patterns.test(pattern)
         except re.error as reason:
             text = f"{pattern!r} is not a regular expression: {reason}"
             self._wrong(text, path)
-            return False
-        return True
 
     def _local(self, raw: Mapping[str, Any], field: str, path: Path) -> list[Relation]:
         found = []
         value = raw.get(field)
         for k, name in enumerate(fields.names(value)):
             at: Path = (*path, field, k) if isinstance(value, list) else (*path, field)
-            if self._readable(name, at):
-                found.append(Relation(field, name, NOWHERE, False, at))
+            self._check_pattern(name, at)
+            found.append(Relation(field, name, NOWHERE, False, at))
         return found
 
     def _cross(self, raw: Mapping[str, Any], field: str, path: Path) -> list[Relation]:
@@ -179,9 +177,9 @@ class DeploymentReader:
             relation = {"name": entry} if isinstance(entry, str) else entry
             if "name" in relation:
                 where = self._checked_where(fields.role_of(relation), at)
-                if self._readable(relation["name"], at):
-                    any_of = relation.get("policy") == "any"
-                    found.append(Relation(field, relation["name"], where, any_of, at))
+                self._check_pattern(relation["name"], at)
+                any_of = relation.get("policy") == "any"
+                found.append(Relation(field, relation["name"], where, any_of, at))
             elif "yaql_exp" in relation:
                 self._warn("yaql is not evaluated: this relation is ignored", at)
             else:
@@ -241,7 +239,7 @@ class DeploymentReader:
     def _part(self) -> Part:
         only = self._document.get("only") or {}
         for name in fields.names(only.get("tasks")):
-            self._readable(name, ("only", "tasks"))
+            self._check_pattern(name, ("only", "tasks"))
         return Part(
             nodes=fields.names(only["nodes"]) if "nodes" in only else None,
             tasks=fields.names(only["tasks"]) if "tasks" in only else None,

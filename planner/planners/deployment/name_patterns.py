@@ -36,7 +36,7 @@ class Patterns:
         if pattern not in self._tests:
             if self.is_plain(pattern):
                 self._tests[pattern] = pattern.__eq__
-            elif len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
+            elif pattern[0] == pattern[-1] == "/":
                 self._tests[pattern] = re.compile(pattern[1:-1]).match
             else:
                 whole = re.compile(pattern).fullmatch

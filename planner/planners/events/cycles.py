@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 
 from planner.errors import Mistake, Path
 from planner.graph_algorithms import shortest_cycle
@@ -18,8 +19,9 @@ def mistakes(
     """Yield a mistake for each edge of a shortest cycle in each component."""
     for nodes in components:
         cycle = _cycle(graph, nodes)
-        names = [graph.names[i] for i in (*cycle, cycle[0])]
-        edges = list(zip(cycle, (*cycle[1:], cycle[0]), strict=True))
+        around = (*cycle, cycle[0])
+        names = [graph.names[i] for i in around]
+        edges = list(pairwise(around))
         places = _places(problem, graph, edges)
         text = f"a cycle in which no event can be cut: {' -> '.join(names)}"
         for one, other in edges:

@@ -78,7 +78,7 @@ def read_problem(document: Mapping[str, Any], surroundings: Surroundings) -> Eve
     names = list(document.get("actions", ()))
     raw_actions = [{**document["actions"][name], "name": name} for name in names]
     reader = ActionReader(surroundings, {"actions": raw_actions})
-    actions = [reader.action(i, raw) for i, raw in enumerate(raw_actions)]
+    actions = {raw["name"]: reader.action(i, raw) for i, raw in enumerate(raw_actions)}
     mistakes += [_by_name(m, names) for m in reader.mistakes]
     if mistakes:
         raise InvalidInput(mistakes)
@@ -94,7 +94,7 @@ def read_problem(document: Mapping[str, Any], surroundings: Surroundings) -> Eve
             since=_listed(document, "from"),
             until=_listed(document, "until"),
         ),
-        actions=dict(zip(names, actions, strict=True)),
+        actions=actions,
         nothing=ActionReader(surroundings, {"actions": [_NOP]}).action(0, _NOP),
         warnings=list(reader.warnings),
     )

@@ -109,8 +109,8 @@ class Resolver:
             found = declared.get("Default", declared.get("default"))
         if found is None and name.startswith("OS::"):
             return f"${{{name}}}"
-        if found is None and name not in self._parameters:
-            known = {*self._given, *self._parameters}
+        known = {*self._given, *self._parameters}
+        if name not in known:
             return self.wrong(f"no parameter {name!r}; {accepted(name, known)}", path)
         if found is None:
             text = f"parameter {name!r} has no default: set its value in 'parameters'"
@@ -188,12 +188,12 @@ class Resolver:
         return found
 
     def _sub(self, argument: Any, path: Path) -> Any:
+        before = len(self.mistakes)
         text, own = argument, {}
         if isinstance(argument, list) and len(argument) == 2:
             text, own = argument[0], self.value(argument[1], (*path, 1))
         if not isinstance(text, str) or not isinstance(own, Mapping):
             return self.wrong("a text, or [TEXT, VALUES] is expected", path)
-        before = len(self.mistakes)
 
         def found(match: re.Match[str]) -> str:
             name = match[1]

@@ -37,6 +37,16 @@ def test_each_type_has_the_weight_that_it_has_in_watcher() -> None:
     assert [action.action_type for action in planned(*reversed(TYPES))] == list(TYPES)
 
 
+#: What a site's own weights are merged over, so that the numbers count, not only their order.
+NUMBERS = (70, 60, 50, 40, 37, 35, 33, 30, 20, 10, 9)
+
+
+@pytest.mark.parametrize(("name", "weight"), list(zip(TYPES, NUMBERS, strict=True)))
+def test_a_weight_is_the_number_that_it_is_in_watcher(name: str, weight: int) -> None:
+    (action,) = planned(name)
+    assert action.reason == f"weight {weight}"
+
+
 @pytest.mark.parametrize(("name", "width"), TYPES.items())
 def test_a_set_has_as_many_actions_of_a_type_as_in_watcher(name: str, width: int) -> None:
     actions = planned(*[name] * 5)

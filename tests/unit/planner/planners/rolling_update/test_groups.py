@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The groups of templates: what is read of each type, and what is said of what is wrong.
+
+A file of ``tests/cases/groups`` is a template. Beside it are ``groups``: resources that are added
+to it one by one. For each it has the fields of the group that it ``is``, or what is ``wrong``, from
+the place of the resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import documents
+from planner.planners.rolling_update import template
+from planner.planners.rolling_update.functions import Resolver
+from planner.planners.rolling_update.template import Group
+from planner.planners.rolling_update.update_policy import Policy
+
+FOLDER = Path(__file__).parents[4] / "cases" / "groups"
+CASES = [
+    pytest.param(case, group, id=f"{file.stem}: {group['title']}")
+    for file in sorted(FOLDER.glob("*.yaml"))
+    for case in [documents.read(file).value]
+    for group in case["groups"]
+]
+
+
+def read(
+    case: Mapping[str, Any], resource: Any, *, with_policies: bool = True
+) -> tuple[Group | None, list[str]]:
+    key = "resources" if "resources" in case else "Resources"
+    whole = {**case, key: {**case[key], "group": resource}}
+    resolver = Resolver(whole, {}, ())
+    found = template.groups(whole, resolver, with_policies=with_policies)
+    return found.get("group"), [str(m).removeprefix(f"{key}.group") for m in resolver.mistakes]
+
+
+@pytest.mark.parametrize(("case", "group"), CASES)
+def test_a_group_is_read_or_what_is_wrong_is_said(
+    case: Mapping[str, Any], group: Mapping[str, Any]
+) -> None:
+    found, said = read(case, group["of"])
+    assert said == group.get("wrong", [])
+    for field, value in group.get("is", {}).items():
+        read_value = getattr(found, field)
+        if field == "policy" and value is not None:
+            assert read_value == Policy(**value)
+        elif field == "configuration":
+            assert (read_value.name, read_value.value) == tuple(value)
+        else:
+            assert (read_value, type(read_value)) == (value, type(value)), field
+
+
+@pytest.mark.parametrize(("case", "group"), CASES)
+def test_the_policies_of_the_old_template_are_not_read(
+    case: Mapping[str, Any], group: Mapping[str, Any]
+) -> None:
+    found, said = read(case, group["of"], with_policies=False)
+    assert found is None or found.policy is None
+    policies = ("UpdatePolicy", "update_policy", "rolling_updates")
+    assert said == [t for t in group.get("wrong", []) if not any(p in t for p in policies)]
+
+
+@pytest.mark.parametrize(
+    ("whole", "sentence"),
+    [
+        ({}, "document: a template has a mapping of Resources"),
+        ({"Resources": []}, "Resources: a template has a mapping of Resources"),
+        ({"resources": None}, "resources: a template has a mapping of Resources"),
+        ({"Resources": {"a": 1}}, "Resources.a: a resource is a mapping with Type and Properties"),
+    ],
+)
+def test_a_template_without_resources_is_refused(whole: Mapping[str, Any], sentence: str) -> None:
+    resolver = Resolver(whole, {}, ())
+    assert template.groups(whole, resolver, with_policies=True) == {}
+    assert [str(mistake) for mistake in resolver.mistakes] == [sentence]
+
+
+def test_what_is_no_group_is_none() -> None:
+    whole = {"Resources": {"a": {"Type": "Any"}, "b": {"Type": ["x"]}, "c": {}}}
+    assert template.groups(whole, Resolver(whole, {}, ()), with_policies=True) == {}
