@@ -38,7 +38,7 @@ def test_a_damaged_plan_is_listed_beside_the_others_and_explained(kept: CommandL
     change(kept.record, "UPDATE actionplan_plan SET state = 'BOGUS' WHERE number = 1")
     good, bad = kept.good("list", "-f", "value", "-c", "uuid").split()
     ended = kept.inside("list")
-    assert [line.split()[3] for line in ended.out.splitlines()[2:]] == ["RECOMMENDED", "damaged"]
+    assert [line.split()[3] for line in ended.out.splitlines()[2:4]] == ["RECOMMENDED", "damaged"]
     wrong = f"plan {bad[:8]} is damaged: state 'BOGUS' is none of RECOMMENDED, PENDING, "
     assert ended.err.startswith(wrong.replace("plan", "Plan", 1))
     assert ended.err.endswith("; see: actionplan db check\n")
