@@ -9,7 +9,6 @@ from typing import Any
 
 from cliff.complete import CompleteCommand
 
-from applier.cli import mistyped
 from applier.cli.verb import USAGE, Verb
 
 #: Verbs by purpose, in the order of the program's help.
@@ -108,6 +107,8 @@ class Help(Verb):
             if begun and len(words) == 1:
                 self.app.stdout.write("".join(_line(self.app, name) for name in begun))
                 return 0
+            from applier.cli import mistyped
+
             self.app.stderr.write(mistyped.unknown(words, [name for name, _ in verbs]))
             return USAGE
         command = verb(self.app, self.app_args, cmd_name=name)
