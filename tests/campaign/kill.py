@@ -50,6 +50,11 @@ WITHIN_S = 0.5
 KILLS_PER_PLAN = 12
 
 
+def now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)
+
+
 class Trial:
     """One plan that is killed again and again, and what is known of it."""
 
@@ -84,7 +89,7 @@ class Trial:
             found = store.load_plan(self.plan.uuid)
             self.cut_off |= {a.uuid for a in found.actions if a.state is ActionState.ONGOING}
             if found.state is PlanState.ONGOING:
-                self.reset |= {*resume(store, found.uuid, now=datetime.now(UTC), who="campaign")}
+                self.reset |= {*resume(store, found.uuid, clock=now, who="campaign")}
         if Path(self.effects).exists():
             with open(self.effects, "a") as file:
                 file.write("killed - -\n")

@@ -152,11 +152,11 @@ def test_a_node_that_is_lost_midway_is_in_doubt_and_the_others_go_on(
 
     (tmp_path / "gate-3").unlink()
     lost.start()
-    resume.resume(store, made.uuid, now=datetime.now(UTC), who="tester", why=None)
+    resume.resume(store, made.uuid, clock=lambda: datetime.now(UTC), who="tester")
     second = trial(store.load_plan(made.uuid), settings, store)
     assert second.run() is PlanState.FAILED
     assert "ended by signal 9" in second.messages()["3/service"], "it was killed meanwhile"
-    resume.resume(store, made.uuid, now=datetime.now(UTC), who="tester", why=None)
+    resume.resume(store, made.uuid, clock=lambda: datetime.now(UTC), who="tester")
     assert trial(store.load_plan(made.uuid), settings, store).run() is PlanState.SUCCEEDED
     for n in servers:
         again = "node 3\n" if n == 3 else ""

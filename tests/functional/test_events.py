@@ -148,12 +148,10 @@ def test_a_kill_between_a_change_and_its_reload_still_reloads(
         process.kill()
         process.wait()
     assert not (actionplan.folder / "reloads").exists()
-    gate.leave_open()
+    # The command outlives its applier, and the next one finds how it ended.
+    gate.let_go()
     actionplan.good("resume", "last")
-    # A shell command cannot be verified: it is in doubt, and what comes after it in order runs.
-    assert actionplan("apply", "last", "--yes").code == 5
-    states = {a.label: a.state for a in actionplan.plan().actions}
-    done = ActionState.SUCCEEDED
-    assert states == {"web.config": done, "gate.run": ActionState.UNKNOWN, "web.reload": done}
+    assert actionplan("apply", "last", "--yes").code == 0
+    assert {a.state for a in actionplan.plan().actions} == {ActionState.SUCCEEDED}
     assert (actionplan.folder / "changes").read_text() == "\n"
     assert (actionplan.folder / "reloads").read_text() == "\n"

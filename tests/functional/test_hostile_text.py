@@ -81,6 +81,10 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "simulator show": each((), FORMATS),
     "simulator reset": [("--from", "keys.json"), ("--from", HOSTILE)],
     "db upgrade": [()],
+    "db check": [()],
+    "db backup": [(f"no/{HOSTILE}",), (HOSTILE,)],
+    "job list": [*each((), ROWS), (HOSTILE,)],
+    "job clean": [(), (HOSTILE,)],
 }
 
 
