@@ -91,6 +91,7 @@ SSH_OPTIONS = (
         "reconnect_timeout_s",
         default=300.0,
         min=0,
+        max=ranges.LONGEST_S,
         help="Seconds for which a lost connection to a node is tried again while a command runs "
         "there. After that, the action is in doubt; the command may go on.",
     ),

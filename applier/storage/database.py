@@ -23,6 +23,7 @@ from applier.storage.action_statements import AT_ONCE
 from applier.storage.compiled import Row, Unreadable
 from applier.storage.connection import make_engine
 from applier.storage.refusals import Busy, ConnectionLost, Deadlock, Refused, translate_errors
+from applier.storage.same_file import SameFile
 from applier.storage.transactions import Transaction, Transactions
 from applier.storage.unwritable import Unwritable, fits
 from applier.storage.urls import parse, shown
@@ -76,6 +77,7 @@ class Database:
         self.at_once = AT_ONCE[self.engine.dialect.name]
         self._is_file = self.engine.dialect.name == "sqlite"
         self._unwritable: Unwritable | None = None
+        self._file: SameFile | None = None
         self._opening = threading.Lock()
         #: A file has one writer at a time. The threads of this process wait for it by this lock.
         self._one_writer = threading.Lock() if self._is_file else None
@@ -100,7 +102,7 @@ class Database:
         """Open a SQLite file; read-only if it cannot be written but has our version."""
         try:
             schema_version.prepare_file(self._url, self.engine)
-            self._unwritable = None
+            self._unwritable, self._file = None, SameFile(self._url)
         except (Refused, SQLAlchemyError) as refused:
             self.engine.dispose()
             if not fits(self._url, refused):
@@ -127,12 +129,16 @@ class Database:
         """Return a transaction for writing, which is committed as a whole or not at all."""
         if unwritable := self._try_again():
             raise unwritable.refusal
+        if self._file:
+            self._file.require()
         return self._transactions.begin(self._begin_write, self._one_writer)
 
     def read(self) -> AbstractContextManager[Transaction]:
         """Return a transaction for reading; all its statements read the same snapshot."""
         if unwritable := self._try_again():
             return unwritable.read()
+        if self._file:
+            self._file.require()
         return self._transactions.begin(self._begin_read)
 
     def head(self, uuid: str) -> Row:
