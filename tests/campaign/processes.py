@@ -55,11 +55,7 @@ class Applier:
             stderr=subprocess.STDOUT,
             start_new_session=True,
             cwd=folder,
-            env={
-                **os.environ,
-                "HOME": str(folder),
-                "XDG_STATE_HOME": str(folder / "state"),
-            },
+            env={**os.environ, **environment},
         )
         #: When a frozen one is let go, by time.monotonic(); 0 for one that is not frozen.
         self.thaws_at = 0.0
