@@ -24,7 +24,8 @@ from applier.machines.job_names import VARIABLE, JobName
 
 #: Arguments: the folder, the working directory or an empty text, the program with its arguments.
 #: The trap lets the wrapper outlive a signal to its group; the command does not inherit it. Only
-#: one wrapper creates ``pid``, and any other one ends.
+#: one wrapper creates ``pid``, and any other one ends. On a full disk the wrapper waits until there
+#: is room for the exit code.
 WRAPPER = r"""
 job_folder=$1 job_cwd=$2
 shift 2
@@ -41,7 +42,8 @@ set +C
 	[ -z "$job_cwd" ] || cd -- "$job_cwd" || exit 126
 	exec "$@"
 ) </dev/null >>"$job_folder/out" 2>&1
-echo $? >"$job_folder/rc"
+job_code=$?
+while [ -d "$job_folder" ] && ! echo $job_code >"$job_folder/rc"; do sleep 0.5; done 2>/dev/null
 """
 
 #: ``look FOLDER`` sets ``state``: missing, none (no ``pid`` yet), runs, ended CODE, restarted (the

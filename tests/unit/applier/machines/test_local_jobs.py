@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,28 @@ def test_one_that_has_ended_is_not_started_again(place, tmp_path):
     assert [(e.code, e.last_line) for e in ends] == [(3, "said")] * 2
     assert printed == ["said\n"] * 2
     assert (tmp_path / "ran").read_text() == "once\n"
+
+
+@pytest.mark.needs("mount")
+def test_its_exit_code_waits_for_room_on_a_full_disk(tmp_path):
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a file system")
+    codes: list[int | None] = []
+    place, filler = tmp_path / "jobs", tmp_path / "filler"
+    line = f"dd if=/dev/zero of={filler} 2>/dev/null; exit 3"
+    try:
+        follower = threading.Thread(target=lambda: codes.append(run(place, line).code))
+        follower.start()
+        end = time.monotonic() + PATIENCE_S
+        while not (place / "p.a.1.1" / "rc").exists() and time.monotonic() < end:
+            threading.Event().wait(0.02)
+        assert not (place / "p.a.1.1" / "rc").read_text(), "there was room for it"
+        filler.unlink()
+        follower.join(PATIENCE_S)
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path)], check=True)
+    assert codes == [3]
 
 
 def test_of_many_who_start_it_at_once_all_follow_the_same(place, tmp_path):
