@@ -113,7 +113,7 @@ def test_what_cannot_be_installed_is_said_in_a_sentence(folder, monkeypatch, apt
     assert sentence is not None
     assert said in sentence
     assert sentence.endswith(
-        "install by hand: graphviz groff mount openssh-client openssh-server rsync"
+        "install by hand: faketime graphviz groff mount openssh-client openssh-server rsync"
     )
 
 
