@@ -9,23 +9,27 @@ from __future__ import annotations
 
 import getpass
 import os
-import socket
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from oslo_config import cfg
 
+    from applier.cloud_contracts import Cloud
     from applier.clouds.simulated import SimulatedCloud
+    from applier.configuration.plugin_options import ActionOptions
     from applier.contracts import ActionPlugin, Claimant, Listener
     from applier.engines import Engine
     from applier.machines import OpenMachines
-    from applier.plugin_options import ActionOptions
     from applier.run.runner import Runner
     from applier.scheduling.type_policy import TypePolicy
     from applier.store import Store
     from planner.registry import ActionTypes
+
+Answer = TypeVar("Answer")
 
 
 class Assembly:
@@ -33,11 +37,20 @@ class Assembly:
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self.conf = conf
+        self._cloud: Cloud | None = None
+        self._making_cloud = threading.Lock()
+
+    def close(self) -> None:
+        """Close the cloud, if it was used."""
+        with self._making_cloud:
+            if self._cloud is not None:
+                self._cloud.close()
+                self._cloud = None
 
     @cached_property
     def store(self) -> Store:
         """The store; raises StoreError, after which it may be tried again."""
-        from applier import conf as configuration
+        from applier import configuration
         from applier.storage.sql import SqlStore
 
         url = configuration.connection(self.conf)
@@ -58,20 +71,69 @@ class Assembly:
     @cached_property
     def policies(self) -> Mapping[str, TypePolicy]:
         """The policy of each installed action type; raises ConfigurationError."""
-        from applier import plugin_options
+        from applier.configuration import plugin_options
 
         return plugin_options.policies(self.conf, self.action_types)
 
     @cached_property
     def options(self) -> ActionOptions:
         """The values of the options that action types declare; a section is read on first use."""
-        from applier.plugin_options import ActionOptions
+        from applier.configuration.plugin_options import ActionOptions
 
         return ActionOptions(self.conf, self.plugins)
 
-    def cloud(self) -> SimulatedCloud:
-        """Open the cloud that actions work on."""
-        from applier import conf as configuration
+    def cloud(self) -> Cloud:
+        """Return the configured cloud: one object, for any number of threads.
+
+        It is created at the first call. Raises ConfigurationError, PlannerError.
+        """
+        with self._making_cloud:
+            if self._cloud is None:
+                self._cloud = self._new_cloud()
+            return self._cloud
+
+    def ask_cloud(self, call: Callable[[Cloud], Answer]) -> Answer:
+        """Return the answer of the cloud; raises ActionFailed, also if it cannot be reached."""
+        from applier.errors import ActionFailed
+
+        try:
+            return call(self.cloud())
+        except ConnectionError as reason:
+            raise ActionFailed(str(reason)) from reason
+
+    def facts(self) -> Mapping[str, Any]:
+        """Read the whole cloud; raises what :meth:`ask_cloud` raises."""
+        return self.ask_cloud(lambda cloud: cloud.facts())
+
+    @property
+    def cloud_name(self) -> str:
+        """The name of the configured cloud; the simulated one is not created for it.
+
+        Raises the errors of :meth:`cloud`.
+        """
+        from applier.plan_cloud import SIMULATED
+
+        is_simulated = self.conf.actionplan.cloud == SIMULATED
+        return SIMULATED if is_simulated else self.cloud().name
+
+    def _new_cloud(self) -> Cloud:
+        from applier.configuration import plugin_options
+        from applier.plan_cloud import SIMULATED
+        from planner import registry
+        from planner.errors import BrokenPlugin
+
+        name = self.conf.actionplan.cloud
+        if name == SIMULATED:
+            return self.simulated_cloud()
+        make = registry.load(registry.CLOUDS, name)
+        cloud: Cloud = make(**plugin_options.cloud_options(self.conf, name, make))
+        if cloud.name in ("", SIMULATED):
+            raise BrokenPlugin("cloud", name, f"it calls itself {cloud.name!r}")
+        return cloud
+
+    def simulated_cloud(self) -> SimulatedCloud:
+        """Return the simulated cloud, whichever is configured."""
+        from applier import configuration
         from applier.clouds.simulated import SimulatedCloud
 
         return SimulatedCloud(
@@ -79,10 +141,30 @@ class Assembly:
         )
 
     def machines(self) -> OpenMachines:
-        """Return the machines for the tasks of one run; raises ConfigurationError."""
-        from applier import conf as configuration
+        """Return the machines for the tasks of one run, without connecting to any.
 
-        return configuration.machines(self.conf)
+        The caller has to close them. Raises ConfigurationError.
+        """
+        from applier import configuration
+        from applier.machines import OpenMachines
+        from applier.machines.settings import SimulationSettings, SshSettings
+
+        ssh, simulated = self.conf.ssh, self.conf.simulated_nodes
+        return OpenMachines(
+            SshSettings(
+                known_hosts=ssh.known_hosts,
+                keys=tuple(ssh.key_files),
+                connect_timeout_s=ssh.connect_timeout_s,
+                reconnect_timeout_s=ssh.reconnect_timeout_s,
+            ),
+            SimulationSettings(
+                speed=self.conf.actionplan.simulator_speed,
+                failures=tuple(simulated.failures),
+                seed=simulated.seed,
+                log=simulated.log,
+            ),
+            configuration.jobs_path(self.conf),
+        )
 
     @property
     def max_workers(self) -> int:
@@ -90,14 +172,13 @@ class Assembly:
         return int(self._engine[1]["max_workers"])
 
     def check(self) -> None:
-        """Check the configuration of every part; raises ConfigurationError, PlannerError.
+        """Check what :func:`applier.configuration.load` leaves unchecked: machines, engine, cloud.
 
-        No file is opened and no connection is made.
+        No connection is made. Raises ConfigurationError, PlannerError.
         """
-        _ = self.policies
-        self.options.check()
         self.machines()
         self.engine()
+        self.cloud()
 
     def engine(self, max_workers: int | None = None) -> Engine:
         """Create the configured workflow engine, with the options of its section.
@@ -111,19 +192,33 @@ class Assembly:
     @cached_property
     def _engine(self) -> tuple[type[Engine], Mapping[str, Any]]:
         """The class of the configured engine, and its options."""
-        from applier import plugin_options
+        from applier.configuration import plugin_options
+        from applier.configuration.options import DEFAULT_ENGINE
+        from planner import options as planning_options
         from planner import registry
 
         name = self.conf.watcher_applier.workflow_engine
+        if name == planning_options.IN_WATCHER:
+            name = DEFAULT_ENGINE
         found = registry.load(registry.ENGINES, name)
         return found, plugin_options.engine_options(self.conf, name, found)
+
+    @property
+    def _pace(self) -> float:
+        """The simulated seconds per second in pauses and sleeps: one beside a real cloud."""
+        from applier.plan_cloud import SIMULATED
+
+        if self.conf.actionplan.cloud != SIMULATED and self.cloud().IS_REAL:
+            return 1.0
+        return float(self.conf.actionplan.simulator_speed)
 
     @property
     def claimant(self) -> Claimant:
         """The claimant as which this process runs plans."""
         from applier.contracts import Claimant
+        from applier.run import liveness
 
-        return Claimant(host=socket.gethostname(), pid=os.getpid(), user=user())
+        return Claimant(host=liveness.this_host(), pid=os.getpid(), user=user())
 
     def runner(
         self,
@@ -134,21 +229,20 @@ class Assembly:
     ) -> Runner:
         """Create the runner of one plan; arguments take precedence over the configuration.
 
-        Raises StoreError, ConfigurationError, UnknownPlugin.
+        Raises StoreError, ConfigurationError, PlannerError.
         """
         from applier.engines.environment import ActionEnvironment
         from applier.run.runner import Runner
         from applier.run.setup import RunSetup
         from applier.scheduling.verdict import OnFailure
 
-        self.options.check()
         environment = ActionEnvironment(
             plugins=self.plugins,
             cloud=self.cloud,
-            machines=self.machines(),
+            open_machines=self.machines,
             options=self.options,
             policies=self.policies,
-            pace=self.conf.actionplan.simulator_speed,
+            pace=self._pace,
         )
         return Runner(
             RunSetup(
@@ -161,6 +255,11 @@ class Assembly:
                 heartbeat_interval_s=self.conf.watcher_applier.heartbeat_interval_s,
             )
         )
+
+
+def now() -> datetime:
+    """Return the current time in UTC."""
+    return datetime.now(UTC)
 
 
 def user() -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interfaces of action plugins, clouds, machines and listeners, and the values they use.
+"""The interfaces of action plugins, machines and listeners, and the values they use.
 
 For all of them: methods return on success and raise an error on failure. No method decides what
 runs next.
@@ -21,6 +21,8 @@ from planner.states import ActionState, Outcome, PlanState, StateReason
 if TYPE_CHECKING:
     from oslo_config import cfg
 
+    from applier.cloud_contracts import Cloud
+
 
 class Verified(StrEnum):
     """The result of verifying the work of an interrupted action."""
@@ -40,71 +42,12 @@ class StopSignal(Protocol):
         """Wait until the action should end, at most ``timeout`` seconds; return the state."""
 
 
-class Cloud(Protocol):
-    """The operations of a cloud that actions use. Each call returns when the work is done.
+#: Is called with text that an action prints.
+Print = Callable[[str], None]
 
-    All methods raise :class:`applier.errors.ActionFailed` with a sentence if the cloud refuses the
-    operation. Once ``stop`` is set, they end early with ActionFailed. Getters return None if the
-    object does not exist.
-    """
 
-    def instance(self, instance_id: str) -> Mapping[str, Any] | None:
-        """Return ``name, host, flavor, status`` (ACTIVE, SHUTOFF, SHELVED) of an instance."""
-
-    def instance_named(self, name: str) -> str | None:
-        """Return the id of the one instance of that name; ActionFailed if there are several."""
-
-    def volume(self, volume_id: str) -> Mapping[str, Any] | None:
-        """Return ``name, pool, type, instance`` of a volume."""
-
-    def service(self, host: str) -> Mapping[str, Any] | None:
-        """Return ``status`` (enabled, disabled) and ``reason`` of the compute service on a host."""
-
-    def host(self, host: str) -> Mapping[str, Any] | None:
-        """Return ``power`` (on, off, suspended) of a host."""
-
-    def flavor(self, flavor: str) -> Mapping[str, Any] | None:
-        """Return ``vcpus, ram_mb, disk_gb`` of a flavor."""
-
-    def migrate(
-        self, instance_id: str, destination: str | None, live: bool, stop: StopSignal
-    ) -> str:
-        """Move an instance; return its new host."""
-
-    def resize(self, instance_id: str, flavor: str, stop: StopSignal) -> None:
-        """Change the flavor of an instance."""
-
-    def set_instance_status(self, instance_id: str, status: str, stop: StopSignal) -> None:
-        """Start, stop or shelve an instance: ACTIVE, SHUTOFF or SHELVED."""
-
-    def create_instance(self, name: str, wanted: Mapping[str, Any], stop: StopSignal) -> str:
-        """Create an instance, whose name must be new; return its id.
-
-        ``wanted`` has those of the fields ``flavor, image, key_name, user_data, networks, ...``
-        that are defined. In their values, ``${NAME}`` is a reference to the resource of that name
-        in the cloud. ``${NoEcho NAME DIGEST}`` is a placeholder for a hidden value: the cloud
-        inserts the value or refuses to create the instance.
-        """
-
-    def delete_instance(self, instance_id: str, stop: StopSignal) -> None:
-        """Delete an instance."""
-
-    def set_service_status(
-        self, host: str, status: str, reason: str | None, stop: StopSignal
-    ) -> None:
-        """Enable or disable the compute service of a host."""
-
-    def set_host_power(self, host: str, power: str, stop: StopSignal) -> None:
-        """Switch a host on or off, or suspend it (ACPI S3).
-
-        Switching off and suspending are refused while ACTIVE instances are on the host; the error
-        names them.
-        """
-
-    def migrate_volume(
-        self, volume_id: str, pool: str | None, volume_type: str | None, stop: StopSignal
-    ) -> None:
-        """Move a volume to another pool, or change its type."""
+def silent(text: str) -> None:
+    """Drop what is printed."""
 
 
 class Ended(NamedTuple):
@@ -182,13 +125,14 @@ class Machines(Protocol):
 class ActionContext:
     """The context of an action: everything that it gets besides its parameters.
 
+    ``cloud`` returns the cloud; it raises ActionFailed for a type that does not declare USES_CLOUD.
     ``output`` is called with text that the action prints. ``options`` has the value of each option
     that the plugin declares, by name, as configured in ``[watcher_actions.TYPE]``. ``name`` is the
-    name of the action in the plan. Without ``machines``, the action makes its own connections.
+    name of the action in the plan. ``machines`` is None for types that say that they use none.
     """
 
     cloud: Callable[[], Cloud]
-    output: Callable[[str], None]
+    output: Print
     options: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     machines: Machines | None = None
@@ -209,13 +153,13 @@ class ActionContext:
         ``execute`` again, in which this call follows the program to its end.
         """
         if self.machines is None:
-            raise ActionFailed("no commands can be run here: the context has no machines")
+            raise ActionFailed("no commands can be run here: this action has no machines")
         machine = self.machines.machine(address, stop)
         return machine.run(program, output=self.output, env=env, cwd=cwd, timeout_s=timeout_s)
 
 
 class ActionPlugin(ABC):
-    """Base class of action types; a plugin is one class, registered under ``watcher_actions``.
+    """Base class of action types; a plugin is one class, registered under ``actionplan.actions``.
 
     Planners use ``TYPE``, ``SCHEMA``, :meth:`touches`, :meth:`estimate` and :meth:`describe`, which
     are pure. The applier creates an instance for each attempt that it runs.
@@ -230,6 +174,13 @@ class ActionPlugin(ABC):
     #: False if it does not count against ``max_workers``, because it only waits (:meth:`waits_s`),
     #: or ends at once.
     TAKES_WORKER: ClassVar[bool] = True
+    #: False if it uses no machine: neither ``context.run`` nor ``context.machines``, which is None.
+    USES_MACHINES: ClassVar[bool] = True
+    #: False if a running action is never told to stop: a cancel waits for its end.
+    STOPPABLE: ClassVar[bool] = True
+    #: True if it calls ``context.cloud()``. Such actions run only on the cloud that their plan was
+    #: made for; others are given no cloud.
+    USES_CLOUD: ClassVar[bool] = False
     #: True if :meth:`revert` undoes it; a rollback contains only such actions.
     REVERTIBLE: ClassVar[bool] = False
     #: Options of the section ``[watcher_actions.TYPE]``, besides those that every type has.
@@ -253,9 +204,20 @@ class ActionPlugin(ABC):
     def runs_on(cls, parameters: Mapping[str, Any]) -> Sequence[str | None]:  # noqa: ARG003
         """Return the addresses of the machines on which it runs commands; None is this machine.
 
-        There, an applier that takes an interrupted action over looks for its commands.
+        There, an applier that takes an interrupted action over looks for its commands. If there are
+        any machines, an attempt that has run no command yet may be repeated from its beginning.
         """
         return ()
+
+    @classmethod
+    def uses_cloud(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
+        """Return USES_CLOUD, unless it calls another type."""
+        return cls.USES_CLOUD
+
+    @classmethod
+    def works_outside(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
+        """Return whether it changes or asks something real outside the cloud."""
+        return not cls.USES_CLOUD
 
     @classmethod
     def options_type(cls, parameters: Mapping[str, Any]) -> str:  # noqa: ARG003

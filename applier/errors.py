@@ -5,12 +5,14 @@
 
     ApplierError
     ├── ActionFailed          an action ran and could not do its work (raised by plugins)
-    ├── JobLost               a command was started, and its end is not known
+    ├── JobLost               work was started, and its end is not known
     ├── AlreadyDone           a precheck found nothing left to do (raised by plugins)
     ├── PlanNotFound          no plan, or more than one, matches a reference
     ├── ActionNotFound        the same for an action within a plan
     ├── PlanConflict          the plan is in another state than expected, or somebody else runs it
     ├── UnknownActionTypes    a plan has action types that no installed plugin offers
+    ├── OtherCloud            a plan was made for another cloud than the configured one
+    ├── OutOfDate             the plan or the cloud is not as planned any more
     ├── StoreError            the store cannot be used: unreachable, foreign tables, another version
     ├── DamagedRecord         rows of the store cannot be what ActionPlan wrote
     └── ConfigurationError    an option has an invalid value
@@ -45,7 +47,7 @@ class ActionFailed(ApplierError):
 
 
 class JobLost(ApplierError, ConnectionError):
-    """A command was started, and its end is not known.
+    """A command, or work in a cloud, was started, and its end is not known.
 
     ``is_over`` says that nothing of it runs any more; otherwise it may still run.
     """
@@ -99,6 +101,10 @@ class PlanConflict(ApplierError):
         super().__init__(text)
 
 
+class RequestsUnread(PlanConflict):
+    """An operator requested something that the claimant has not read yet."""
+
+
 class UnknownActionTypes(ApplierError):
     """A plan cannot run here: no plugin offers the action types ``names``."""
 
@@ -108,6 +114,21 @@ class UnknownActionTypes(ApplierError):
             f"plan {plan} needs action types that no plugin offers: {', '.join(self.names)}. "
             f"Known: {', '.join(self.known) or 'none'}"
         )
+
+
+class OtherCloud(ApplierError):
+    """A plan cannot run here: it was made for the cloud ``own``, and ``configured`` is another."""
+
+    def __init__(self, plan: str, own: str, configured: str) -> None:
+        self.plan, self.own, self.configured = plan, own, configured
+        super().__init__(
+            f"plan {plan[:8]} was made for the cloud {own!r}, and {configured!r} is configured: "
+            "make a new plan, or use the configuration of the cloud that it was made for"
+        )
+
+
+class OutOfDate(ApplierError):
+    """A saved plan whose content was changed, or a plan that the cloud does not fit any more."""
 
 
 class StoreError(ApplierError):

@@ -40,6 +40,16 @@ class AttemptMachines(Machines, Protocol):
     #: not named then, and cannot be found.
     is_prechecking: bool
 
+    def permit(self) -> None:
+        """Let the attempt begin; called before its start is recorded."""
+
+    def forbid(self) -> bool:
+        """Return whether the attempt has not begun and never will.
+
+        If nobody forbids it, an attempt begins with its first command, or with its first change of
+        files by :class:`applier.contracts.Machine`.
+        """
+
     def find(self, addresses: Sequence[str | None]) -> Sequence[JobFound]:
         """Return the last job that this attempt has left on each machine that has one.
 
@@ -56,7 +66,7 @@ class AttemptMachines(Machines, Protocol):
         """From now on, a stop leaves the commands of this attempt running."""
 
     def forget(self) -> None:
-        """Remove the jobs that this attempt has run, because its end is on record."""
+        """Remove the jobs that this attempt has run, and its permit: its end is on record."""
 
 
 class RunMachines(Machines, Protocol):

@@ -32,7 +32,10 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Service:
-    """An applier service that is registered in the store; its ``uuid`` is new at each start."""
+    """An applier service that is registered in the store; its ``uuid`` is new at each start.
+
+    ``cloud`` is the name of the cloud that it is configured for; older releases do not say it.
+    """
 
     uuid: str
     host: str
@@ -41,6 +44,7 @@ class Service:
     started_at: datetime
     heartbeat_at: datetime
     plans: int = 0
+    cloud: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,8 +61,9 @@ class Reservation:
 class PlanSummary:
     """A row of ``actionplan list``: a plan without its actions, and their number in each state.
 
-    Joins are not counted, because they do nothing. ``damage`` says why the other fields are
-    missing: the rows of the plan cannot be read. Only then ``state`` is None.
+    Joins are not counted, because they do nothing. ``cloud`` is None for plans of older releases.
+    ``damage`` says why the other fields are missing: the rows of the plan cannot be read. Only then
+    ``state`` is None.
     """
 
     uuid: str
@@ -68,6 +73,7 @@ class PlanSummary:
     created_at: datetime | None
     updated_at: datetime | None
     actions: Mapping[ActionState, int]
+    cloud: str | None = None
     damage: str | None = None
 
 
@@ -119,8 +125,13 @@ class RunStore(Protocol):
         *,
         now: datetime,
         message: str | None = None,
+        read: int | None = None,
     ) -> None:
-        """Change the state of a claimed plan. The claim ends, unless the state is CANCELLING."""
+        """Change the state of a claimed plan. The claim ends, unless the state is CANCELLING.
+
+        ``read`` is the number of the last request that the caller has read. If there is a later
+        one, RequestsUnread is raised, and nothing is changed.
+        """
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
         """Reserve resources for an ONGOING plan; earlier reservations take precedence.
@@ -201,15 +212,17 @@ class OperatorStore(Protocol):
         now: datetime,
         message: str | None = None,
         seen: Claimant | None = None,
+        reports: Sequence[Report] = (),
     ) -> None:
         """Change the state of a plan that nobody runs, as an operator requests.
 
         ``message`` replaces the plan's status message; None clears it. CANCELLED also cancels the
         actions that have not started; actions that were running when their applier died become
-        UNKNOWN. ``seen`` is a claimant that has died: its claim ends. Raises InvalidTransition for
-        a transition that is not in the table of states. Raises PlanConflict if somebody else
-        changed the plan at the same time, if it is claimed by another than ``seen``, or if ``seen``
-        has written a heartbeat since.
+        UNKNOWN, unless ``reports`` say what became of them, which are written as by :meth:`commit`.
+        ``seen`` is a claimant that has died: its claim ends. Raises InvalidTransition for a
+        transition that is not in the table of states. Raises PlanConflict if somebody else changed
+        the plan or a reported action at the same time, if it is claimed by another than ``seen``,
+        or if ``seen`` has written a heartbeat since.
         """
 
     def resume_plan(
@@ -230,6 +243,12 @@ class OperatorStore(Protocol):
         InvalidTransition if the state of the plan or of an action does not allow it. Raises
         PlanConflict if the plan is claimed by another than ``seen``, or if ``seen`` has written a
         heartbeat since. If two callers resume a plan at once, one of them gets one of these errors.
+        """
+
+    def remove_damaged_plan(self, uuid: str) -> None:
+        """Delete a plan that is damaged, with everything that belongs to it.
+
+        Raises PlanConflict for a plan that is not damaged, PlanNotFound.
         """
 
     def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:

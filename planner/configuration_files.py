@@ -47,7 +47,10 @@ def entries(file: Path) -> Iterator[Entry]:
 
 
 def place_of(conf: cfg.ConfigOpts, section: str, option: str) -> str:
-    """Return the place of a value: ``watcher.conf:7: [group] name``, or without a file and line."""
+    """Return where an option is set last, such as ``watcher.conf:7: [section] option``.
+
+    If no file sets it, return only ``[section] option``.
+    """
     for file in reversed(files_of(conf)):
         wanted = (section.lower(), option)
         found = [e for e in entries(file) if (e.section.lower(), e.option) == wanted]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface of planners: a name, options, a kind of document, and a pure function to a plan.
 
-A plugin is one class, registered under ``watcher_planners``. A planner of solutions
+A plugin is one class, registered under ``actionplan.planners``. A planner of solutions
 extends :class:`planner.planners.solution.SolutionPlanner`, which reads the document.
 """
 
@@ -25,7 +25,7 @@ Options = Any
 
 
 class ActionType(Protocol):
-    """The part of an action type that planners use; all plugins of ``watcher_actions`` have it."""
+    """The part of an action type that planners use; all of ``actionplan.actions`` have it."""
 
     TYPE: ClassVar[str]
     SCHEMA: ClassVar[Mapping[str, Any]]

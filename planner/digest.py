@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checksums of action plans: plans with the same actions and links have equal digests.
 
-The uuids of a plan do not change its digest. A digest begins with its version. Version 2 covers
-every field that changes what a run does. Version 1 leaves out ``tolerances`` and ``on_failure``;
-plans that older releases saved have a digest of version 1.
+The uuids of a plan do not change its digest. A digest begins with its version. Version 4 covers
+every field that changes what a run does. Version 3 leaves out ``cloud``. Version 2 tells durations
+of 5 and 5.0 seconds apart. Version 1 also leaves out ``tolerances`` and ``on_failure``. Plans that
+older releases saved have a digest of an older version.
 """
 
 from __future__ import annotations
@@ -14,9 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 #: The version of the digests of new plans.
-NEWEST = 2
+NEWEST = 4
+#: The first version that covers the cloud.
+WITH_CLOUD = 4
 #: The first characters of a digest, by version.
-PREFIXES: Mapping[int, str] = {1: "sha256:", NEWEST: "v2:sha256:"}
+PREFIXES: Mapping[int, str] = {
+    1: "sha256:",
+    2: "v2:sha256:",
+    3: "v3:sha256:",
+    NEWEST: "v4:sha256:",
+}
 
 
 class CoveredAction(NamedTuple):
@@ -41,6 +49,7 @@ def of(
     limits: Mapping[str, int],
     tolerances: Sequence[Mapping[str, Any]],
     on_failure: str | None,
+    cloud: str | None,
     version: int = NEWEST,
 ) -> str:
     """Return the digest of a plan with these actions and values.
@@ -51,6 +60,8 @@ def of(
     if version > 1:
         head["tolerances"] = [dict(tolerance) for tolerance in tolerances]
         head["on_failure"] = on_failure
+    if version >= WITH_CLOUD:
+        head["cloud"] = cloud
     total = hashlib.sha256(_encode(head))
     for line in _lines(actions):
         total.update(b"\n" + line)
@@ -60,6 +71,11 @@ def of(
 def versions_of(digest: str) -> list[int]:
     """List the versions whose digests begin like this one: one, or none if it is no digest."""
     return [version for version, prefix in PREFIXES.items() if digest.startswith(prefix)]
+
+
+def is_older(digest: str | None, version: int) -> bool:
+    """Return whether a digest is of an older version; what is no digest is not."""
+    return digest is not None and any(v < version for v in versions_of(digest))
 
 
 def _lines(actions: Sequence[CoveredAction]) -> Iterator[bytes]:

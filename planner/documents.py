@@ -36,6 +36,11 @@ class Document:
     text: str | None = None
     brought: Mapping[Path, tuple[Document, Path]] = field(default_factory=dict)
 
+    @property
+    def is_plan(self) -> bool:
+        """Whether it is an action plan: no other document has a field ``version``."""
+        return isinstance(self.value, Mapping) and "version" in self.value
+
     def locate(self, path: Path) -> str | None:
         """Return ``file:line`` of a path, or of the nearest path around it that exists."""
         for length in (2, 1) if self.brought else ():

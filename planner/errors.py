@@ -58,6 +58,15 @@ def shortened(text: str) -> str:
     return cut(re.sub(_QUOTED, _shortened_value, text), _LONGEST_TEXT)
 
 
+def short(uuid: str) -> str:
+    """Return the beginning of a uuid, by which messages name a plan or an action.
+
+    >>> short("6a1f0c7e-5d2b-4c3a-9f10-b1a2c3d4e5f6")
+    '6a1f0c7e'
+    """
+    return uuid[:8]
+
+
 def cut(text: str, most: int) -> str:
     """Cut a text of more than ``most`` characters to two thirds of that, followed by its length."""
     return text if len(text) <= most else f"{text[: most * 2 // 3]}... ({len(text)} characters)"
@@ -197,4 +206,4 @@ class InvalidTransition(PlannerError):
         self.what, self.uuid, self.old, self.new, self.who = what, uuid, old, new, who
         self.accepted = tuple(accepted)
         frm = f"only {', '.join(self.accepted)}" if self.accepted else "nothing"
-        super().__init__(f"{what} {uuid[:8]} is {old}: {frm} can become {new}")
+        super().__init__(f"{what} {short(uuid)} is {old}: {frm} can become {new}")

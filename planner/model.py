@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from planner import digest, ranges
+from planner.errors import short
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
 #: Version of the action plan format that this release writes and reads.
@@ -144,7 +145,7 @@ class Action:
     @property
     def label(self) -> str:
         """The action's name, or the beginning of its uuid."""
-        return self.name or self.uuid[:8]
+        return self.name or short(self.uuid)
 
     def before(self) -> tuple[str, ...]:
         """List the actions that must have ended before this one starts: its predecessors.
@@ -161,10 +162,13 @@ class Action:
         links.update(dict.fromkeys(t.action for t in self.triggers))
         return tuple(links)
 
-    def covered(self) -> digest.CoveredAction:
+    def covered(self, version: int = digest.NEWEST) -> digest.CoveredAction:
         """Select what changes what a run does: the digest of a plan covers it."""
+        durations = [self.estimate_s, self.timeout_s]
+        if version > 2:
+            durations = [None if seconds is None else float(seconds) for seconds in durations]
         what: list[Any] = [self.name, self.action_type, self.resource_id, self.input_parameters]
-        what += [self.tokens, self.estimate_s, self.timeout_s, self.retries]
+        what += [self.tokens, *durations, self.retries]
         links = self.parents, self.needs, self.needs_any
         return digest.CoveredAction(self.uuid, what, *links, self.triggers, self.blocked_by)
 
@@ -235,6 +239,7 @@ class ActionPlan:
 
     ``limits`` maps a token to the number of actions that may hold it at once. ``KIND:*`` limits
     each token of that kind separately. ``warnings`` are sentences for the reader of the plan.
+    ``cloud`` is the name of the cloud that its facts came from, None if it is not known.
     """
 
     uuid: str
@@ -252,6 +257,7 @@ class ActionPlan:
     limits: Mapping[str, int] = field(default_factory=dict)
     tolerances: Sequence[Mapping[str, Any]] = ()
     on_failure: str | None = None
+    cloud: str | None = None
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -267,16 +273,20 @@ class ActionPlan:
 
     def has_digest(self, written: str) -> bool:
         """Return whether a digest of any known version is the digest of this plan."""
-        return any(written == self.digest_of_version(v) for v in digest.versions_of(written))
+        return any(
+            written == (self.digest if v == digest.NEWEST else self.digest_of_version(v))
+            for v in digest.versions_of(written)
+        )
 
     def digest_of_version(self, version: int) -> str:
         """Return the digest that releases with this version of it compute."""
         return digest.of(
-            [action.covered() for action in self.actions],
+            [action.covered(version) for action in self.actions],
             planner=self.planner,
             limits=self.limits,
             tolerances=self.tolerances,
             on_failure=self.on_failure,
+            cloud=self.cloud,
             version=version,
         )
 
@@ -299,6 +309,7 @@ class ActionPlan:
             "limits": dict(self.limits),
             "tolerances": [dict(t) for t in self.tolerances],
             "on_failure": self.on_failure,
+            "cloud": self.cloud,
             "warnings": list(self.warnings),
             "actions": [action.to_dict() for action in self.actions],
         }
@@ -307,10 +318,13 @@ class ActionPlan:
     def from_dict(cls, value: Mapping[str, Any]) -> ActionPlan:
         """Convert what :meth:`to_dict` returned.
 
-        The digest is computed again. A value that does not fit :mod:`planner.saved_schema` raises
-        KeyError, TypeError or ValueError.
+        The digest is computed again. Files of releases whose digest did not cover the cloud had a
+        sentence about it; it is ignored. A value that does not fit :mod:`planner.saved_schema`
+        raises KeyError, TypeError or ValueError.
         """
-        known = {k: v for k, v in value.items() if k not in ("version", "digest", "cloud")}
+        known = {k: v for k, v in value.items() if k not in ("version", "digest")}
+        if digest.is_older(value.get("digest"), digest.WITH_CLOUD):
+            known.pop("cloud", None)
         seen: dict[tuple[str, ...], tuple[str, ...]] = {}
 
         def share(uuids: Iterable[str]) -> tuple[str, ...]:

@@ -6,13 +6,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oslo_config import cfg, types
 
+from planner import registry
 from planner.configuration_files import entries, files_of, place_of
-from planner.contract import Planner
 from planner.errors import Mistake, Path, accepted
+
+if TYPE_CHECKING:
+    from planner.contract import Planner
 
 #: The configuration section of the options that all planners share.
 GROUP = "watcher_planner"
@@ -67,7 +70,9 @@ OPTIONS = (
     cfg.StrOpt(
         "planner",
         default="weight",
-        help="Planner for documents that name no planner and whose kind has no planner of its own.",
+        help="Planner for documents that name no planner and whose kind has no planner of its own. "
+        "'actionplan', which is this product in Watcher, means the one of "
+        "[watcher_planners.actionplan].",
     ),
     cfg.Opt(
         "limits",
@@ -80,18 +85,35 @@ OPTIONS = (
 )
 
 
+#: The name of this product as a planner of Watcher, and the section that names its planner.
+IN_WATCHER = "actionplan"
+SECTION_IN_WATCHER = f"watcher_planners.{IN_WATCHER}"
+OPTIONS_IN_WATCHER = (
+    cfg.StrOpt(
+        "planner",
+        default="weight",
+        help="Planner of this product that plans solutions if [watcher_planner] planner is "
+        "'actionplan', and in Watcher: an entry point of actionplan.planners. Its options are in "
+        "its own section, such as [watcher_planners.weight].",
+    ),
+)
+
+
 def configuration(conf: cfg.ConfigOpts | None) -> cfg.ConfigOpts:
     """Register the options of planning; without ``conf``, make a configuration of the defaults."""
     if conf is None:
         conf = cfg.ConfigOpts()
         conf(args=[], default_config_files=[], default_config_dirs=[], use_env=False)
     conf.register_opts(OPTIONS, group=GROUP)
+    conf.register_opts(OPTIONS_IN_WATCHER, group=SECTION_IN_WATCHER)
     return conf
 
 
-def group_of(planner: str) -> str:
-    """Return the name of a planner's section of the configuration."""
-    return f"watcher_planners.{planner}"
+def configured_planner(conf: cfg.ConfigOpts) -> tuple[str, str]:
+    """Return the configured planner, and the place where it is named."""
+    inside = conf[GROUP].planner == IN_WATCHER
+    section = SECTION_IN_WATCHER if inside else GROUP
+    return conf[section].planner, place_of(conf, section, "planner")
 
 
 def layers(
@@ -102,7 +124,7 @@ def layers(
 ) -> Iterator[Layer]:
     """Yield the sources of option values, weakest first."""
     if planner_class.OPTIONS:
-        group = group_of(planner_class.NAME)
+        group = registry.section_of(registry.PLANNERS, planner_class.NAME)
         conf.register_opts(planner_class.OPTIONS, group=group)
         yield Layer(_Section(conf, group), lambda name: place_of(conf, group, name))
     fields = {opt.name: value.get(opt.name) for opt in planner_class.OPTIONS}
@@ -191,7 +213,9 @@ def unknown_keys(planner_class: type[Planner[Any]], conf: cfg.ConfigOpts) -> lis
     """Find keys that are not options, in the configuration sections that planning reads."""
     known = {
         GROUP: {opt.name for opt in OPTIONS},
-        group_of(planner_class.NAME): {opt.name for opt in planner_class.OPTIONS},
+        registry.section_of(registry.PLANNERS, planner_class.NAME): {
+            opt.name for opt in planner_class.OPTIONS
+        },
     }
     mistakes = []
     for file in files_of(conf):

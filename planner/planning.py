@@ -17,7 +17,6 @@ from oslo_config import cfg
 
 from planner import (
     checking,
-    configuration_files,
     documents,
     graph,
     registry,
@@ -37,6 +36,7 @@ def make_plan(
     conf: cfg.ConfigOpts | None = None,
     *,
     check_types: bool = True,
+    cloud: str | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     new_id: Callable[[], str] = lambda: str(uuid4()),
 ) -> ActionPlan:
@@ -45,10 +45,13 @@ def make_plan(
     ``planner`` and ``options`` (by name: ``{"weights": {"nop": 70}}``) take precedence over those
     in the document, these over ``conf``, and ``conf`` over the defaults. Without ``conf``, no
     configuration file is read. With ``check_types=False``, unknown action types and parameters are
-    accepted unchecked, with a warning for each type. Raises PlannerError; an InvalidInput lists
-    every mistake with its place.
+    accepted unchecked, with a warning for each type. ``cloud`` is the name of the cloud that the
+    plan is for, unless the ``facts`` of the document name another. Raises PlannerError; an
+    InvalidInput lists every mistake with its place.
     """
-    read = read_problem(document, planner, conf, check_types=check_types, now=now, new_id=new_id)
+    read = read_problem(
+        document, planner, conf, check_types=check_types, cloud=cloud, now=now, new_id=new_id
+    )
     return read.plan(options or {})
 
 
@@ -58,6 +61,7 @@ def read_problem(
     conf: cfg.ConfigOpts | None = None,
     *,
     check_types: bool = True,
+    cloud: str | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     new_id: Callable[[], str] = lambda: str(uuid4()),
 ) -> ReadProblem:
@@ -82,7 +86,7 @@ def read_problem(
         check_types=check_types,
         locate=read.locate,
     )
-    return parse(chosen, read, conf, surroundings)
+    return replace(parse(chosen, read, conf, surroundings), cloud=cloud)
 
 
 def parse(
@@ -116,6 +120,7 @@ class ReadProblem:
     """A document that was read and checked; :meth:`plan` may be called several times.
 
     ``refused`` are the mistakes that the schema found, ``unparsed`` those that the planner found.
+    ``cloud`` is the name of the cloud for documents that name none.
     """
 
     planner: Planner[Any]
@@ -124,6 +129,7 @@ class ReadProblem:
     conf: cfg.ConfigOpts
     refused: Sequence[Mistake]
     unparsed: Sequence[Mistake]
+    cloud: str | None = None
 
     def resolve(self, options: Mapping[str, Any]) -> SimpleNamespace:
         """Return the value of each option of the planner; raises InvalidInput with all mistakes."""
@@ -134,7 +140,7 @@ class ReadProblem:
         settings = self._settings(options)
         with _located(self.document):
             plan = self.planner.plan(self.problem, settings.options)
-        plan = _completed(plan, self.document.value, settings.limits)
+        plan = _completed(plan, self.document.value, settings.limits, self.cloud)
         graph.validate(plan.actions)
         return plan
 
@@ -159,9 +165,9 @@ class _Settings(NamedTuple):
 
 
 def _completed(
-    plan: ActionPlan, document: Mapping[str, Any], limits: Mapping[str, int]
+    plan: ActionPlan, document: Mapping[str, Any], limits: Mapping[str, int], cloud: str | None
 ) -> ActionPlan:
-    """Return the plan with the name and limits of the document, and the configured limits."""
+    """Return the plan with the name, cloud and limits of the document, and what is configured."""
     own = document.get("limits") or {}
     # The smaller of the configured limit and the planner's holds. A limit of the document replaces
     # both.
@@ -171,9 +177,17 @@ def _completed(
     return replace(
         plan,
         name=plan.name or document.get("name"),
+        cloud=plan.cloud or _cloud_of_facts(document) or cloud,
         limits={**limits, **plan.limits, **both, **own},
         warnings=tuple(dict.fromkeys((*plan.warnings, *_idle_limits(own, plan)))),
     )
+
+
+def _cloud_of_facts(document: Mapping[str, Any]) -> str | None:
+    """Return the name of the cloud that the facts of a document came from, if they say so."""
+    facts = document.get("facts")
+    name = facts.get("cloud") if isinstance(facts, Mapping) else None
+    return name if isinstance(name, str) else None
 
 
 @contextmanager
@@ -199,8 +213,8 @@ def choose(
         raise InvalidInput([Mistake(f"{kind!r} is not a kind of document", ("kind",))])
     named, place = planner or value.get("planner"), None
     if named is None:
-        named = conf[planning_options.GROUP].planner if kind == "solution" else kind
-        place = configuration_files.place_of(conf, planning_options.GROUP, "planner")
+        named, place = planning_options.configured_planner(conf)
+        named = named if kind == "solution" else kind
         if kind not in ("solution", *registry.names(registry.PLANNERS)):
             known = {"solution", *_kinds()}
             raise InvalidInput([Mistake(f"no kind {kind!r}; {accepted(kind, known)}", ("kind",))])

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds planners, action types and engines by name; each is imported when it is first used.
+"""Finds planners, action types, engines and clouds by name; each is imported when it is first used.
 
-Plugins are entry points of installed distributions, in the namespaces that Watcher uses.
+Plugins are entry points of installed distributions. Their sections in the configuration are named
+as in Watcher, but their namespaces are not: Watcher loads everything that stands in its own.
 """
 
 from __future__ import annotations
@@ -14,11 +15,19 @@ from typing import Any
 from planner.contract import ActionType, Planner
 from planner.errors import AmbiguousPlugin, BrokenPlugin, UnknownPlugin
 
-PLANNERS = "watcher_planners"
-ACTIONS = "watcher_actions"
-ENGINES = "watcher_workflow_engines"
+PLANNERS = "actionplan.planners"
+ACTIONS = "actionplan.actions"
+ENGINES = "actionplan.engines"
+CLOUDS = "actionplan.clouds"
 
-_WHAT = {PLANNERS: "planner", ACTIONS: "action type", ENGINES: "workflow engine"}
+#: What the sections of the plugins of a namespace begin with: ``[watcher_planners.weight]``.
+SECTIONS = {
+    PLANNERS: "watcher_planners",
+    ACTIONS: "watcher_actions",
+    ENGINES: "watcher_workflow_engines",
+}
+
+_WHAT = {PLANNERS: "planner", ACTIONS: "action type", ENGINES: "workflow engine", CLOUDS: "cloud"}
 
 
 @cache
@@ -39,6 +48,15 @@ def entries(namespace: str) -> EntryPoints:
 def names(namespace: str) -> list[str]:
     """List the plugins of a namespace in alphabetical order, without importing them."""
     return sorted(_offered(namespace))
+
+
+def section_of(namespace: str, name: str) -> str:
+    """Return the name of the section of the configuration in which a plugin has its options.
+
+    >>> section_of(PLANNERS, "weight"), section_of(CLOUDS, "openstack")
+    ('watcher_planners.weight', 'openstack')
+    """
+    return f"{SECTIONS[namespace]}.{name}" if namespace in SECTIONS else name
 
 
 def load(namespace: str, name: str) -> Any:

@@ -26,11 +26,6 @@ _BEFORE_A_RUN = {
 }
 
 
-def is_plan(document: Document) -> bool:
-    """Return whether a document is an action plan: no other document has a field ``version``."""
-    return isinstance(document.value, Mapping) and "version" in document.value
-
-
 def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> ActionPlan:
     """Read and check an action plan; raises InvalidInput with every mistake.
 

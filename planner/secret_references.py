@@ -8,7 +8,7 @@ is part of the plan. Only the applier reads the value, right before the action r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from planner.errors import Path
@@ -132,6 +132,25 @@ def hidden(schema: Any, value: Any) -> Any:
     if not isinstance(schema, Mapping) or not _is_marked(schema):
         return value
     return _hidden(schema, schema, value)
+
+
+def hidden_texts(schema: Any, value: Any) -> list[str]:
+    """List the texts in a value that :func:`hidden` replaces."""
+    return list(_replaced_texts(value, hidden(schema, value)))
+
+
+def _replaced_texts(value: Any, shown: Any) -> Iterator[str]:
+    if value is shown:
+        return
+    if shown == HIDDEN:
+        if isinstance(value, str):
+            yield value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _replaced_texts(part, shown[key])
+    elif isinstance(value, list | tuple):
+        for part, other in zip(value, shown, strict=True):
+            yield from _replaced_texts(part, other)
 
 
 def has_hidden(value: Any) -> bool:

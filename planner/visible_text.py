@@ -40,6 +40,17 @@ def visible_json(value: Any, **options: Any) -> str:
     return HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
+def with_visible_errors(formatter: logging.Formatter) -> logging.Formatter:
+    """Let a formatter write tracebacks with their hidden characters made visible; return it."""
+    inner = formatter.formatException
+
+    def format_exception(*given: Any, **named: Any) -> str:
+        return visible(inner(*given, **named))
+
+    vars(formatter)["formatException"] = format_exception
+    return formatter
+
+
 class VisibleRecord(logging.LogRecord):
     """A log record whose message has its hidden characters made visible."""
 

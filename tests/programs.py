@@ -18,9 +18,11 @@ import pytest
 #: The package of Debian and Ubuntu that has each program.
 PACKAGES = {
     "dot": "graphviz",
+    "epmd": "erlang-base",
     "faketime": "faketime",
     "groff": "groff",
     "mount": "mount",
+    "rabbitmq-server": "rabbitmq-server",
     "rsync": "rsync",
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
@@ -50,7 +52,7 @@ def install() -> str | None:
     if not apt:
         return f"There is no apt-get here; {by_hand}"
     environment = "DEBIAN_FRONTEND=noninteractive"
-    command = ["env", environment, apt, "-qq"]
+    command = ["env", environment, apt, "-qq", "-o", "Acquire::Retries=5"]
     if os.geteuid() != 0:
         if not sudo or not _succeeds([sudo, "-n", "true"]):
             return f"{apt} needs root, and sudo asks for a password; {by_hand}"

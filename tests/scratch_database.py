@@ -16,9 +16,8 @@ import pytest
 import sqlalchemy as sa
 
 from applier.errors import StoreError
-from applier.storage.connection import make_engine
+from applier.storage.connection import make_engine, parse
 from applier.storage.refusals import translate_errors
-from applier.storage.urls import parse
 
 POSTGRESQL = "postgresql://postgres@127.0.0.1/postgres"
 MYSQL = "mysql://root@127.0.0.1/test"

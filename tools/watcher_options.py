@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes applier/watcher_options.json: the options of Watcher, by section.
+"""Writes applier/configuration/watcher_options.json: the options of Watcher, by section.
 
 In a virtual environment that has python-watcher (its data files bring the first argument's file)::
 
@@ -15,7 +15,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parents[1] / "applier" / "watcher_options.json"
+TARGET = Path(__file__).parents[1] / "applier" / "configuration" / "watcher_options.json"
+
+#: What Watcher reads and its generator does not list.
+UNLISTED = {"DEFAULT": ["notification_level"]}
 
 
 def names_of(options: list[dict[str, Any]]) -> list[str]:
@@ -38,6 +41,8 @@ def main() -> None:
             for old in option["deprecated_opts"]:
                 if old.get("group") and old["group"] not in groups:
                     sections.setdefault(old["group"], [])
+    for section, names in UNLISTED.items():
+        sections[section] = sorted({*sections[section], *names})
     value = {"source": f"python-watcher {version}", "sections": sections}
     TARGET.write_text(f"{json.dumps(value, indent=1, sort_keys=True)}\n", encoding="utf-8")
 

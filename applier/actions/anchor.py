@@ -15,11 +15,17 @@ class Anchor(ActionPlugin):
     """Synchronise: all actions after it wait for all before it; takes no worker and no time."""
 
     TYPE = "anchor"
+    USES_MACHINES = False
     RERUN_SAFE = True
     TAKES_WORKER = False
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {}, optional=schemas.ANY_RESOURCE, examples=[{}]
     )
+
+    @classmethod
+    def works_outside(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
+        """Return False: it touches nothing."""
+        return False
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003

@@ -17,12 +17,14 @@ _EFFECTS = {"on": Effect.BRINGS_UP, "off": Effect.TAKES_DOWN}
 
 
 class ChangeNodePowerState(ActionPlugin):
-    """Switch a host on or off; off is refused while ACTIVE instances are on it.
+    """Switch a host on or off; off is refused while instances that run are on it.
 
     The host is ``resource_name``, else ``resource_id``.
     """
 
     TYPE = "change_node_power_state"
+    USES_CLOUD = True
+    USES_MACHINES = False
     #: True, because setting the same state again changes nothing.
     RERUN_SAFE = True
     REVERTIBLE = True
@@ -62,7 +64,7 @@ class ChangeNodePowerState(ActionPlugin):
     def execute(self, stop: StopSignal) -> Outcome:
         """Switch the host on or off."""
         host, power = resource(self.parameters, ""), self.parameters["state"]
-        self.context.cloud().set_host_power(host, power, stop)
+        self.context.cloud().set_host_power(host, power, stop, self.context.output)
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
@@ -80,5 +82,5 @@ class ChangeNodePowerState(ActionPlugin):
         known = self.context.cloud().host(host)
         if known is not None and known["power"] == power:
             return Outcome.OK
-        self.context.cloud().set_host_power(host, power, stop)
+        self.context.cloud().set_host_power(host, power, stop, self.context.output)
         return Outcome.CHANGED

@@ -30,6 +30,8 @@ class ChangeNovaServiceState(ActionPlugin):
     """
 
     TYPE = "change_nova_service_state"
+    USES_CLOUD = True
+    USES_MACHINES = False
     #: True, because setting the same state again changes nothing.
     RERUN_SAFE = True
     REVERTIBLE = True
@@ -70,7 +72,7 @@ class ChangeNovaServiceState(ActionPlugin):
         """Set the status; a reason is recorded only when the service is disabled."""
         host, status = self._wanted()
         reason = self.parameters.get("disabled_reason") if status == "disabled" else None
-        self.context.cloud().set_service_status(host, status, reason, stop)
+        self.context.cloud().set_service_status(host, status, reason, stop, self.context.output)
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
@@ -88,7 +90,7 @@ class ChangeNovaServiceState(ActionPlugin):
         service = self.context.cloud().service(host)
         if service is not None and service["status"] == before:
             return Outcome.OK
-        self.context.cloud().set_service_status(host, before, None, stop)
+        self.context.cloud().set_service_status(host, before, None, stop, self.context.output)
         return Outcome.CHANGED
 
     def _wanted(self) -> tuple[str, str]:

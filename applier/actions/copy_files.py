@@ -43,6 +43,7 @@ class CopyFiles(ActionPlugin):
     )
 
     touches = staticmethod(nodes.touches)
+    works_outside = staticmethod(nodes.works_outside)
     estimate = staticmethod(nodes.estimate)
 
     @classmethod

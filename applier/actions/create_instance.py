@@ -18,6 +18,8 @@ class CreateInstance(ActionPlugin):
     """Create an instance with a new, unique name, from the definition of a group."""
 
     TYPE = "create_instance"
+    USES_CLOUD = True
+    USES_MACHINES = False
     #: True, because the precheck finds an instance of that name.
     RERUN_SAFE = True
     REVERTIBLE = True
@@ -55,9 +57,15 @@ class CreateInstance(ActionPlugin):
         return one_line(f"create {name}" + (f" ({', '.join(what)})" if what else ""))
 
     def precheck(self) -> None:
-        """Raise AlreadyDone if the name exists, ActionFailed if there is no such flavor."""
+        """Raise AlreadyDone if the name exists, ActionFailed if there is no such flavor.
+
+        An instance that the cloud is still creating is followed by :meth:`execute`.
+        """
         cloud, name = self.context.cloud(), self.parameters["name"]
-        if cloud.instance_named(name) is not None:
+        known = self._known()
+        if known is not None and known["status"] == "ERROR":
+            raise ActionFailed(f"there is an instance {name} already, and it is in ERROR")
+        if known is not None and known["task"] is None:
             raise AlreadyDone(f"there is an instance {name} already")
         flavor = server.wanted(self.parameters).get("flavor")
         if flavor is not None and cloud.flavor(flavor) is None:
@@ -67,19 +75,25 @@ class CreateInstance(ActionPlugin):
         """Create the instance, and print its id."""
         name = self.parameters["name"]
         wanted = server.wanted(self.parameters)
-        instance_id = self.context.cloud().create_instance(name, wanted, stop)
+        instance_id = self.context.cloud().create_instance(name, wanted, stop, self.context.output)
         self.context.output(f"{name} is {instance_id}\n")
         return Outcome.CREATED
 
     def verify(self) -> Verified:
-        """Check whether an instance of this name exists."""
-        found = self.context.cloud().instance_named(self.parameters["name"])
-        return Verified.NOT_DONE if found is None else Verified.DONE
+        """Check whether an instance of this name exists, and was created to the end."""
+        known = self._known()
+        done = known is not None and known["status"] != "ERROR" and known["task"] is None
+        return Verified.DONE if done else Verified.NOT_DONE
 
     def revert(self, stop: StopSignal) -> Outcome:
         """Delete the instance."""
         found = self.context.cloud().instance_named(self.parameters["name"])
         if found is None:
             return Outcome.OK
-        self.context.cloud().delete_instance(found, stop)
+        self.context.cloud().delete_instance(found, stop, self.context.output)
         return Outcome.CHANGED
+
+    def _known(self) -> Mapping[str, Any] | None:
+        cloud = self.context.cloud()
+        found = cloud.instance_named(self.parameters["name"])
+        return None if found is None else cloud.instance(found)

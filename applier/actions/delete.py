@@ -15,6 +15,8 @@ class Delete(ActionPlugin):
     """Remove an instance for good."""
 
     TYPE = "delete"
+    USES_CLOUD = True
+    USES_MACHINES = False
     #: True, because the precheck finds that the instance is gone, and no UUID is used twice.
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS
@@ -32,7 +34,9 @@ class Delete(ActionPlugin):
 
     def execute(self, stop: StopSignal) -> Outcome:
         """Delete the instance."""
-        self.context.cloud().delete_instance(self.parameters["resource_id"], stop)
+        self.context.cloud().delete_instance(
+            self.parameters["resource_id"], stop, self.context.output
+        )
         return Outcome.CHANGED
 
     def verify(self) -> Verified:

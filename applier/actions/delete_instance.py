@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from applier.actions import instances, schemas, server
 from applier.actions.parameters import resource
-from applier.contracts import ActionPlugin, Cloud, StopSignal, Verified
+from applier.cloud_contracts import Cloud
+from applier.contracts import ActionPlugin, StopSignal, Verified
 from applier.errors import ActionFailed
 from planner.states import Outcome
 
@@ -17,6 +18,8 @@ class DeleteInstance(ActionPlugin):
     """Remove an instance, by UUID or unique name; it can be created again from its definition."""
 
     TYPE = "delete_instance"
+    USES_CLOUD = True
+    USES_MACHINES = False
     #: True, because the precheck finds that the instance is gone.
     RERUN_SAFE = True
     REVERTIBLE = True
@@ -57,7 +60,7 @@ class DeleteInstance(ActionPlugin):
         found = self._found(cloud)
         if found is None:
             return Outcome.OK
-        cloud.delete_instance(found, stop)
+        cloud.delete_instance(found, stop, self.context.output)
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
@@ -73,7 +76,9 @@ class DeleteInstance(ActionPlugin):
         cloud = self.context.cloud()
         if self._found(cloud) is not None or cloud.instance_named(name) is not None:
             return Outcome.OK
-        instance_id = cloud.create_instance(name, server.wanted(self.parameters), stop)
+        instance_id = cloud.create_instance(
+            name, server.wanted(self.parameters), stop, self.context.output
+        )
         self.context.output(f"{name} is {instance_id}\n")
         return Outcome.CREATED
 

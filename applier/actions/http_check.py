@@ -26,6 +26,7 @@ class HttpCheck(ActionPlugin):
     """
 
     TYPE = "http_check"
+    USES_MACHINES = False
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {

@@ -37,8 +37,9 @@ def described(verb: str, parameters: Mapping[str, Any]) -> str:
 
 
 def must_differ(action: ActionPlugin, status: str) -> None:
-    """Raise AlreadyDone if the instance is gone or has the status already."""
-    if found(action)["status"] == status:
+    """Raise AlreadyDone if the instance is gone, or has the status and the cloud leaves it so."""
+    instance = found(action)
+    if instance["status"] == status and instance["task"] is None:
         raise AlreadyDone(f"{resource(action.parameters, 'instance')} is {status} already")
 
 
@@ -47,7 +48,8 @@ def has_status(action: ActionPlugin, status: str) -> Verified:
     instance = action.context.cloud().instance(action.parameters["resource_id"])
     if instance is None:
         return Verified.IN_DOUBT
-    return Verified.DONE if instance["status"] == status else Verified.NOT_DONE
+    done = instance["status"] == status and instance["task"] is None
+    return Verified.DONE if done else Verified.NOT_DONE
 
 
 def found(action: ActionPlugin) -> Mapping[str, Any]:

@@ -18,6 +18,8 @@ class Migrate(ActionPlugin):
     """Move an instance, live or cold; without ``destination_node`` the cloud chooses the host."""
 
     TYPE = "migrate"
+    USES_CLOUD = True
+    USES_MACHINES = False
     #: True, because the precheck finds a finished migration, and the cloud refuses a second one
     #: meanwhile.
     RERUN_SAFE = True
@@ -71,12 +73,15 @@ class Migrate(ActionPlugin):
         """Check the instance and the destination.
 
         Raises AlreadyDone if the instance is gone or not on the source, ActionFailed if the
-        destination is missing or disabled, or a live move is impossible.
+        destination is missing or disabled, or a live move is impossible. While the cloud works on
+        the instance, it alone knows: it follows a move that is under way, or refuses another.
         """
         cloud, wanted = self.context.cloud(), self.parameters
         name, source = resource(wanted, "instance"), wanted["source_node"]
         destination = wanted.get("destination_node")
         instance = instances.found(self)
+        if instance["task"] is not None:
+            return
         if instance["host"] != source:
             now = (
                 f"on {instance['host']}"
@@ -103,6 +108,7 @@ class Migrate(ActionPlugin):
             self.parameters.get("destination_node"),
             self.parameters["migration_type"] == "live",
             stop,
+            self.context.output,
         )
         self.context.output(f"{resource(self.parameters, 'instance')} is on {host}\n")
         return Outcome.CHANGED
@@ -110,11 +116,14 @@ class Migrate(ActionPlugin):
     def verify(self) -> Verified:
         """Check where the instance is.
 
-        It is DONE on the destination, or without one on any host but the source.
+        It is DONE on the destination, or without one on any host but the source. While the cloud
+        works on it, it is NOT_DONE: another attempt follows that work.
         """
         instance = self.context.cloud().instance(self.parameters["resource_id"])
-        if instance is None or instance["host"] is None:
+        if instance is None or (instance["host"] is None and instance["task"] is None):
             return Verified.IN_DOUBT
+        if instance["task"] is not None:
+            return Verified.NOT_DONE
         source = self.parameters["source_node"]
         destination = self.parameters.get("destination_node")
         if instance["host"] == destination:
@@ -133,6 +142,6 @@ class Migrate(ActionPlugin):
         if instance["host"] == source:
             return Outcome.OK
         live = self.parameters["migration_type"] == "live" and instance["status"] == "ACTIVE"
-        host = self.context.cloud().migrate(instance_id, source, live, stop)
+        host = self.context.cloud().migrate(instance_id, source, live, stop, self.context.output)
         self.context.output(f"{resource(self.parameters, 'instance')} is on {host}\n")
         return Outcome.CHANGED

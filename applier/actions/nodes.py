@@ -86,6 +86,11 @@ def runs_on(parameters: Mapping[str, Any]) -> Sequence[str | None]:
     return () if is_simulated(parameters) else (text(parameters, "address"),)
 
 
+def works_outside(parameters: Mapping[str, Any]) -> bool:
+    """Return True unless the node is simulated."""
+    return not is_simulated(parameters)
+
+
 def estimate(parameters: Mapping[str, Any]) -> float | None:
     """Return the seconds that it takes on a simulated node; None for any other."""
     seconds = parameters.get("duration_s", 0) if is_simulated(parameters) else None

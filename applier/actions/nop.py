@@ -23,6 +23,7 @@ class Nop(ActionPlugin):
     """
 
     TYPE = "nop"
+    USES_MACHINES = False
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {},
@@ -36,6 +37,11 @@ class Nop(ActionPlugin):
         },
         examples=[{"message": "half way"}, {}],
     )
+
+    @classmethod
+    def works_outside(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
+        """Return False: it touches nothing."""
+        return False
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003

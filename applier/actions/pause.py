@@ -18,6 +18,7 @@ class Pause(ActionPlugin):
     """Wait ``seconds`` between two steps; it does not count against ``max_workers``."""
 
     TYPE = "pause"
+    USES_MACHINES = False
     RERUN_SAFE = True
     TAKES_WORKER = False
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
@@ -25,6 +26,11 @@ class Pause(ActionPlugin):
         optional=schemas.ANY_RESOURCE,
         examples=[{"seconds": 300}, {"seconds": 0.5}],
     )
+
+    @classmethod
+    def works_outside(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
+        """Return False: it touches nothing."""
+        return False
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:

@@ -41,6 +41,7 @@ class Puppet(ActionPlugin):
     _ended: Ended | None = None
 
     touches = staticmethod(nodes.touches)
+    works_outside = staticmethod(nodes.works_outside)
     runs_on = staticmethod(nodes.runs_on)
     estimate = staticmethod(nodes.estimate)
 

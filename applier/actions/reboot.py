@@ -33,6 +33,7 @@ class Reboot(ActionPlugin):
     _before: str | None = None
 
     touches = staticmethod(nodes.touches)
+    works_outside = staticmethod(nodes.works_outside)
     runs_on = staticmethod(nodes.runs_on)
     estimate = staticmethod(nodes.estimate)
 

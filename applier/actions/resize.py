@@ -17,6 +17,8 @@ class Resize(ActionPlugin):
     """Change the flavor of an instance."""
 
     TYPE = "resize"
+    USES_CLOUD = True
+    USES_MACHINES = False
     #: True, because the precheck finds that the instance has the flavor.
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
@@ -49,14 +51,17 @@ class Resize(ActionPlugin):
         cloud, flavor = self.context.cloud(), self.parameters["flavor"]
         name = resource(self.parameters, "instance")
         instance = instances.found(self)
-        if instance["flavor"] == flavor:
-            raise AlreadyDone(f"{name} is {flavor} already")
-        if cloud.flavor(flavor) is None:
+        known = cloud.flavor(flavor)
+        if known is None:
             raise ActionFailed(f"{name} cannot become {flavor}: there is no such flavor")
+        if instance["flavor"] == known["name"] and instance["task"] is None:
+            raise AlreadyDone(f"{name} is {flavor} already")
 
     def execute(self, stop: StopSignal) -> Outcome:
         """Resize the instance."""
-        self.context.cloud().resize(self.parameters["resource_id"], self.parameters["flavor"], stop)
+        self.context.cloud().resize(
+            self.parameters["resource_id"], self.parameters["flavor"], stop, self.context.output
+        )
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
@@ -64,5 +69,7 @@ class Resize(ActionPlugin):
         instance = self.context.cloud().instance(self.parameters["resource_id"])
         if instance is None:
             return Verified.IN_DOUBT
-        done = instance["flavor"] == self.parameters["flavor"]
+        known = self.context.cloud().flavor(self.parameters["flavor"])
+        wanted = known["name"] if known else self.parameters["flavor"]
+        done = instance["flavor"] == wanted and instance["task"] is None
         return Verified.DONE if done else Verified.NOT_DONE

@@ -83,6 +83,18 @@ class Revert(ActionPlugin):
         return () if undone is None else undone.runs_on(given)
 
     @classmethod
+    def uses_cloud(cls, parameters: Mapping[str, Any]) -> bool:
+        """Return whether the original action does."""
+        undone, given = _undone(parameters)
+        return True if undone is None else undone.uses_cloud(given)
+
+    @classmethod
+    def works_outside(cls, parameters: Mapping[str, Any]) -> bool:
+        """Return whether the original action does."""
+        undone, given = _undone(parameters)
+        return True if undone is None else undone.works_outside(given)
+
+    @classmethod
     def options_type(cls, parameters: Mapping[str, Any]) -> str:
         """Return the type that is undone."""
         return text(parameters, "action_type") or cls.TYPE

@@ -12,7 +12,7 @@ from applier.actions import commands, nodes, schemas
 from applier.actions.parameters import one_line, text
 from applier.contracts import ActionPlugin, Ended, Machine, StopSignal, Verified
 from applier.errors import ActionFailed
-from applier.secret_values import shown
+from applier.secrets import shown
 from planner import ranges
 from planner.states import Outcome
 
@@ -76,6 +76,7 @@ class Shell(ActionPlugin):
     _ended: Ended | None = None
 
     touches = staticmethod(nodes.touches)
+    works_outside = staticmethod(nodes.works_outside)
     runs_on = staticmethod(nodes.runs_on)
     estimate = staticmethod(nodes.estimate)
 

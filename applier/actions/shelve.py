@@ -15,6 +15,8 @@ class Shelve(ActionPlugin):
     """Take an instance off its host, and keep it for later."""
 
     TYPE = "shelve"
+    USES_CLOUD = True
+    USES_MACHINES = False
     #: True, because the precheck finds that the instance is SHELVED.
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = instances.PARAMETERS
@@ -32,7 +34,9 @@ class Shelve(ActionPlugin):
 
     def execute(self, stop: StopSignal) -> Outcome:
         """Shelve the instance."""
-        self.context.cloud().set_instance_status(self.parameters["resource_id"], "SHELVED", stop)
+        self.context.cloud().set_instance_status(
+            self.parameters["resource_id"], "SHELVED", stop, self.context.output
+        )
         return Outcome.CHANGED
 
     def verify(self) -> Verified:

@@ -17,6 +17,7 @@ class Skipped(ActionPlugin):
     """End as SKIPPED, with a ``reason``; keeps the order between tasks before and after it."""
 
     TYPE = "skipped"
+    USES_MACHINES = False
     RERUN_SAFE = True
     TAKES_WORKER = False
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
@@ -24,6 +25,11 @@ class Skipped(ActionPlugin):
         optional=schemas.ANY_RESOURCE,
         examples=[{"reason": "its condition is false: settings:ceph.enabled == true"}],
     )
+
+    @classmethod
+    def works_outside(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
+        """Return False: it touches nothing."""
+        return False
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:  # noqa: ARG003

@@ -19,12 +19,18 @@ class Sleep(ActionPlugin):
     """Wait ``duration`` seconds; fractions are allowed, and a stop ends the wait."""
 
     TYPE = "sleep"
+    USES_MACHINES = False
     RERUN_SAFE = True
     SCHEMA: ClassVar[Mapping[str, Any]] = schemas.parameters(
         {"duration": {**ranges.SECONDS, "description": "seconds"}},
         optional=schemas.ANY_RESOURCE,
         examples=[{"duration": 5}, {"duration": 0.25}],
     )
+
+    @classmethod
+    def works_outside(cls, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG003
+        """Return False: it touches nothing."""
+        return False
 
     @classmethod
     def estimate(cls, parameters: Mapping[str, Any]) -> float | None:

@@ -15,6 +15,8 @@ class Stop(contracts.ActionPlugin):
     """Shut an instance down; it stays on its host."""
 
     TYPE = "stop"
+    USES_CLOUD = True
+    USES_MACHINES = False
     #: True, because the precheck finds that the instance is SHUTOFF.
     RERUN_SAFE = True
     REVERTIBLE = True
@@ -33,7 +35,9 @@ class Stop(contracts.ActionPlugin):
 
     def execute(self, stop: contracts.StopSignal) -> Outcome:
         """Stop the instance."""
-        self.context.cloud().set_instance_status(self.parameters["resource_id"], "SHUTOFF", stop)
+        self.context.cloud().set_instance_status(
+            self.parameters["resource_id"], "SHUTOFF", stop, self.context.output
+        )
         return Outcome.CHANGED
 
     def verify(self) -> contracts.Verified:
@@ -46,5 +50,5 @@ class Stop(contracts.ActionPlugin):
         instance = self.context.cloud().instance(instance_id)
         if instance is not None and instance["status"] == "ACTIVE":
             return Outcome.OK
-        self.context.cloud().set_instance_status(instance_id, "ACTIVE", stop)
+        self.context.cloud().set_instance_status(instance_id, "ACTIVE", stop, self.context.output)
         return Outcome.CHANGED

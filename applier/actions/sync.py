@@ -45,6 +45,7 @@ class Sync(ActionPlugin):
     _ended: Ended | None = None
 
     touches = staticmethod(nodes.touches)
+    works_outside = staticmethod(nodes.works_outside)
     estimate = staticmethod(nodes.estimate)
 
     @classmethod

@@ -15,12 +15,14 @@ from planner.states import Outcome
 
 
 class TurnHostToAcpiS3State(ActionPlugin):
-    """Suspend a host to memory (ACPI S3); refused while ACTIVE instances are on it.
+    """Suspend a host to memory (ACPI S3); refused while instances that run are on it.
 
-    The host is ``resource_name``, else ``resource_id``.
+    The host is ``resource_name``, else ``resource_id``. OpenStack refuses it: Ironic cannot.
     """
 
     TYPE = "turn_host_to_acpi_s3_state"
+    USES_CLOUD = True
+    USES_MACHINES = False
     #: True, because setting the same state again changes nothing.
     RERUN_SAFE = True
     REVERTIBLE = True
@@ -55,7 +57,9 @@ class TurnHostToAcpiS3State(ActionPlugin):
 
     def execute(self, stop: StopSignal) -> Outcome:
         """Suspend the host."""
-        self.context.cloud().set_host_power(resource(self.parameters, ""), "suspended", stop)
+        self.context.cloud().set_host_power(
+            resource(self.parameters, ""), "suspended", stop, self.context.output
+        )
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
@@ -71,5 +75,5 @@ class TurnHostToAcpiS3State(ActionPlugin):
         known = self.context.cloud().host(host)
         if known is not None and known["power"] == "on":
             return Outcome.OK
-        self.context.cloud().set_host_power(host, "on", stop)
+        self.context.cloud().set_host_power(host, "on", stop, self.context.output)
         return Outcome.CHANGED

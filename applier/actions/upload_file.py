@@ -28,6 +28,7 @@ class UploadFile(ActionPlugin):
     )
 
     touches = staticmethod(nodes.touches)
+    works_outside = staticmethod(nodes.works_outside)
     estimate = staticmethod(nodes.estimate)
 
     @classmethod

@@ -26,10 +26,13 @@ class VolumeMigrate(ActionPlugin):
     """Move a volume to the pool ``destination_node``, or change its type to ``destination_type``.
 
     ``migrate`` moves it, ``retype`` changes the type of the volume, ``swap`` replaces it by a new
-    one of that type. To be undone it needs ``source_node`` or ``source_type``.
+    one of that type. To be undone it needs ``source_node`` or ``source_type``. In OpenStack a pool
+    is ``HOST@BACKEND#POOL``, ``swap`` is the same as ``retype``, and neither can be stopped.
     """
 
     TYPE = "volume_migrate"
+    USES_CLOUD = True
+    USES_MACHINES = False
     #: True, because the precheck finds that the volume has been moved or retyped.
     RERUN_SAFE = True
     REVERTIBLE = True
@@ -86,13 +89,16 @@ class VolumeMigrate(ActionPlugin):
         return one_line(f"{words} to {destination}" if destination else words)
 
     def precheck(self) -> None:
-        """Raise AlreadyDone if the volume is gone, or has that pool or type."""
+        """Raise AlreadyDone if the volume is gone, or has that pool or type and is left so.
+
+        While the cloud works on the volume, it alone knows: ``execute`` waits for the end of that.
+        """
         key, field, _ = _WAYS[self.parameters["migration_type"]]
         name, destination = resource(self.parameters, "volume"), self.parameters[key]
         volume = self.context.cloud().volume(self.parameters["resource_id"])
         if volume is None:
             raise AlreadyDone(f"volume {name} does not exist any more")
-        if volume[field] == destination:
+        if volume[field] == destination and volume["task"] is None:
             raise AlreadyDone(f"the {field} of {name} is {destination} already")
 
     def execute(self, stop: StopSignal) -> Outcome:
@@ -100,16 +106,22 @@ class VolumeMigrate(ActionPlugin):
         key, field, _ = _WAYS[self.parameters["migration_type"]]
         destination = self.parameters[key]
         pool, volume_type = (destination, None) if field == "pool" else (None, destination)
-        self.context.cloud().migrate_volume(self.parameters["resource_id"], pool, volume_type, stop)
+        self.context.cloud().migrate_volume(
+            self.parameters["resource_id"], pool, volume_type, stop, self.context.output
+        )
         return Outcome.CHANGED
 
     def verify(self) -> Verified:
-        """Compare the pool or type of the volume with the requested one."""
+        """Compare the pool or type of the volume with the requested one.
+
+        While the cloud works on the volume, it is NOT_DONE: another attempt follows that work.
+        """
         key, field, _ = _WAYS[self.parameters["migration_type"]]
         volume = self.context.cloud().volume(self.parameters["resource_id"])
         if volume is None:
             return Verified.IN_DOUBT
-        return Verified.DONE if volume[field] == self.parameters[key] else Verified.NOT_DONE
+        done = volume[field] == self.parameters[key] and volume["task"] is None
+        return Verified.DONE if done else Verified.NOT_DONE
 
     def revert(self, stop: StopSignal) -> Outcome:
         """Move or retype the volume back to ``source_node`` or ``source_type``."""
@@ -119,8 +131,14 @@ class VolumeMigrate(ActionPlugin):
         if before is None:
             raise ActionFailed(f"the earlier {field} of {name} is not on record")
         volume = self.context.cloud().volume(self.parameters["resource_id"])
-        if volume is not None and volume[field] == before:
+        if volume is None:
+            raise ActionFailed(
+                f"{name} cannot have its earlier {field}: it does not exist any more"
+            )
+        if volume[field] == before and volume["task"] is None:
             return Outcome.OK
         pool, volume_type = (before, None) if field == "pool" else (None, before)
-        self.context.cloud().migrate_volume(self.parameters["resource_id"], pool, volume_type, stop)
+        self.context.cloud().migrate_volume(
+            self.parameters["resource_id"], pool, volume_type, stop, self.context.output
+        )
         return Outcome.CHANGED

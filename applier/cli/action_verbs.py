@@ -11,9 +11,9 @@ from applier.cli import hidden_values
 from applier.cli.arguments import add_format, with_action, with_plan
 from applier.cli.plan_files import rendered
 from applier.cli.reporters import action_text
-from applier.cli.reporters.formatting import duration
 from applier.cli.session import find_action
 from applier.cli.verb import ListVerb, Verb
+from applier.wording import duration
 from planner.model import Action
 from planner.states import ActionState
 

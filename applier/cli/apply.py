@@ -6,13 +6,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from applier.cli import claim, deployment_part, foreground, plan_files, set_options
+from applier.cli import arguments, deployment_part, foreground, plan_files
 from applier.cli.arguments import PLAN_HELP, add_planning
-from applier.cli.reporters.cloud_name import NAME
-from applier.cli.reporters.formatting import count, resources, some
-from applier.cli.reporters.lasting import lasting
+from applier.cli.reporters.cloud_name import shown_name
+from applier.cli.terminal import lasting
 from applier.cli.verb import REFUSED, Verb
-from applier.errors import PlanNotFound, StoreError, UnknownActionTypes
+from applier.errors import OutOfDate, PlanNotFound, StoreError, UnknownActionTypes
+from applier.operations import claim, drift
+from applier.wording import count, resources, some
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, ActionPlan
 from planner.states import ENDED_PLAN, ActionState
@@ -23,7 +24,7 @@ class Apply(Verb):
 
     FILE is a document or a saved plan, PLAN a stored plan. The first Ctrl-C pauses the plan:
     running actions end, no more start. The second one cancels it. A PAUSED plan continues when it
-    is applied again.
+    is applied again. If the cloud is not as planned any more, nothing runs: make a new plan.
     """
 
     EXAMPLES = (
@@ -39,13 +40,14 @@ class Apply(Verb):
         add_planning(parser, metavar="FILE|PLAN", help=text)
         deployment_part.add_part(parser)
         parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+        arguments.add_accept_drift(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make the plan if FILE is a document, ask for confirmation, run it, show a recap."""
         from applier.cli.reporters import plan_table
 
-        settings = set_options.read(parsed_args.set)
+        settings = arguments.read_settings(parsed_args.set)
         if not parsed_args.yes and not sys.stdin.isatty():
             self.note(
                 "Refused: there is no terminal to ask on; add --yes to run it without confirmation"
@@ -64,17 +66,18 @@ class Apply(Verb):
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
         if not plan.actions:
             return 0
-        if not parsed_args.yes and not self._agreed(plan, workers):
+        if self.session.cloud_needed_by(plan) is not None:
+            accepted, asks = parsed_args.accept_drift, not parsed_args.yes
+            drift.tell(self.session.assembly, plan, self.say, accepted=accepted, in_any_case=asks)
+        if not parsed_args.yes and not self.agrees(question(plan, workers)):
             self.say(f"Not applied. The plan is stored: actionplan apply {plan.uuid[:8]}")
             return REFUSED
         return foreground.run(self, plan, settings, workers)
 
     def _plan(
-        self, args: argparse.Namespace, settings: set_options.SetOptions
+        self, args: argparse.Namespace, settings: arguments.SetOptions
     ) -> tuple[ActionPlan, bool]:
         """Return the plan to run, and whether it is new: it is not in the record."""
-        from planner import saved
-
         store = self.session.store
         if not plan_files.is_file(args.file):
             plan = plan_files.stored_plan(self.session, args.file)
@@ -88,11 +91,14 @@ class Apply(Verb):
             self.session.conf,
             planner=args.planner,
             check_types=args.check_types,
+            cloud=self.session.assembly.cloud_name,
         )
-        if saved.is_plan(document):
+        if document.is_plan:
             try:
                 known = store.load_plan(plan.uuid)
             except PlanNotFound:
+                from planner import saved
+
                 saved.require_new(plan, document)
             else:
                 setting_too_late(known, settings, args.planner)
@@ -100,7 +106,7 @@ class Apply(Verb):
         return plan, True
 
     def _refuse_what_cannot_run(self, plan: ActionPlan) -> None:
-        """Raise an error if the plan ended, if somebody runs it, or if a plugin is missing."""
+        """Raise an error if the plan ended, is run by somebody, lacks a plugin or its cloud."""
         if plan.state in claim.RUNNING and (
             taken := claim.already_running(self.session.store, plan.uuid)
         ):
@@ -115,22 +121,7 @@ class Apply(Verb):
         for name in needed:
             # Importing the plugin raises BrokenPlugin if it cannot be used.
             known[name]
-
-    def _agreed(self, plan: ActionPlan, workers: int) -> bool:
-        """Ask on the terminal whether to run the plan; return whether the answer is yes."""
-        from rich.text import Text
-
-        from applier.cli.reporters import plan_table
-
-        text = Text(f"{question(plan, workers)} [y/N]")
-        try:
-            plan_table.console(self.app.stdout).print(text, end=" ")
-            answer = sys.stdin.readline()
-        except KeyboardInterrupt:
-            answer = ""
-        if not answer.endswith("\n"):
-            self.say()
-        return answer.strip().lower() in ("y", "yes")
+        self.session.require_own_cloud(plan)
 
 
 def question(plan: ActionPlan, workers: int) -> str:
@@ -142,12 +133,11 @@ def question(plan: ActionPlan, workers: int) -> str:
     on = f" to {' and '.join(touched)}" if touched else ""
     begun = len(left) < sum(a.action_type != JOIN for a in plan.actions)
     what = f"{'the remaining ' if begun else ''}{count(len(left), 'action')}"
-    return f"Apply {what}{on}, at most {min(workers, len(left))} at once (cloud: {NAME})?"
+    bound = f"at most {min(workers, len(left))} at once"
+    return f"Apply {what}{on}, {bound} (cloud: {shown_name(plan)})?"
 
 
-def setting_too_late(
-    plan: ActionPlan, settings: set_options.SetOptions, planner: str | None
-) -> None:
+def setting_too_late(plan: ActionPlan, settings: arguments.SetOptions, planner: str | None) -> None:
     """Raise InvalidInput for settings that have no effect on a plan that is already made."""
     plan_files.refuse_planning(settings, planner)
     given, own = settings.on_failure, plan.on_failure
@@ -160,5 +150,5 @@ def _same(known: ActionPlan, plan: ActionPlan) -> ActionPlan:
     """Return the stored plan for a saved one; raises OutOfDate if their content differs."""
     if known.digest != plan.digest:
         text = f"plan {plan.uuid[:8]} is stored with other content: make the plan again"
-        raise plan_files.OutOfDate(text)
+        raise OutOfDate(text)
     return known

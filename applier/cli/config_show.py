@@ -33,7 +33,7 @@ class ConfigShow(ListVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Return a row for each option."""
-        from applier import conf as configuration
+        from applier import configuration
 
         section = parsed_args.section
         options = [
@@ -60,7 +60,7 @@ def value_of(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
     """Return the value of an option as text: a secret masked, an invalid value explained."""
     from oslo_config import cfg
 
-    from applier import conf as configuration
+    from applier import configuration
 
     try:
         value = conf[group][opt.name]
@@ -74,11 +74,11 @@ def value_of(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> str:
 
 
 def _connection(conf: cfg.ConfigOpts) -> str:
-    from applier import conf as configuration
-    from applier.storage import urls
+    from applier import configuration
+    from applier.storage import connection
 
     try:
-        return urls.shown(urls.parse(configuration.connection(conf)))
+        return connection.shown(connection.parse(configuration.connection(conf)))
     except StoreError:
         return "cannot be used: no URL of a database"
 
@@ -87,7 +87,7 @@ class _Origins:
     """Finds the source of an option's value: a file, the environment or the default."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        from applier import conf as configuration
+        from applier import configuration
 
         self._conf = conf
         # oslo.config remembers only one file for a section, the last that contains it. So each file

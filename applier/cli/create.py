@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from applier.cli import deployment_part, plan_files, set_options
+from applier.cli import arguments, deployment_part, facts, plan_files
 from applier.cli.arguments import add_format, add_planning
-from applier.cli.reporters.formatting import duration
 from applier.cli.verb import Verb
+from applier.wording import duration
 from planner.errors import PlannerError
 from planner.model import ActionPlan
 
@@ -35,6 +35,7 @@ class Create(Verb):
         "create maintenance.yaml --set migrate.parallelization=3 --set ordering=slots",
         "create maintenance.yaml --planner workload_stabilization --dry-run",
         "create maintenance.yaml --out plan.json -f json",
+        "create moves.yaml --facts-from simulated",
         "create deployment.yaml --node 2,3 --task netconfig --fetch-deps",
     )
 
@@ -45,6 +46,12 @@ class Create(Verb):
         deployment_part.add_part(parser)
         parser.add_argument(
             "--out", metavar="FILE", help="also write the plan to a file (JSON), for apply"
+        )
+        parser.add_argument(
+            "--facts-from",
+            metavar="CLOUD",
+            help="plan with what this cloud holds now (simulated, openstack or a plugin); it must "
+            "be the configured one, and the document must have no facts",
         )
         parser.add_argument("--dry-run", action="store_true", help="show the plan, do not store it")
         add_format(parser)
@@ -57,15 +64,17 @@ class Create(Verb):
 
     def _create(self, parsed_args: argparse.Namespace) -> int:
         from applier.cli.reporters import plan_table
+        from applier.configuration import shared_file
         from planner import planning, saved
 
-        settings = set_options.read(parsed_args.set)
+        settings = arguments.read_settings(parsed_args.set)
         conf = self.session.conf
         document = deployment_part.chosen(
             plan_files.opened(parsed_args.file), parsed_args, self.session
         )
+        document = facts.added(document, self.session, parsed_args.facts_from)
         problem = None
-        if saved.is_plan(document):
+        if document.is_plan:
             plan = plan_files.planned(
                 document,
                 settings,
@@ -75,9 +84,15 @@ class Create(Verb):
             )
         else:
             problem = planning.read_problem(
-                document, parsed_args.planner, conf, check_types=parsed_args.check_types
+                document,
+                parsed_args.planner,
+                conf,
+                check_types=parsed_args.check_types,
+                cloud=self.session.assembly.cloud_name,
             )
             plan = plan_files.with_policy(problem.plan(settings.options), settings)
+            for text in shared_file.two_meanings(conf, plan.planner):
+                self.note(f"Warning: {text}")
         keep = not parsed_args.dry_run
         if keep and problem is None:
             saved.require_new(plan, document)

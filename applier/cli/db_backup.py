@@ -26,11 +26,12 @@ class DbBackup(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Copy the record."""
-        from applier import conf as configuration
-        from applier.storage import urls
+        from applier import configuration
+        from applier.storage import connection
         from applier.storage.backup import backup
 
         url = configuration.connection(self.session.conf)
         backup(url, parsed_args.file)
-        self.say(f"The record in {urls.shown(urls.parse(url))} was copied to {parsed_args.file}.")
+        record = connection.shown(connection.parse(url))
+        self.say(f"The record in {record} was copied to {parsed_args.file}.")
         return 0

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import argparse
 
-from applier.cli.reporters.formatting import count
 from applier.cli.verb import REFUSED, Verb
+from applier.wording import count
 
 
 class DbCheck(Verb):
     """Check the record for damage, and say where it is
 
     Checked are the version of the tables, the integrity of the file or tables, states, JSON, links
-    between actions, and rows that belong to nothing. Changes nothing, and may be used while
+    between actions, that each plan is as it was saved, and rows that belong to nothing. Changes
+    nothing, and may be used while
     appliers run. The exit code is 1 if anything is wrong.
     """
 
@@ -21,7 +22,7 @@ class DbCheck(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
         """Write each problem on a line of its own."""
-        from applier import conf as configuration
+        from applier import configuration
         from applier.storage.check import check
 
         found = check(configuration.connection(self.session.conf))

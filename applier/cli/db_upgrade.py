@@ -18,10 +18,10 @@ class DbUpgrade(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:  # noqa: ARG002
         """Upgrade the tables to the schema of this release."""
-        from applier import conf as configuration
-        from applier.storage import schema_version, urls
+        from applier import configuration
+        from applier.storage import connection, schema_version
 
         url = configuration.connection(self.session.conf)
         schema_version.upgrade(url)
-        self.say(f"The record in {urls.shown(urls.parse(url))} is up to date.")
+        self.say(f"The record in {connection.shown(connection.parse(url))} is up to date.")
         return 0

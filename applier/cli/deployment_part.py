@@ -54,13 +54,12 @@ def chosen(document: Document, args: argparse.Namespace, session: Session) -> Do
 
     Raises InvalidInput for a saved plan, and for a document that is no deployment.
     """
-    from planner import saved
     from planner.documents import Document
 
     given = dict(_given(args))
     if not given:
         return document
-    if saved.is_plan(document):
+    if document.is_plan:
         refuse(args)
     kind = document.value.get("kind") if isinstance(document.value, dict) else None
     if kind != "deployment":

@@ -7,8 +7,7 @@ import argparse
 import re
 
 from applier.cli import plan_files
-from applier.cli.arguments import PLAN_HELP
-from applier.cli.set_options import SetOptions
+from applier.cli.arguments import PLAN_HELP, SetOptions
 from applier.cli.verb import Verb
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, Action
@@ -59,12 +58,10 @@ class Graph(Verb):
         wanted = _Wanted(parsed_args)
         name = parsed_args.plan
         if plan_files.is_file(name):
-            from planner import saved
-
             document = plan_files.opened(name)
             # A picture needs no plugin, so a saved plan may come from a machine with others.
             plan = plan_files.planned(
-                document, SetOptions(), self.session.conf, check_types=not saved.is_plan(document)
+                document, SetOptions(), self.session.conf, check_types=not document.is_plan
             )
         else:
             plan = plan_files.stored_plan(self.session, name)

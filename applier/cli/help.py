@@ -13,7 +13,7 @@ from applier.cli.verb import USAGE, Verb
 
 #: Verbs by purpose, in the order of the program's help.
 GROUPS = {
-    "Plan and apply": ("create", "simulate", "apply", "start"),
+    "Plan and apply": ("drain", "undrain", "create", "simulate", "apply", "start"),
     "Look": (
         "list",
         "show",
@@ -24,6 +24,7 @@ GROUPS = {
         "action show",
         "service list",
         "job list",
+        "facts",
     ),
     "Step in": (
         "pause",
@@ -32,6 +33,7 @@ GROUPS = {
         "set",
         "action skip",
         "action abort",
+        "action force-complete",
         "action set",
         "rollback",
         "delete",
@@ -109,10 +111,11 @@ class Help(Verb):
                 return 0
             from applier.cli import mistyped
 
-            self.app.stderr.write(mistyped.unknown(words, [name for name, _ in verbs]))
+            names = [name for name, _ in verbs]
+            self.app.stderr.write(mistyped.unknown(words, names, self.app.NAME))
             return USAGE
         command = verb(self.app, self.app_args, cmd_name=name)
-        self.app.stdout.write(command.get_parser(f"actionplan {name}").format_help())
+        self.app.stdout.write(command.get_parser(f"{self.app.NAME} {name}").format_help())
         return 0
 
 
@@ -124,12 +127,12 @@ class Complete(CompleteCommand, Verb):
 
 def program_help(app: Any) -> str:
     """Return the help of the program: every verb with its first sentence, by group."""
-    lines = ["usage: actionplan VERB ...\n\n", f"{app.parser.description}\n"]
-    listed = {name for names in GROUPS.values() for name in names}
+    lines = [f"usage: {app.NAME} VERB ...\n\n", f"{app.parser.description}\n"]
+    listed = {name for names in app.GROUPS.values() for name in names}
     more = {"More": tuple(name for name, _ in app.command_manager if name not in listed)}
-    for title, names in {**GROUPS, **(more if more["More"] else {})}.items():
+    for title, names in {**app.GROUPS, **(more if more["More"] else {})}.items():
         lines += [f"\n{title}:\n", *(_line(app, name) for name in names)]
-    return "".join([*lines, "\n", EXAMPLES])
+    return "".join([*lines, "\n", app.EXAMPLES])
 
 
 def _line(app: Any, name: str) -> str:

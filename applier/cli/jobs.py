@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from applier.cli.reporters.formatting import count
 from applier.cli.session import Session
 from applier.cli.verb import ListVerb, Verb
 from applier.errors import ActionFailed, PlanNotFound
+from applier.wording import count
 
 if TYPE_CHECKING:
     from applier.machines import OpenMachines
@@ -25,7 +25,8 @@ class JobList(ListVerb):
     """List the commands that actions have left, running or ended
 
     A command is listed until the end of its attempt is on record. One that is a leftover can be
-    removed: it does not run, and nobody will look for it.
+    removed: nothing of it runs, and nobody will look for it. Processes are listed that go on
+    although the shell of their command was killed.
     """
 
     EXAMPLES = ("job list", "job list root@10.0.0.3", "job list -f json")
@@ -40,16 +41,18 @@ class JobList(ListVerb):
         with closing(self.session.assembly.machines()) as machines:
             found = _found(self.session, machines, parsed_args.addresses)
         short = parsed_args.formatter == "table"
-        columns = ("machine", "plan", "action", "attempt", "state", "leftover")
+        columns = ("machine", "plan", "action", "attempt", "state", "processes", "leftover")
         return columns, (
-            (*job.row(short=short), "yes" if job.is_leftover else "no") for job in found
+            (*job.row(short=short), job.processes, "yes" if job.is_leftover else "no")
+            for job in found
         )
 
 
 class JobClean(Verb):
     """Remove the commands that are leftovers: their output and exit codes
 
-    A command that still runs is never removed, nor one of an action whose end is not on record.
+    A command that still runs, or whose processes do, is never removed, nor one of an action whose
+    end is not on record.
     """
 
     EXAMPLES = ("job clean", "job clean root@10.0.0.3 root@10.0.0.4")
@@ -65,6 +68,9 @@ class JobClean(Verb):
             for address in [None, *parsed_args.addresses]:
                 folders = [j.job.folder for j in found if j.is_leftover and j.address == address]
                 machines.remove(address, folders, wait=True)
+        for each in found:
+            if each.processes:
+                self.say(f"Kept on {each.where}: {each.job.folder}: {each.job}")
         removed = sum(job.is_leftover for job in found)
         self.say(f"{count(removed, 'leftover')} removed, {len(found) - removed} kept.")
         return 0
@@ -78,10 +84,18 @@ class _Listed(NamedTuple):
     plan: ActionPlan | None
     is_leftover: bool
 
+    @property
+    def where(self) -> str:
+        return self.address or _HERE
+
+    @property
+    def processes(self) -> str:
+        return " ".join(map(str, self.job.left))
+
     def row(self, *, short: bool) -> tuple[Any, ...]:
         from applier.machines.job_names import attempt_of
 
-        where, attempt = self.address or _HERE, attempt_of(self.job.folder)
+        where, attempt = self.where, attempt_of(self.job.folder)
         state = f"{self.job.state}" if self.job.code is None else f"ended {self.job.code}"
         if attempt is None:
             return where, "-", "-", "-", state
@@ -101,8 +115,8 @@ def _with_addresses(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def _found(session: Session, machines: OpenMachines, addresses: Sequence[str]) -> list[_Listed]:
-    """Return the jobs of this machine and of these nodes."""
-    from applier.machines.job_names import attempt_of, is_job
+    """Return the jobs of this machine and of these nodes, and permits that are leftovers."""
+    from applier.machines.job_names import attempt_of, is_permit
     from applier.run.leftover_jobs import is_leftover
 
     plans: dict[str, ActionPlan | None] = {}
@@ -110,18 +124,18 @@ def _found(session: Session, machines: OpenMachines, addresses: Sequence[str]) -
     for address in [None, *addresses]:
         for job in _found_on(machines, address):
             attempt = attempt_of(job.folder)
-            if not is_job(job.folder):
-                continue
             uuid = attempt.plan if attempt else ""
             if uuid not in plans:
                 plans[uuid] = _plan(session, uuid)
-            listed.append(_Listed(address, job, plans[uuid], is_leftover(job, plans[uuid])))
+            is_unneeded = is_leftover(job, plans[uuid])
+            if is_unneeded or not is_permit(job.folder):
+                listed.append(_Listed(address, job, plans[uuid], is_unneeded))
     return listed
 
 
 def _found_on(machines: OpenMachines, address: str | None) -> list[FoundJob]:
     try:
-        return machines.find(address)
+        return machines.listed(address)
     except ConnectionError as reason:
         raise ActionFailed(str(reason)) from reason
 

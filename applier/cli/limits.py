@@ -5,17 +5,10 @@ from __future__ import annotations
 
 import argparse
 
-from applier.assembly import user
-from applier.cli import claim
-from applier.cli.arguments import positive, with_plan, with_reason
-from applier.cli.session import now
-from applier.cli.set_options import whole_number
+from applier.cli.arguments import positive, whole_number, with_plan, with_reason
 from applier.cli.verb import Verb
-from applier.contracts import Request
-from applier.errors import PlanConflict
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.model import ActionPlan
-from planner.states import PlanState
 
 #: Key of the number of workers in the limits of a request.
 _WORKERS = "max_workers"
@@ -50,6 +43,8 @@ class SetLimits(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Send a request with the new limits to the claimant."""
+        from applier.operations import plans
+
         store, plan = self.session.store, self.session.plan(parsed_args.plan)
         limits = read(plan, parsed_args.limit)
         if parsed_args.max_workers:
@@ -57,16 +52,7 @@ class SetLimits(Verb):
         if not limits:
             text = "one of them is needed, such as --limit type:migrate=1, or --max-workers 2"
             raise InvalidInput([Mistake(text, place="--limit, --max-workers")])
-        if plan.state is not PlanState.ONGOING:
-            text = (
-                f"plan {plan.uuid[:8]} is {plan.state}: limits are changed while somebody runs it; "
-                "before that: apply --set max_workers=N, or limits in the document"
-            )
-            raise PlanConflict(plan.uuid, plan.state, text)
-        request = Request(verb="limit", who=user(), why=parsed_args.reason, limits=limits)
-        store.add_request(plan.uuid, request, now=now())
-        words = ", ".join(f"{name}={number}" for name, number in limits.items())
-        self.say(claim.asked(store, plan, f"for {words}"))
+        plans.set_limits(store, self.operator, plan, limits, parsed_args.reason)
         return 0
 
 

@@ -9,8 +9,9 @@ import shlex
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
+from typing import Any
 
 from applier.cli import terminal
 from applier.errors import interrupt_in
@@ -24,8 +25,10 @@ _COLLECT_AFTER = 100_000
 _INTERRUPTED = "\nInterrupted.\n"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``actionplan``; returns the exit code."""
+def main(
+    argv: Sequence[str] | None = None, program: Callable[[], Callable[[], Any]] | None = None
+) -> int:
+    """Run ``actionplan``, or the class that ``program`` imports; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     gc.set_threshold(_COLLECT_AFTER)
     if "--debug" not in words:
@@ -33,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         threading.excepthook = _tell_bug_of_thread
     try:
         _open_streams()
-        code = _run(words)
+        code = _run((program or _actionplan)(), words)
         sys.stdout.flush()
     except BrokenPipeError:
         code = UNREAD
@@ -50,12 +53,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(words: Sequence[str]) -> int:
+def _actionplan() -> Callable[[], Any]:
     # Imported here, so that main() also handles Ctrl-C during the import.
     from applier.cli.program import Program
 
+    return Program
+
+
+def _run(program: Callable[[], Any], words: Sequence[str]) -> int:
     try:
-        return Program().run(words)
+        return int(program().run(words))
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
 
@@ -88,7 +95,7 @@ def _tell_bug(
         sys.stderr.write(_INTERRUPTED)
         return
     what = " ".join("".join(traceback.format_exception_only(kind, error)).split())
-    line = shlex.join(["actionplan", "--debug", *sys.argv[1:]])
+    line = shlex.join([os.path.basename(sys.argv[0]), "--debug", *sys.argv[1:]])
     text = f"This is a bug in ActionPlan or in a plugin: {what}\nTo see where: {line}\n"
     sys.stderr.write(text)
 

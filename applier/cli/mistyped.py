@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 VALUED = ("--config-file", "--log-file")
 #: The minimum similarity of words to a verb: as the last suggestion, and as the first one.
 _ALIKE, _VERY_ALIKE = 0.7, 0.9
+PROGRAM = "actionplan"
 GLOBAL = (*VALUED, "-v", "--verbose", "--debug", "--version")
 
 
-def unknown(argv: Sequence[str], verbs: Sequence[str]) -> str:
+def unknown(argv: Sequence[str], verbs: Sequence[str], program: str = PROGRAM) -> str:
     """Return the error message, with the nearest command line that works.
 
     >>> VERBS = ["apply", "list", "action list", "action show"]
@@ -37,19 +38,19 @@ def unknown(argv: Sequence[str], verbs: Sequence[str]) -> str:
         if begun:
             break
     whole = begun and len(words) <= length
-    better = _nearest(argv, verbs, _VERY_ALIKE) or reordered(argv, verbs)
+    better = _nearest(argv, verbs, _VERY_ALIKE, program) or reordered(argv, verbs, program)
     if better is None and not whole:
-        better = _nearest(argv, verbs, _ALIKE)
+        better = _nearest(argv, verbs, _ALIKE, program)
     if better:
         said, text = " ".join(words[:2] if begun else words[:1]), f"did you mean: {better}"
     elif begun:
         said, text = beginning, f"with {beginning!r} begin: {', '.join(begun)}"
     else:
-        said, text = words[0], "all verbs: actionplan --help"
-    return f"actionplan: no {kind} {said!r}; {text}\n"
+        said, text = words[0], f"all verbs: {program} --help"
+    return f"{program}: no {kind} {said!r}; {text}\n"
 
 
-def _nearest(argv: Sequence[str], verbs: Sequence[str], alike: float) -> str | None:
+def _nearest(argv: Sequence[str], verbs: Sequence[str], alike: float, program: str) -> str | None:
     """Return the command line with its first words replaced by the most similar verb."""
     first, words = _split_global(argv)
 
@@ -61,10 +62,10 @@ def _nearest(argv: Sequence[str], verbs: Sequence[str], alike: float) -> str | N
     if not best or likeness(best) < alike:
         return None
     rest = words[len(best.split()) :]
-    return f"actionplan {shlex.join([*first, *best.split(), *rest])}"
+    return f"{program} {shlex.join([*first, *best.split(), *rest])}"
 
 
-def reordered(argv: Sequence[str], verbs: Sequence[str]) -> str | None:
+def reordered(argv: Sequence[str], verbs: Sequence[str], program: str = PROGRAM) -> str | None:
     """Return the command line with global options first and the verb next, if that changes it.
 
     >>> reordered(["web.yaml", "create"], ["create", "action list"])
@@ -78,7 +79,7 @@ def reordered(argv: Sequence[str], verbs: Sequence[str]) -> str | None:
             for word in verb.split():
                 rest.remove(word)
             better = [*first, *verb.split(), *rest]
-            return None if better == list(argv) else f"actionplan {shlex.join(better)}"
+            return None if better == list(argv) else f"{program} {shlex.join(better)}"
     return None
 
 

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from applier.cli.reporters.cloud_name import cloud_of
 from applier.cli.session import Session
-from applier.errors import ApplierError, ConfigurationError, PlanNotFound
+from applier.errors import ConfigurationError, OutOfDate, PlanNotFound
 from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan
 from planner.visible_text import HIDDEN, visible_json
@@ -20,14 +19,10 @@ from planner.visible_text import HIDDEN, visible_json
 if TYPE_CHECKING:
     from oslo_config import cfg
 
-    from applier.cli.set_options import SetOptions
+    from applier.cli.arguments import SetOptions
     from planner.documents import Document
 
 STDIN, LAST = "-", "last"
-
-
-class OutOfDate(ApplierError):
-    """A saved plan whose content was changed."""
 
 
 class NoFileNorPlan(PlanNotFound):
@@ -46,7 +41,7 @@ def is_file(name: str) -> bool:
 
 
 def stored_plan(session: Session, name: str) -> ActionPlan:
-    """Load a stored plan by a name that could also be a file's; raises PlanNotFound."""
+    """Load a stored plan by a reference that is not the name of a file; raises PlanNotFound."""
     try:
         return session.plan(name)
     except PlanNotFound as reason:
@@ -71,18 +66,26 @@ def planned(
     *,
     planner: str | None = None,
     check_types: bool = True,
+    cloud: str | None = None,
 ) -> ActionPlan:
     """Make a plan of a document, or read a saved plan.
 
     ``on_failure`` becomes part of a new plan. Raises OutOfDate for a saved plan that was changed,
     and InvalidInput for planning settings with a saved plan.
     """
-    from planner import make_plan, saved
+    from planner import make_plan
 
-    if saved.is_plan(document):
+    if document.is_plan:
         refuse_planning(settings, planner)
         return _saved(document, check_types=check_types)
-    plan = make_plan(document, planner, settings.options, conf, check_types=check_types)
+    plan = make_plan(
+        document,
+        planner,
+        settings.options,
+        conf,
+        check_types=check_types,
+        cloud=cloud,
+    )
     return with_policy(plan, settings)
 
 
@@ -129,14 +132,14 @@ def rendered(value: Mapping[str, Any], form: str) -> str:
 
 
 def shown(session: Session, plan: ActionPlan, form: str) -> str:
-    """Return a plan as JSON or YAML text without its hidden values, and with its cloud.
+    """Return a plan as JSON or YAML text without its hidden values.
 
     The digest is that of the plan itself, so a copy without some values is refused as a plan.
     """
     from applier.cli import hidden_values
 
     value = hidden_values.without(plan, session.action_types).to_dict()
-    return rendered({**value, "digest": plan.digest, "cloud": cloud_of(plan)}, form)
+    return rendered({**value, "digest": plan.digest}, form)
 
 
 def write(path: str, plan: ActionPlan) -> None:

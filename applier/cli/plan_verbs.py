@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from applier.assembly import user
-from applier.cli import claim, hidden_values, plan_files
+from applier.assembly import now
+from applier.cli import hidden_values, host_state, plan_files
 from applier.cli.arguments import add_format, positive, with_plan
-from applier.cli.reporters.cloud_name import NAME
-from applier.cli.reporters.formatting import count
-from applier.cli.session import now
-from applier.cli.verb import ListVerb, Verb
-from applier.errors import PlanConflict
+from applier.cli.reporters.cloud_name import shown_name
+from applier.cli.verb import REFUSED, ListVerb, Verb
+from applier.contracts import Claimant
+from applier.errors import DamagedRecord, PlanConflict
+from applier.operations import claim
+from applier.plan_cloud import SIMULATED, name_of
 from applier.store import PlanSummary
+from applier.wording import count
+from planner.errors import InvalidInput, Mistake, shown
+from planner.model import ActionPlan
 from planner.states import ActionState, PlanState
 
 #: The default number of listed plans.
@@ -76,10 +80,11 @@ class List(ListVerb):
             "ended well",
             "created",
         )
-        if whole:
+        of_others = any(name_of(p) != SIMULATED for p in plans)
+        if whole or of_others:
             columns = (*columns, "cloud")
         else:
-            self.below = [f"Cloud: {NAME}: no instance, host or volume is real", *self.below]
+            self.below = [f"Cloud: {SIMULATED}: no plan touches a real cloud", *self.below]
         return columns, (
             (
                 p.uuid if whole else p.uuid[:8],
@@ -89,7 +94,7 @@ class List(ListVerb):
                 sum(p.actions.values()),
                 p.actions.get(ActionState.SUCCEEDED, 0) + p.actions.get(ActionState.SKIPPED, 0),
                 f"{p.created_at:%Y-%m-%d %H:%M:%S}" if p.created_at else "",
-                *([NAME] if whole else []),
+                *([name_of(p)] if whole else [shown_name(p)] if of_others else []),
             )
             for p in plans
         )
@@ -125,26 +130,31 @@ class Show(Verb):
     """Show a plan wave by wave, or the whole plan as JSON or YAML
 
     '-f message' writes the three-level message of a deployment: nodes, their tasks, and the
-    dependencies of each task. 'create' can read it.
+    dependencies of each task. 'create' can read it. '--node HOST' looks at the cloud, and says what
+    left the host, what remains on it and why, and whether it is safe to power off.
     """
 
-    EXAMPLES = (
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
         "show last",
         "show host-maintenance --all",
         "show 7f3a91 -f json",
         "show last -f message",
+        "show last --node compute-1",
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the arguments: a plan and a format."""
         parser = with_plan(super().get_parser(prog_name))
         parser.add_argument("--all", action="store_true", help="show every action of a long plan")
+        parser.add_argument("--node", metavar="HOST", help="show one host of the cloud instead")
         add_format(parser, "message")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Write the plan."""
         plan = self.session.plan(parsed_args.plan)
+        if parsed_args.node:
+            return self._show_host(plan, parsed_args.node, parsed_args.format)
         if parsed_args.format == "message":
             from planner.planners.deployment import message
 
@@ -162,29 +172,68 @@ class Show(Verb):
             deployment_table.show(plan, self.app.stdout)
         return 0
 
+    def _show_host(self, plan: ActionPlan, host: str, form: str) -> int:
+        """Write what became of a host; the cloud is asked now."""
+        if form == "message":
+            raise InvalidInput([Mistake("a host has no message", place="--node")])
+        self.session.require_own_cloud(plan)
+        state = host_state.of(plan, host, self.session.assembly.facts())
+        if form == "table":
+            for line in host_state.lines(state):
+                self.say(line)
+        else:
+            self.app.stdout.write(plan_files.rendered(state, form))
+        return 0
+
 
 class DeletePlan(Verb):
     """Remove a plan that is not running
 
-    The plan is marked DELETED and no longer listed; 'show' with its uuid still shows it.
+    The plan is marked DELETED and no longer listed; 'show' with its uuid still shows it. A damaged
+    plan, which nothing can show, is removed from the record for good, after a question.
     """
 
-    EXAMPLES = ("delete 7f3a91",)
+    EXAMPLES = ("delete 7f3a91", "delete 7f3a91 --yes")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan."""
-        return with_plan(super().get_parser(prog_name))
+        """Add the arguments: a plan, and whether to ask."""
+        parser = with_plan(super().get_parser(prog_name))
+        parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Mark the plan DELETED."""
-        store, plan = self.session.store, self.session.plan(parsed_args.plan)
-        state, short = plan.state, plan.uuid[:8]
-        if state in (*claim.RUNNING, PlanState.PENDING, PlanState.PAUSED):
-            who = claim.headline(store, plan)
-            text = f"plan {short} is {state}: cancel it first (actionplan cancel {short})"
-            raise PlanConflict(plan.uuid, state, f"{text}. {who}" if who else text)
-        if state is PlanState.DELETED:
-            raise claim.wrong_state(plan)
-        store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=f"removed by {user()}")
-        self.say(f"{claim.named(plan)} is DELETED.")
+        """Mark the plan DELETED, or remove it if it is damaged."""
+        from applier.operations import plans
+
+        store = self.session.store
+        uuid = store.find_plan(parsed_args.plan)
+        try:
+            plan = store.load_plan(uuid)
+        except DamagedRecord as damaged:
+            return self._remove(uuid, damaged, asks=not parsed_args.yes)
+        plans.delete(store, self.operator, plan)
         return 0
+
+    def _remove(self, uuid: str, damaged: DamagedRecord, *, asks: bool) -> int:
+        """Remove a damaged plan, of which only the uuid may be known, unless somebody runs it."""
+        from applier.run.liveness import has_died
+
+        store = self.session.store
+        for mistake in shown(damaged.mistakes):
+            self.say(mistake)
+        claimant = self._claimant(uuid)
+        if claimant is not None and not has_died(store, uuid, claimant, tell=self.note):
+            raise PlanConflict(uuid, "running", f"plan {uuid[:8]}: {claim.run_by(claimant)}")
+        text = "Remove it for good? Actions of it that run go on, and nobody follows them."
+        if asks and not self.agrees(text):
+            self.say("Not removed.")
+            return REFUSED
+        store.remove_damaged_plan(uuid)
+        self.say(f"Plan {uuid[:8]} is removed from the record.")
+        return 0
+
+    def _claimant(self, uuid: str) -> Claimant | None:
+        try:
+            return self.session.store.claimant(uuid)
+        except DamagedRecord:
+            return None

@@ -38,7 +38,7 @@ class PluginVerb(Verb):
 
     def say_options(self, section: str, options: Sequence[cfg.Opt]) -> None:
         """Write the meaning of each option, and its configured value."""
-        from applier import plugin_options
+        from applier.configuration import plugin_options
 
         values = plugin_options.read(self.session.conf, section, options)
         for option in options:
@@ -61,10 +61,10 @@ class PlannerShow(PluginVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Write the docstring and the options."""
-        from planner import options, registry
+        from planner import registry
 
         planner = registry.planner(parsed_args.name)
-        section = options.group_of(parsed_args.name)
+        section = registry.section_of(registry.PLANNERS, parsed_args.name)
         self.say(f"{parsed_args.name}  reads documents of kind {planner.KIND}")
         self.say()
         self.say(inspect.getdoc(planner) or "")
@@ -96,7 +96,8 @@ class ActionTypeShow(PluginVerb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Write the docstring, the parameters and the options."""
-        from applier import plugin_options
+        from applier.configuration import plugin_options
+        from planner import registry
 
         found = self.session.plugins[parsed_args.name]
         self.say(parsed_args.name)
@@ -109,7 +110,7 @@ class ActionTypeShow(PluginVerb):
             must = "required" if name in required else "optional"
             self.say(f"  {name:<18} {must}  {_kind(field)}".rstrip())
         declared = plugin_options.of_action_type(parsed_args.name, found)
-        section = plugin_options.action_section(parsed_args.name)
+        section = registry.section_of(registry.ACTIONS, parsed_args.name)
         self.say_options(section, [*plugin_options.OF_EVERY_TYPE, *declared])
         return 0
 

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from applier.cli.reporters.formatting import count
 from applier.cli.session import Session
 from applier.engines.tasks import workerless
 from applier.run.durations import (
@@ -20,6 +18,8 @@ from applier.run.durations import (
 )
 from applier.scheduling import forecast as forecasting
 from applier.scheduling.forecast import Forecast, forecast
+from applier.scheduling.gates import Concurrency
+from applier.wording import count
 from planner.model import ActionPlan
 
 
@@ -42,30 +42,17 @@ def predicted(
 ) -> Prediction:
     """Forecast the open actions of a plan, with the scheduler that a run uses."""
 
-    def run(seconds: Mapping[str, float]) -> Forecast:
-        return forecast(
-            plan.actions,
-            seconds,
-            limits=plan.limits,
-            max_workers=max_workers,
-            workerless=_workerless(session, plan),
-        )
-
-    found = run(durations.seconds)
+    concurrency = _concurrency(session, plan, max_workers)
+    found = forecast(plan.actions, durations.seconds, concurrency)
     known = durations.known_from.get(RECORD)
-    cautious = run(durations.cautious) if known else found
+    cautious = forecast(plan.actions, durations.cautious, concurrency) if known else found
     return Prediction(found, durations, cautious.timeline.makespan_s)
 
 
 def makespan_s(session: Session, plan: ActionPlan, durations: Durations, max_workers: int) -> float:
     """Return the makespan that :func:`predicted` gives, without the rest of its forecast."""
-    return forecasting.makespan_s(
-        plan.actions,
-        durations.seconds,
-        limits=plan.limits,
-        max_workers=max_workers,
-        workerless=_workerless(session, plan),
-    )
+    concurrency = _concurrency(session, plan, max_workers)
+    return forecasting.makespan_s(plan.actions, durations.seconds, concurrency)
 
 
 def sentence(durations: Durations) -> str:
@@ -87,7 +74,10 @@ def sentence(durations: Durations) -> str:
     return f"Durations: {', '.join(parts) or 'nothing is left to do'}."
 
 
-def _workerless(session: Session, plan: ActionPlan) -> set[str]:
+def _concurrency(session: Session, plan: ActionPlan, max_workers: int) -> Concurrency:
     # A plan may have action types that are not installed.
     names = {a.action_type for a in plan.actions} & set(session.action_types)
-    return workerless(plan.actions, {name: session.plugins[name] for name in names})
+    plugins = {name: session.plugins[name] for name in names}
+    return Concurrency(
+        limits=plan.limits, max_workers=max_workers, workerless=workerless(plan.actions, plugins)
+    )

@@ -15,14 +15,13 @@ from typing import Any
 from cliff.app import App
 from cliff.commandmanager import CommandManager
 
-from applier.cli.help import Complete, Help
-from applier.cli.plan_files import OutOfDate
+from applier.cli.help import EXAMPLES, GROUPS, Complete, Help
 from applier.cli.session import Session
 from applier.cli.verb import OUT_OF_DATE, REFUSED, USAGE, VerbParser
-from applier.errors import ApplierError
+from applier.errors import ApplierError, OtherCloud, OutOfDate
 from planner import registry
 from planner.errors import PlannerError, shortened, shown
-from planner.visible_text import VisibleRecord
+from planner.visible_text import VisibleRecord, with_visible_errors
 
 DESCRIPTION = "Turns what should change into a plan that can be read, and applies it."
 
@@ -47,11 +46,11 @@ class _Version(argparse.Action):
     """Prints the installed version, which is looked up only for this option, and exits."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        sys.stdout.write(f"actionplan {version('actionplan')}\n")
+        sys.stdout.write(f"{parser.prog} {version('actionplan')}\n")
         parser.exit()
 
 
-class _LogFile(logging.FileHandler):
+class LogFile(logging.FileHandler):
     """A log file; if it cannot be written, one line on standard error says so."""
 
     failed = False
@@ -69,12 +68,17 @@ class Program(App):
     """``actionplan``: global options, the session of a command line, the message of a refusal."""
 
     NAME = "actionplan"
+    #: The entry points of the verbs.
+    VERBS = "actionplan.cli"
+    DESCRIPTION = DESCRIPTION
+    #: Verbs by purpose, and the end of the help.
+    GROUPS, EXAMPLES = GROUPS, EXAMPLES
 
     def __init__(self, **streams: Any) -> None:
         super().__init__(
-            description=DESCRIPTION,
+            description=self.DESCRIPTION,
             version=None,
-            command_manager=Verbs("actionplan.cli"),
+            command_manager=Verbs(self.VERBS),
             **streams,
         )
         self.command_manager.add_command("help", Help)
@@ -84,7 +88,7 @@ class Program(App):
     def build_option_parser(self, description: Any, version: Any, _: Any = None) -> VerbParser:  # noqa: ARG002
         """Return the parser of the global options, which are accepted before and after a verb."""
         parser = VerbParser(
-            prog="actionplan", description=description, add_help=False, allow_abbrev=False
+            prog=self.NAME, description=description, add_help=False, allow_abbrev=False
         )
         parser.add_argument("--version", action=_Version, nargs=0)
         parser.add_argument("--config-file", action="append", default=[])
@@ -101,14 +105,18 @@ class Program(App):
         root = logging.getLogger()
         handler: logging.Handler = logging.NullHandler()
         if self.options.log_file:
-            handler = _LogFile(self.options.log_file, encoding="utf-8")
+            handler = LogFile(self.options.log_file, encoding="utf-8")
         elif self.options.verbose or self.options.debug:
             handler = logging.StreamHandler(self.stderr)
         else:
             level = logging.CRITICAL
-        handler.setFormatter(logging.Formatter(self.LOG_FILE_MESSAGE_FORMAT))
+        handler.setFormatter(with_visible_errors(logging.Formatter(self.LOG_FILE_MESSAGE_FORMAT)))
         root.addHandler(handler)
         root.setLevel(level)
+
+    def new_session(self, config_files: Sequence[str]) -> Session:
+        """Return the session of a command line."""
+        return Session(config_files)
 
     def run(self, argv: Sequence[str]) -> int:
         """Run one command line, or print the help without a verb; returns the exit code."""
@@ -119,7 +127,7 @@ class Program(App):
             text = f"--log-file {self.options.log_file} cannot be written: {reason.strerror}"
             self.stderr.write(f"Refused: {text}\n")
             return REFUSED
-        self.session = Session(self.options.config_file)
+        self.session = self.new_session(self.options.config_file)
         if self.options.deferred_help or not words:
             words.insert(0, "help")
         return self.run_subcommand(words, argv)
@@ -132,10 +140,10 @@ class Program(App):
             from applier.cli import mistyped
 
             names = [name for name, _ in self.command_manager]
-            self.stderr.write(mistyped.unknown(whole or argv, names))
+            self.stderr.write(mistyped.unknown(whole or argv, names, self.NAME))
             return USAGE
         command = verb(self, self.options, cmd_name=name)
-        arguments = command.get_parser(f"actionplan {name}").parse_args(words)
+        arguments = command.get_parser(f"{self.NAME} {name}").parse_args(words)
         return self._run_verb(command, arguments)
 
     def _run_verb(self, command: Any, arguments: argparse.Namespace) -> int:
@@ -146,7 +154,9 @@ class Program(App):
                 traceback.print_exc(file=self.stderr)
             self.stdout.flush()
             self.stderr.write(refusal(reason))
-            return OUT_OF_DATE if isinstance(reason, OutOfDate) else REFUSED
+            return OUT_OF_DATE if isinstance(reason, OutOfDate | OtherCloud) else REFUSED
+        finally:
+            self.session.close()
 
 
 def _refusals() -> tuple[type[Exception], ...]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import argparse
 from uuid import uuid4
 
-from applier.cli import claim
+from applier.assembly import now
 from applier.cli.arguments import with_plan
-from applier.cli.session import now
 from applier.cli.verb import Verb
+from applier.operations import claim
 from planner.model import JOIN
 
 
@@ -38,6 +38,7 @@ class Rollback(Verb):
         taken = claim.already_running(session.store, plan.uuid)
         if taken:
             raise taken
+        session.require_own_cloud(plan)
         names = {a.action_type for a in plan.actions} - {JOIN}
         revertible = {n: session.plugins[n].REVERTIBLE for n in names & set(session.plugins)}
         revert = session.plugins[REVERT]

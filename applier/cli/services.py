@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from applier.cli.reporters.formatting import ago
-from applier.cli.session import now
+from applier.assembly import now
 from applier.cli.verb import ListVerb
+from applier.plan_cloud import SIMULATED
 from applier.store import Service
+from applier.wording import ago
 
 
 class ServiceList(ListVerb):
@@ -27,7 +28,12 @@ class ServiceList(ListVerb):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Return a row for each service."""
         whole, at = parsed_args.formatter != "table", now()
-        columns = ("uuid", "host", "process", "user", "plans", "started", "heard of")
+        services = self.session.store.services()
+        with_cloud = whole or any(s.cloud not in (None, SIMULATED) for s in services)
+        columns: tuple[str, ...] = (
+            *("uuid", "host", "process", "user", "plans", "started", "heard of"),
+            *(("cloud",) if with_cloud else ()),
+        )
         return columns, (
             (
                 s.uuid if whole else s.uuid[:8],
@@ -37,8 +43,9 @@ class ServiceList(ListVerb):
                 s.plans,
                 s.started_at.isoformat() if whole else f"{s.started_at:%Y-%m-%d %H:%M:%S}",
                 s.heartbeat_at.isoformat() if whole else heard_of(s, at),
+                *([s.cloud or ""] if with_cloud else []),
             )
-            for s in self.session.store.services()
+            for s in services
         )
 
 

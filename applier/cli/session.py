@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from applier.assembly import Assembly
 from planner.errors import shortened
@@ -21,12 +20,14 @@ from planner.errors import shortened
 if TYPE_CHECKING:
     from oslo_config import cfg
 
-    from applier.clouds.simulated import SimulatedCloud
+    from applier.cloud_contracts import Cloud
     from applier.contracts import ActionPlugin
     from applier.scheduling.type_policy import TypePolicy
     from applier.store import Store
     from planner.model import Action, ActionPlan
     from planner.registry import ActionTypes
+
+Answer = TypeVar("Answer")
 
 
 class Session:
@@ -53,10 +54,10 @@ class Session:
     @property
     def record(self) -> str:
         """The URL of the record, without the password."""
-        from applier import conf as configuration
-        from applier.storage import urls
+        from applier import configuration
+        from applier.storage import connection
 
-        return urls.shown(urls.parse(configuration.connection(self.conf)))
+        return connection.shown(connection.parse(configuration.connection(self.conf)))
 
     @property
     def action_types(self) -> ActionTypes:
@@ -78,9 +79,26 @@ class Session:
         """How many actions of a plan may run at once, as configured."""
         return self.assembly.max_workers
 
-    def cloud(self) -> SimulatedCloud:
-        """Open the cloud that actions work on."""
+    def cloud(self) -> Cloud:
+        """Return the configured cloud; raises ConfigurationError, PlannerError."""
         return self.assembly.cloud()
+
+    def require_own_cloud(self, plan: ActionPlan) -> None:
+        """Raise OtherCloud if the plan was made for another cloud than the configured one."""
+        from applier import plan_cloud
+
+        plan_cloud.require_own(plan, self.plugins, self.cloud)
+
+    def cloud_needed_by(self, plan: ActionPlan) -> str | None:
+        """Return the name of the cloud on which a plan must run; None if it may be any."""
+        from applier import plan_cloud
+
+        return plan_cloud.needed_by(plan, self.plugins)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if "assembly" in self.__dict__:
+            self.assembly.close()
 
     def plan(self, reference: str) -> ActionPlan:
         """Load the plan to which a reference of the user refers; raises PlanNotFound."""
@@ -96,9 +114,9 @@ def configuration_of(
 ) -> cfg.ConfigOpts:
     """Read the configuration from the named files, or from the default places if none is named.
 
-    ``warn`` and ``checked`` are those of :func:`applier.conf.load`.
+    ``warn`` and ``checked`` are those of :func:`applier.configuration.load`.
     """
-    from applier import conf as configuration
+    from applier import configuration
     from applier.errors import ConfigurationError
 
     try:
@@ -119,8 +137,3 @@ def find_action(plan: ActionPlan, reference: str) -> Action:
         known = [f"{a.label} ({a.uuid[:8]})" for a in found]
         raise ActionNotFound(plan.uuid[:8], reference, known)
     return found[0]
-
-
-def now() -> datetime:
-    """Return the current time in UTC."""
-    return datetime.now(UTC)

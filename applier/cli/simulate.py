@@ -6,11 +6,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from applier.cli import deployment_part, plan_files, set_options, set_ranges
+from applier.cli import arguments, deployment_part, plan_files, set_ranges
 from applier.cli.arguments import PLAN_HELP, add_format, add_planning
-from applier.cli.reporters.cloud_name import cloud_of
-from applier.cli.reporters.formatting import duration
 from applier.cli.verb import Verb
+from applier.plan_cloud import name_of
+from applier.wording import duration
 from planner.model import ActionPlan
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Simulate(Verb):
     ) -> tuple[ActionPlan, Prediction]:
         from applier.cli.predictions import predicted
 
-        settings = set_options.read(texts)
+        settings = arguments.read_settings(texts)
         if document is None:
             plan_files.refuse_planning(settings, args.planner)
             plan = plan_files.stored_plan(self.session, args.file)
@@ -99,6 +99,7 @@ class Simulate(Verb):
                 self.session.conf,
                 planner=args.planner,
                 check_types=args.check_types,
+                cloud=self.session.assembly.cloud_name,
             )
         workers = settings.max_workers or self.session.max_workers
         return plan, predicted(self.session, plan, known.of(plan), workers)
@@ -133,7 +134,7 @@ def as_dict(plan: ActionPlan, made: Prediction) -> dict[str, Any]:
     return {
         "uuid": plan.uuid,
         "name": plan.name,
-        "cloud": cloud_of(plan),
+        "cloud": name_of(plan),
         "makespan_s": found.timeline.makespan_s,
         "cautious_makespan_s": made.cautious_s,
         "lower_bound_s": found.lower_bound_s,

@@ -8,6 +8,7 @@ import argparse
 from applier.cli.arguments import add_format
 from applier.cli.plan_files import rendered
 from applier.cli.verb import Verb
+from applier.plan_cloud import SIMULATED
 
 
 class SimulatorShow(Verb):
@@ -23,7 +24,8 @@ class SimulatorShow(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Write the state of the cloud."""
-        snapshot = self.session.cloud().snapshot()
+        snapshot = self.session.assembly.simulated_cloud().snapshot()
+        _tell_other(self)
         if parsed_args.format != "table":
             self.app.stdout.write(rendered(snapshot, parsed_args.format))
             return 0
@@ -54,10 +56,18 @@ class SimulatorReset(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Write a new state of the cloud."""
-        from applier import conf as configuration
+        from applier import configuration
         from applier.clouds.simulated import SimulatedCloud
 
         path = configuration.simulator_path(self.session.conf)
         SimulatedCloud.reset(path, parsed_args.source)
         self.say(f"The simulated cloud in {path} is as new.")
+        _tell_other(self)
         return 0
+
+
+def _tell_other(verb: Verb) -> None:
+    """Say so if plans do not run on the simulated cloud."""
+    configured = verb.session.conf.actionplan.cloud
+    if configured != SIMULATED:
+        verb.note(f"Note: plans run on another cloud: [actionplan] cloud is {configured}.")

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The streams that people read: all text that is written to them has its hidden characters visible.
 
-Only what draws on a terminal itself, such as rich, writes to the stream below.
+Only what draws on a terminal itself, such as rich, writes to the stream below. The stream of a run
+does not fail when its reader goes away.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
@@ -38,3 +40,41 @@ def with_visible_text(stream: TextIO) -> TextIO:
 def exact(stream: TextIO) -> TextIO:
     """Return the stream below, to which text is written as it is."""
     return stream.exact if isinstance(stream, _Visible) else stream
+
+
+def lasting(stream: TextIO) -> TextIO:
+    """Return a stream that passes text to another one until that fails, and then drops it.
+
+    A run must continue when its terminal hangs up or the reader of its pipe ends.
+    """
+    return with_visible_text(cast("TextIO", _Lasting(exact(stream))))
+
+
+class _Lasting:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except (OSError, ValueError):
+            self._drop()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._drop()
+
+    def _drop(self) -> None:
+        """Redirect the stream to /dev/null, so that its buffered text causes no later error."""
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+        except (OSError, ValueError):
+            return
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

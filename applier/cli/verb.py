@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import EntryPoint
 from typing import Any, ClassVar, NoReturn
@@ -13,7 +14,9 @@ from cliff.lister import Lister
 from stevedore import ExtensionManager
 from stevedore.extension import Extension
 
+from applier.assembly import user
 from applier.cli.session import Session
+from applier.operations import Operator
 
 #: Exit codes.
 REFUSED, USAGE, FAILED, OUT_OF_DATE, PAUSED = 1, 2, 3, 4, 5
@@ -45,10 +48,10 @@ class VerbParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Write the mistake and an example, and exit."""
         lines = [f"{self.prog}: {message}"]
+        program, _, rest = self.prog.partition(" ")
         if self.example:
-            lines.append(f"For example: actionplan {self.example}")
-        rest = self.prog.partition(" ")[2]
-        lines.append(f"All of it: actionplan {f'help {rest}' if rest else '--help'}")
+            lines.append(f"For example: {program} {self.example}")
+        lines.append(f"All of it: {program} {f'help {rest}' if rest else '--help'}")
         self.exit(USAGE, "\n".join(lines) + "\n")
 
 
@@ -64,7 +67,8 @@ class Verb(Command):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Make a parser that keeps the lines of descriptions and examples as they are written."""
-        examples = "\n".join(["Examples:", *(f"  actionplan {line}" for line in self.EXAMPLES)])
+        program = prog_name.partition(" ")[0]
+        examples = "\n".join(["Examples:", *(f"  {program} {line}" for line in self.EXAMPLES)])
         parser = VerbParser(
             prog=prog_name,
             description=self.get_description(),
@@ -76,7 +80,7 @@ class Verb(Command):
 
     @property
     def session(self) -> Session:
-        """Configuration, record, plugins, cloud."""
+        """The configuration, record, plugins and cloud that the verbs share."""
         app: Any = self.app
         session: Session = app.session
         return session
@@ -89,6 +93,26 @@ class Verb(Command):
         """Write a line to standard error, so that it does not mix with output for programs."""
         self.app.stdout.flush()
         self.app.stderr.write(f"{text}\n")
+
+    @property
+    def operator(self) -> Operator:
+        """The user of this process, who reads what the operations tell."""
+        return Operator(name=user(), say=self.say, note=self.note)
+
+    def agrees(self, question: str) -> bool:
+        """Ask on the terminal; return whether the answer is yes."""
+        from rich.text import Text
+
+        from applier.cli.reporters import plan_table
+
+        try:
+            plan_table.console(self.app.stdout).print(Text(f"{question} [y/N]"), end=" ")
+            answer = sys.stdin.readline()
+        except KeyboardInterrupt:
+            answer = ""
+        if not answer.endswith("\n"):
+            self.say()
+        return answer.strip().lower() in ("y", "yes")
 
     @property
     def on_terminal(self) -> bool:

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from applier.cli import claim, foreground
+from applier.cli import foreground
 from applier.cli.arguments import with_plan
 from applier.cli.main import INTERRUPTED
-from applier.cli.steering import present
 from applier.cli.verb import PAUSED, Verb
 from applier.contracts import Report
 from applier.errors import PlanConflict
+from applier.operations import claim
+from applier.operations.services import nobody_present, present
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -49,8 +50,9 @@ class Watch(Verb):
             short = plan.uuid[:8]
             text = f"plan {short} is {plan.state}: nobody runs it. To run it: actionplan apply"
             raise PlanConflict(plan.uuid, plan.state, f"{text} {short}")
-        if plan.state is PlanState.PENDING and not present(self.session.store):
-            self.say("No applier service reports on this record. To run the plan here:")
+        store, cloud = self.session.store, self.session.cloud_needed_by(plan)
+        if plan.state is PlanState.PENDING and not present(store, cloud):
+            self.say(f"{nobody_present(store)} reports on this record. To run the plan here:")
             self.say(f"actionplan apply {plan.uuid[:8]}")
         try:
             plan = self._followed(plan)

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import argparse
 
-from applier.cli import claim, set_options
+from applier.cli import arguments
 from applier.cli.arguments import with_action
 from applier.cli.plan_files import refuse_planning
 from applier.cli.reporters.action_text import wrapped
-from applier.cli.reporters.formatting import one_line
 from applier.cli.reporters.triggers import sources
 from applier.cli.session import find_action
 from applier.cli.verb import Verb
+from applier.operations import claim
+from applier.wording import one_line
 from planner.model import Action
 from planner.states import ActionState
 
@@ -43,7 +44,7 @@ class Why(Verb):
         from applier.cli.reporters.plan_table import console
         from applier.cli.reporters.reasons import foreseen, waiting
 
-        settings = set_options.read(parsed_args.set)
+        settings = arguments.read_settings(parsed_args.set)
         refuse_planning(settings, None)
         session = self.session
         workers = settings.max_workers or session.max_workers

@@ -2,25 +2,29 @@
 """A simulated cloud in one file: hosts, instances and volumes to try plans on.
 
 An operation reserves capacity when it begins, waits without holding a lock, and changes the cloud
-when it ends. If it is stopped, fails, or its process dies, the cloud is not changed.
+when it ends. If it is stopped, fails, or its process dies, the cloud is not changed. Operations
+have no ids, so nothing is passed to ``output``.
 """
+# ruff: noqa: ARG002
 
 from __future__ import annotations
 
 import os
 import uuid
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
+from applier.cloud_contracts import Cloud
 from applier.clouds import capacity, operations, simulated_document
 from applier.clouds.operations import Work
 from applier.clouds.simulated_schema import ONGOING, ROOM, World
 from applier.clouds.world_file import WorldFile, born
-from applier.contracts import StopSignal
+from applier.contracts import Print, StopSignal, silent
 from applier.errors import ActionFailed, ConfigurationError
 
 
-class SimulatedCloud:
+class SimulatedCloud(Cloud):
     """A cloud in the file ``path``, for any number of threads and processes at once.
 
     Operations take the seconds in its ``durations``, divided by ``speed``. If the file
@@ -28,11 +32,18 @@ class SimulatedCloud:
     ConfigurationError.
     """
 
+    IS_REAL = False
+
     def __init__(self, path: str | os.PathLike[str], *, speed: float = 1.0) -> None:
         if not speed > 0:
             raise ConfigurationError(f"the speed of a simulated cloud is above 0, not {speed:g}")
         self._file = WorldFile(path)
         self._speed = speed
+
+    @property
+    def name(self) -> str:
+        """The same name for all files: a test cloud may be replaced by another."""
+        return "simulated"
 
     @classmethod
     def reset(
@@ -73,16 +84,21 @@ class SimulatedCloud:
             world["faults"].append(simulated_document.complete_fault(world, fault))
 
     def instance(self, instance_id: str) -> Mapping[str, Any] | None:
-        """Return ``name, host, flavor, status``; the host of a SHELVED instance is None."""
-        return self._look("instances", instance_id)
+        """Return ``name, host, flavor, status, task``; the host of a SHELVED instance is None.
+
+        The task is always None: an ongoing operation is that of another attempt, which ends it.
+        """
+        instance = self._look("instances", instance_id)
+        return instance and {**instance, "task": None}
 
     def instance_named(self, name: str) -> str | None:
         """Return the uuid of the only instance of that name; ActionFailed if there are several."""
         return operations.named(self._file.read(), name)
 
     def volume(self, volume_id: str) -> Mapping[str, Any] | None:
-        """Return ``name, size_gb, pool, type, instance``."""
-        return self._look("volumes", volume_id)
+        """Return ``name, size_gb, pool, type, instance, task``."""
+        volume = self._look("volumes", volume_id)
+        return volume and {**volume, "task": None}
 
     def service(self, host: str) -> Mapping[str, Any] | None:
         """Return ``status, reason`` of the compute service on a host."""
@@ -93,47 +109,84 @@ class SimulatedCloud:
         return self._look("hosts", host)
 
     def flavor(self, flavor: str) -> Mapping[str, Any] | None:
-        """Return ``vcpus, ram_mb, disk_gb``."""
-        return self._look("flavors", flavor)
+        """Return ``name, vcpus, ram_mb, disk_gb``."""
+        found = self._look("flavors", flavor)
+        return found and {"name": flavor, **found}
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the whole cloud; the service on a host is up while the host is on."""
+        at, world = datetime.now(UTC), self._file.read()
+        free = capacity.free_on_hosts(world)
+        hosts = world["hosts"]
+        return {
+            "cloud": self.name,
+            "at": at.isoformat(timespec="seconds"),
+            "instances": {uuid: {**i, "task": None} for uuid, i in world["instances"].items()},
+            "hosts": {name: {**host, "free": free[name]} for name, host in hosts.items()},
+            "services": {
+                name: {**service, "state": "up" if hosts[name]["power"] == "on" else "down"}
+                for name, service in world["services"].items()
+            },
+            "flavors": world["flavors"],
+            "server_groups": world["server_groups"],
+        }
 
     def migrate(
-        self, instance_id: str, destination: str | None, live: bool, stop: StopSignal
+        self,
+        instance_id: str,
+        destination: str | None,
+        live: bool,
+        stop: StopSignal,
+        output: Print = silent,
     ) -> str:
         """Move an instance; return its new host."""
         work = self._do(lambda w: operations.migrate(w, instance_id, destination, live), stop)
         moved = work.result["instances"][instance_id] or {}
         return str(moved["host"])
 
-    def resize(self, instance_id: str, flavor: str, stop: StopSignal) -> None:
+    def resize(
+        self, instance_id: str, flavor: str, stop: StopSignal, output: Print = silent
+    ) -> None:
         """Change the flavor of an instance."""
         self._do(lambda w: operations.resize(w, instance_id, flavor), stop)
 
-    def set_instance_status(self, instance_id: str, status: str, stop: StopSignal) -> None:
+    def set_instance_status(
+        self, instance_id: str, status: str, stop: StopSignal, output: Print = silent
+    ) -> None:
         """Start, stop or shelve an instance: ACTIVE, SHUTOFF or SHELVED."""
         self._do(lambda w: operations.set_instance_status(w, instance_id, status), stop)
 
-    def create_instance(self, name: str, wanted: Mapping[str, Any], stop: StopSignal) -> str:
+    def create_instance(
+        self, name: str, wanted: Mapping[str, Any], stop: StopSignal, output: Print = silent
+    ) -> str:
         """Create an instance; return its uuid. Of ``wanted`` only the flavor is used."""
         fresh, flavor = str(uuid.uuid4()), wanted.get("flavor")
         self._do(lambda w: operations.create_instance(w, fresh, name, flavor), stop)
         return fresh
 
-    def delete_instance(self, instance_id: str, stop: StopSignal) -> None:
+    def delete_instance(self, instance_id: str, stop: StopSignal, output: Print = silent) -> None:
         """Delete an instance."""
         self._do(lambda w: operations.delete_instance(w, instance_id), stop)
 
     def set_service_status(
-        self, host: str, status: str, reason: str | None, stop: StopSignal
+        self, host: str, status: str, reason: str | None, stop: StopSignal, output: Print = silent
     ) -> None:
         """Enable or disable the compute service of a host."""
         self._do(lambda w: operations.set_service_status(w, host, status, reason), stop)
 
-    def set_host_power(self, host: str, power: str, stop: StopSignal) -> None:
+    def set_host_power(
+        self, host: str, power: str, stop: StopSignal, output: Print = silent
+    ) -> None:
         """Switch a host on or off, or suspend it."""
         self._do(lambda w: operations.set_host_power(w, host, power), stop)
 
     def migrate_volume(
-        self, volume_id: str, pool: str | None, volume_type: str | None, stop: StopSignal
+        self,
+        volume_id: str,
+        pool: str | None,
+        volume_type: str | None,
+        stop: StopSignal,
+        output: Print = silent,
     ) -> None:
         """Move a volume to another pool, or change its type."""
         self._do(lambda w: operations.migrate_volume(w, volume_id, pool, volume_type), stop)

@@ -58,6 +58,7 @@ def complete(world: World) -> World:
         "flavors": world["flavors"],
         "instances": filled("instances", status="ACTIVE"),
         "services": {h: {"status": "enabled", "reason": None} | s for h, s in services.items()},
+        "server_groups": world.get("server_groups", {}),
         "pools": world.get("pools", {}),
         "volume_types": world.get("volume_types", []),
         "volumes": filled("volumes", type=None, instance=None),

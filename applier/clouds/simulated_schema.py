@@ -42,6 +42,8 @@ OPERATIONS = (
     "power",
     "volume_migrate",
 )
+#: The policies of groups of instances, as in Nova. Operations do not keep to them.
+POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
 #: Fields of an ongoing operation in the file.
 ONGOING = ("id", "pid", "born", "operation", "what", "changes", "uses", "holds")
 
@@ -90,6 +92,11 @@ SCHEMA = _entry(
         ),
     },
     services=_table({"status": {"enum": ["enabled", "disabled"]}}, reason=_TEXT_OR_NULL),
+    server_groups=_table(
+        {"policy": {"enum": list(POLICIES)}, "members": {"type": "array", "items": _TEXT}},
+        name=_TEXT,
+        max_server_per_host=ranges.COUNT_OF_ONE_OR_MORE,
+    ),
     pools=_table({"size_gb": ranges.COUNT}),
     volume_types={"type": "array", "items": _TEXT},
     volumes=_UUIDS

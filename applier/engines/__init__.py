@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workflow engines: run the open actions of a plan, and record each start beforehand.
 
-Plugins are registered under ``watcher_workflow_engines``.
+Plugins are registered under ``actionplan.engines``.
 """
 
 from __future__ import annotations

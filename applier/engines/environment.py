@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from applier.contracts import ActionContext, ActionPlugin, Cloud
-from applier.errors import UnknownActionTypes
+from applier.cloud_contracts import Cloud
+from applier.contracts import ActionContext, ActionPlugin
+from applier.errors import ActionFailed, UnknownActionTypes
 from applier.job_contracts import AttemptMachines, RunMachines
 from applier.scheduling.type_policy import TypePolicy
 from planner.model import JOIN, Action, ActionPlan
@@ -19,13 +20,15 @@ class ActionEnvironment:
     """The environment in which actions run; all mappings are by action type.
 
     ``options`` are the values of the options that plugins declare. ``policies`` hold retries,
-    time-outs and estimates. ``cloud`` is a function that opens the cloud. Without ``machines``,
-    each action makes its own connections. ``pace`` is the number of simulated seconds per second in
-    pauses and sleeps.
+    time-outs and estimates. ``cloud`` returns the cloud. ``open_machines`` returns the machines of
+    a run; it is called only for plans with actions that use some. ``pace`` is the number of
+    simulated seconds per second in pauses and sleeps.
     """
 
     plugins: Mapping[str, type[ActionPlugin]]
     cloud: Callable[[], Cloud]
+    open_machines: Callable[[], RunMachines] | None = None
+    #: The machines of the plan, if it uses some; see :meth:`of_plan`.
     machines: RunMachines | None = None
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     policies: Mapping[str, TypePolicy] = field(default_factory=dict)
@@ -36,8 +39,9 @@ class ActionEnvironment:
     def of_plan(self, plan: ActionPlan) -> ActionEnvironment:
         """Load the plugins and options for a plan; return an environment with only these.
 
-        Raises UnknownActionTypes if one of them is not installed, ConfigurationError if one of
-        their options has an invalid value.
+        The caller has to close it. Raises UnknownActionTypes if one of the plugins is not
+        installed, ConfigurationError if one of their options, or a setting of the machines that
+        they use, has an invalid value.
         """
         needed = {a.action_type for a in plan.actions} - {JOIN}
         known = set(self.plugins)
@@ -45,16 +49,27 @@ class ActionEnvironment:
             raise UnknownActionTypes(plan.uuid, needed - known, known)
         found = replace(self, plan=plan.uuid, plugins={name: self.plugins[name] for name in needed})
         types = {found._options_type(a) for a in plan.actions if a.action_type != JOIN}
-        return replace(found, options={name: self.options.get(name, {}) for name in types})
+        options = {name: self.options.get(name, {}) for name in types}
+        uses_machines = any(plugin.USES_MACHINES for plugin in found.plugins.values())
+        if self.open_machines is None or not uses_machines:
+            return replace(found, options=options)
+        return replace(found, options=options, machines=self.open_machines())
 
     def _options_type(self, action: Action) -> str:
         return self.plugins[action.action_type].options_type(action.input_parameters)
 
     def machines_of(self, action: Action, attempt: int) -> AttemptMachines | None:
-        """Return the machines for one attempt of an action, whose commands can be found again."""
-        if self.machines is None:
+        """Return the machines for one attempt of an action, whose commands can be found again.
+
+        Returns None if the action uses none.
+        """
+        machines = self._used_by(action)
+        if machines is None:
             return None
-        return self.machines.of_attempt(self.plan, action.uuid, attempt)
+        return machines.of_attempt(self.plan, action.uuid, attempt)
+
+    def _used_by(self, action: Action) -> RunMachines | None:
+        return self.machines if self.plugins[action.action_type].USES_MACHINES else None
 
     def context(
         self,
@@ -63,15 +78,20 @@ class ActionEnvironment:
         machines: AttemptMachines | None = None,
     ) -> ActionContext:
         """Return the context for the plugin of one action; its output is passed to ``output``."""
+        plugin = self.plugins[action.action_type]
         return ActionContext(
-            cloud=self.cloud,
+            cloud=self.cloud if plugin.uses_cloud(action.input_parameters) else _no_cloud,
             output=output,
             options=self.options.get(self._options_type(action), {}),
             name=action.label,
-            machines=machines or self.machines,
+            machines=machines or self._used_by(action),
         )
 
     def close(self) -> None:
         """Close the machines."""
         if self.machines is not None:
             self.machines.close()
+
+
+def _no_cloud() -> Cloud:
+    raise ActionFailed("its type gets no cloud, because it does not declare USES_CLOUD")

@@ -9,6 +9,18 @@ from typing import Any
 from taskflow import flow
 
 
+class Tasks(dict[str, Any]):
+    """The tasks of a flow by name; each is made when it is first read."""
+
+    def __init__(self, make_task: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._make_task = make_task
+
+    def __missing__(self, name: str) -> Any:
+        made = self[name] = self._make_task(name)
+        return made
+
+
 class PlanFlow(flow.Flow):
     """A flow that gets all tasks and links at once; any engine of taskflow can run it.
 
@@ -16,15 +28,17 @@ class PlanFlow(flow.Flow):
     own graph flow would copy and check the whole graph for each link.
     """
 
-    def __init__(self, name: str, tasks: Mapping[str, Any], after: Mapping[str, Sequence[str]]):
+    def __init__(
+        self, name: str, after: Mapping[str, Sequence[str]], make_task: Callable[[str], Any]
+    ):
         super().__init__(name)
-        self.tasks, self.after = tasks, after
+        self.after, self.tasks = after, Tasks(make_task)
 
     def __len__(self) -> int:
-        return len(self.tasks)
+        return len(self.after)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.tasks.values())
+        return map(self.tasks.__getitem__, self.after)
 
     def iter_nodes(self) -> Iterator[tuple[Any, dict[str, Any]]]:
         """Yield each task, with empty metadata."""
@@ -51,8 +65,5 @@ class PlanFlow(flow.Flow):
 def build(
     after: Mapping[str, Sequence[str]], make_task: Callable[[str], Any], name: str = "plan"
 ) -> PlanFlow:
-    """Make a flow of the graph ``after`` (name to successors); ``make_task`` makes each task.
-
-    Linear in names and links.
-    """
-    return PlanFlow(name, {one: make_task(one) for one in after}, after)
+    """Make a flow of the graph ``after`` (name to successors); ``make_task`` makes each task."""
+    return PlanFlow(name, after, make_task)

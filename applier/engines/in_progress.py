@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from applier.contracts import Report
-from applier.engines.timers import Timer, Timers
-from applier.engines.workers import Workers
+from applier.engines.workers import Timer, Timers, Workers
 from planner.states import ActionState, Outcome
 
 LOG = logging.getLogger(__name__)
@@ -71,7 +70,12 @@ class AttemptsInProgress:
         return True
 
     def stop(self, uuid: str) -> Report | None:
-        """Tell an attempt to stop; if it only waits, end it and return its report."""
+        """Tell an attempt to stop; if it only waits, end it and return its report.
+
+        An attempt whose plugin is not STOPPABLE goes on.
+        """
+        if not self._tasks[uuid].plugin.STOPPABLE:
+            return None
         self._timers.drop(Timer("limit", uuid))
         if uuid in self._waiting:
             message = f"aborted: it was to wait for {self._waiting[uuid]:g} s"

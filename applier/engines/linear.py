@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,12 +21,12 @@ from applier.contracts import Report, Request, RequestVerb
 from applier.engines import Event, PlanRun, ReservationsChanged
 from applier.engines.flow import PlanFlow
 from applier.engines.in_progress import AttemptsInProgress
-from applier.engines.timers import Timer, Timers
-from applier.engines.workers import Workers
+from applier.engines.workers import Timer, Timers, Workers
 from applier.errors import PlanConflict
 from applier.scheduling.decisions import Decisions, Halt, Stopped
+from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.verdict import ends
+from applier.scheduling.verdict import FailureRules
 from applier.store import Reservation
 from planner.states import WELL, ActionState
 
@@ -63,7 +63,7 @@ class LinearEngine(base.Engine):
         self._storage = storage.Storage(flow_detail, backend=backend)
         self._run: PlanRun = self._options["run"]
         self._events, self._recorder = self._run.events, self._run.recorder
-        self._tasks: Mapping[str, Any] = {}
+        self._tasks: MutableMapping[str, Any] = {}
         self._scheduler: Scheduler | None = None
         self._clock = self._options.get("clock", time.monotonic)
         self._timers = Timers(self._clock)
@@ -110,20 +110,16 @@ class LinearEngine(base.Engine):
         return Scheduler(
             run.plan.actions,
             after,
-            limits=run.plan.limits,
-            max_workers=self._options["max_workers"],
-            on_failure=run.on_failure,
-            ranks=run.ranks,
-            ended=ends(run.plan.actions),
-            policies=run.policies,
-            workerless=run.workerless,
-            tolerances=run.plan.tolerances,
-            continued=self._continued(),
+            Concurrency(
+                limits=run.plan.limits,
+                max_workers=self._options["max_workers"],
+                workerless=run.workerless,
+            ),
+            FailureRules(
+                on_failure=run.on_failure, policies=run.policies, tolerances=run.plan.tolerances
+            ),
+            run.ranks,
         )
-
-    def _continued(self) -> list[str]:
-        """Return the actions with commands that another applier started, and that go on."""
-        return [a.uuid for a in self._run.plan.actions if a.state is ActionState.ONGOING]
 
     def prepare(self) -> None:
         """Do nothing: this engine does not store atoms."""
@@ -169,7 +165,7 @@ class LinearEngine(base.Engine):
         held_by_others = (
             self._run.held_by_others if first.held_by_others is None else first.held_by_others
         )
-        for uuid in self._continued():
+        for uuid in scheduler.running:  # their commands were started by another applier
             running.start(uuid)
         self._carry_out(scheduler.begin(first.requests, held_by_others), running, workers)
         while not scheduler.done:
@@ -184,15 +180,19 @@ class LinearEngine(base.Engine):
             self._carry_out(decisions, running, workers)
 
     def _gather(self, running: AttemptsInProgress, most_s: float | None = None) -> None:
-        """Wait up to ``most_s`` seconds for an event or a timer, then process all of them."""
+        """Wait up to ``most_s`` seconds for an event or a timer, then process all of them.
+
+        After an event, more are awaited for a moment, if attempts run: they share a commit.
+        """
         left = [s for s in (most_s, self._timers.left_s()) if s is not None]
         try:
             event = self._events.get(timeout=min(*left, _LONGEST_S)) if left else self._events.get()
             self._take_in(event, running)
-            while not self._events.empty():
-                self._take_in(self._events.get(), running)
+            end = self._clock() + _TOGETHER_S
+            while running or not self._events.empty():
+                self._take_in(self._events.get(timeout=max(0.0, end - self._clock())), running)
         except queue.Empty:
-            pass  # a timer
+            pass  # a timer, or no more events
         for timer in self._timers.due() if left else ():
             if timer.kind == "delay":
                 self._incoming.elapsed.append(timer.uuid)
@@ -215,11 +215,16 @@ class LinearEngine(base.Engine):
     ) -> None:
         """Commit decisions, then carry them out."""
         self._decided += 1
+        for uuid in decisions.starts:
+            self._tasks[uuid].permit()
         ended = [*self._recorder.incoming, *decisions.ended]
         self._recorder.commit(decisions, lambda seconds: self._linger(running, seconds))
+        again = {uuid for uuid, _ in decisions.delays}
         for report in ended:
             if report.old is ActionState.ONGOING and report.state is not ActionState.UNKNOWN:
                 self._tasks[report.uuid].forget()
+                if report.uuid not in again:
+                    del self._tasks[report.uuid]
         if decisions.max_workers is not None:
             workers.maximum = decisions.max_workers
         for uuid, seconds in decisions.delays:
@@ -273,6 +278,8 @@ class LinearEngine(base.Engine):
 
 #: The longest wait at once, in seconds: the time-out of a queue has an upper bound.
 _LONGEST_S = 3600.0
+#: How long to wait for more events after one, in seconds: about as long as a commit takes.
+_TOGETHER_S = 0.001
 
 
 def _flow_state(scheduler: Scheduler) -> Any:

@@ -12,14 +12,14 @@ from typing import Any
 from taskflow import task
 from taskflow.types import notifier
 
-from applier.blotting import BlottedOutput, Blotting
 from applier.contracts import ActionPlugin, Report, Verified
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.job_contracts import AttemptMachines
 from applier.scheduling.resumption import in_doubt
 from applier.scheduling.type_policy import timeout_s
-from applier.secret_values import resolve
+from applier.secrets import NO_SECRETS, resolve
+from applier.secrets.blotting import BlottedOutput, Blotting
 from planner.model import Action
 from planner.states import ActionState, Outcome, StateReason
 
@@ -91,14 +91,25 @@ class ActionTask(task.Task):
     timed_out = False
     broke = False
     work: ActionPlugin | None = None
-    blotting = Blotting()
+    blotting = NO_SECRETS
 
     def renew(self) -> None:
         """Prepare the task for another attempt."""
         self.cut_off = self.cut_off or self.broke
         self.stop, self.timed_out, self.work = threading.Event(), False, None
         self.attempt, self.continued_s, self.machines = self.attempt + 1, None, None
-        self.blotting = Blotting()
+        self.blotting = NO_SECRETS
+
+    def permit(self) -> None:
+        """Let the attempt begin; called before its start is recorded.
+
+        So whoever takes the plan over can find out whether it has begun, if its type needs that.
+        """
+        if self.plugin.RERUN_SAFE or self.waits_s is not None:
+            return
+        self.machines = self.environment.machines_of(self.action, self.attempt)
+        if self.machines is not None and self.plugin.runs_on(self.action.input_parameters):
+            self.machines.permit()
 
     def time_out(self) -> None:
         """Tell the action to stop because it timed out; its effect is verified after its end."""
@@ -159,9 +170,10 @@ class ActionTask(task.Task):
         )
 
     def _perform(self, output: Output) -> _Ending:
+        if self.machines is None:
+            self.machines = self.environment.machines_of(self.action, self.attempt)
         if self.stop.is_set():
             return self._stopped(None)
-        self.machines = self.environment.machines_of(self.action, self.attempt)
         try:
             parameters, self.blotting = resolve(self.action.input_parameters, self.plugin.SCHEMA)
         except ActionFailed as reason:
@@ -169,6 +181,8 @@ class ActionTask(task.Task):
                 text = f"{reason}; its command goes on; {in_doubt(self.action)}"
                 return ActionState.UNKNOWN, None, text
             return ActionState.FAILED, Outcome.FAILED, str(reason)
+        if self.blotting is NO_SECRETS:
+            return self._run(parameters, output.write)
         written = BlottedOutput(self.blotting, output.write)
         try:
             return self._run(parameters, written)
@@ -211,10 +225,23 @@ class ActionTask(task.Task):
 
     def _stopped(self, reason: str | None) -> _Ending:
         """Return the result of a stopped attempt; without a reason, it had not begun."""
+        if self.continued_s is not None:
+            try:
+                self._end_continued()
+            except (ActionFailed, OSError) as error:
+                text = f"{error}; its command may still run there; {in_doubt(self.action)}"
+                return ActionState.UNKNOWN, None, text
+            reason = reason or "its command was ended"
         if self.timed_out:
             return ActionState.FAILED, Outcome.FAILED, reason or "before it began"
         how = "aborted before it began" if reason is None else f"aborted: {reason}"
         return ActionState.CANCELLED, None, how
+
+    def _end_continued(self) -> None:
+        """End the command of another applier, which this attempt may not have reached yet."""
+        if self.machines is not None:
+            on = self.plugin.runs_on(self.action.input_parameters)
+            self.machines.end(list(dict.fromkeys((None, *on))))
 
     def _job_lost(self, lost: JobLost) -> _Ending:
         """Return the result of an attempt with a command whose end is not known."""

@@ -14,9 +14,10 @@ from applier.machines import address as addresses
 from applier.machines import process
 from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.found_jobs import FoundJob, JobState, parse
-from applier.machines.job_names import AttemptName
+from applier.machines.job_names import AttemptName, is_job, mark_of
 from applier.machines.job_scripts import END, FIND, with_arguments
 from applier.machines.local import Local
+from applier.machines.permit import Permit
 from applier.machines.settings import SimulationSettings, SshSettings
 from applier.machines.simulated_nodes import Simulation
 from planner.states import Outcome
@@ -40,12 +41,14 @@ class OpenMachines:
     ) -> None:
         self._ssh, self._place = ssh or SshSettings(), place
         self._simulation = Simulation(simulation or SimulationSettings())
+        #: The attempts of which jobs were found, each with the machine.
+        self.taken_over: set[tuple[str | None, AttemptName]] = set()
         self._lock = threading.Lock()
         self._connections: Connections | None = None
 
     def of_attempt(self, plan: str, action: str, attempt: int) -> AttemptMachines:
         """Return these machines for one attempt of an action, whose commands can be found again."""
-        return AttemptMachines(self, AttemptName(plan, action, attempt))
+        return AttemptMachines(self, AttemptName(plan, action, attempt), self._place)
 
     def machine(
         self, address: str | None, stop: StopSignal, jobs: AttemptJobs | None = None
@@ -73,14 +76,31 @@ class OpenMachines:
         script, known = with_arguments(FIND, "job", "", prefix, mark), _parsed(address)
         return list(parse(self._opened().shell(known, script).result(), "job"))
 
+    def listed(self, address: str | None) -> list[FoundJob]:
+        """Return all jobs of a machine, each with the processes that outlived its wrapper.
+
+        Raises ActionFailed or ConnectionError if the machine cannot be reached.
+        """
+        jobs = [job for job in self.find(address) if is_job(job.folder)]
+        return [self._with_processes(address, job) if job.may_be_left else job for job in jobs]
+
+    def _with_processes(self, address: str | None, job: FoundJob) -> FoundJob:
+        alike = self.find(address, job.folder, mark_of(job.folder))
+        return next((found for found in alike if found.folder == job.folder), job)
+
     def remove(self, address: str | None, folders: Sequence[str], *, wait: bool = False) -> None:
-        """Remove jobs of a machine; those of a node only with ``wait`` before it returns."""
+        """Remove jobs of a machine; those of a node only with ``wait`` before it returns.
+
+        With ``wait``, also remove what interrupted removals have left.
+        """
         if address is not None and folders:
             removal = self._opened().remove_jobs(_parsed(address), folders)
             if wait:
                 removal.result()
         elif self._place is not None:
             process.remove([self._place / folder for folder in folders])
+            if wait:
+                process.sweep(self._place)
 
     def end(self, address: str | None, folder: str, mark: str) -> None:
         """End a job of a machine: SIGTERM, and SIGKILL some seconds later."""
@@ -116,8 +136,11 @@ class OpenMachines:
 class AttemptMachines:
     """The machines of a run for one attempt of an action: its commands are named after it."""
 
-    def __init__(self, opened: OpenMachines, attempt: AttemptName) -> None:
+    def __init__(
+        self, opened: OpenMachines, attempt: AttemptName, place: Path | None = None
+    ) -> None:
         self._opened, self._attempt = opened, attempt
+        self._permit = None if place is None else Permit(place, attempt)
         self._jobs: dict[str | None, AttemptJobs] = {}
         self._let_go = threading.Event()
         self.is_prechecking = False
@@ -126,12 +149,23 @@ class AttemptMachines:
         """Return the machine at an address, or this machine for None. Raises ActionFailed."""
         if self.is_prechecking:
             return self._opened.machine(address, stop)
-        jobs = self._jobs.setdefault(address, AttemptJobs(self._attempt, self._let_go))
+        is_taken_over = (address, self._attempt) in self._opened.taken_over
+        made = AttemptJobs(self._attempt, self._let_go, self._permit, is_taken_over)
+        jobs = self._jobs.setdefault(address, made)
         return self._opened.machine(address, stop, jobs)
 
     def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
         """Wait ``seconds``. Raises ActionFailed if the task is configured to fail or is stopped."""
         return self._opened.simulate(node, task, seconds, stop)
+
+    def permit(self) -> None:
+        """Let the attempt begin; called before its start is recorded."""
+        if self._permit is not None:
+            self._permit.give()
+
+    def forbid(self) -> bool:
+        """Return whether the attempt has not begun and never will."""
+        return self._permit is not None and self._permit.withdraw()
 
     def find(self, addresses: Sequence[str | None]) -> list[FoundJob]:
         """Return the last job of this attempt on each of these machines that has one.
@@ -139,8 +173,12 @@ class AttemptMachines:
         Raises ActionFailed or ConnectionError if a machine cannot be reached.
         """
         prefix, mark = self._attempt.prefix, self._attempt.job(1).mark
-        found = (self._opened.find(address, prefix, mark) for address in addresses)
-        return [max(jobs, key=lambda job: job.number) for jobs in found if jobs]
+        last = []
+        for address in addresses:
+            if jobs := self._opened.find(address, prefix, mark):
+                self._opened.taken_over.add((address, self._attempt))
+                last.append(max(jobs, key=lambda job: job.number))
+        return last
 
     def end(self, addresses: Sequence[str | None]) -> None:
         """End the jobs of this attempt on these machines.
@@ -158,10 +196,12 @@ class AttemptMachines:
         self._let_go.set()
 
     def forget(self) -> None:
-        """Remove the jobs that this attempt has run; its end is on record."""
+        """Remove the jobs that this attempt has run, and its permit; its end is on record."""
         for address, jobs in self._jobs.items():
             if jobs.names:
                 self._opened.remove(address, [name.folder for name in jobs.names])
+        if self._permit is not None:
+            self._permit.remove()
 
 
 def _parsed(address: str) -> addresses.Address:

@@ -7,7 +7,10 @@ import threading
 from itertools import count
 
 from applier.machines.job_names import AttemptName, JobName
+from applier.machines.permit import Permit
 
+#: What is said of a command that is not started, because the attempt has ended.
+ENDED = "another applier has ended the action"
 #: What is said of a command whose applier let it go on.
 LET_GO = "this applier let go of the command, which goes on"
 
@@ -16,13 +19,39 @@ class AttemptJobs:
     """Names the commands of an attempt on one machine, in the order in which they are run.
 
     An applier that takes the attempt over runs the same commands in the same order, and so finds
-    each of them. Once ``let_go`` is set, a stop leaves them running.
+    each of them. Once ``let_go`` is set, a stop leaves them running. Before the first of them, the
+    ``permit`` of the attempt is used. ``is_taken_over`` says that jobs of the attempt were found on
+    the machine. If the first of them is missing later, its end is on record.
     """
 
-    def __init__(self, attempt: AttemptName, let_go: threading.Event) -> None:
-        self.attempt, self.let_go = attempt, let_go
+    def __init__(
+        self,
+        attempt: AttemptName,
+        let_go: threading.Event,
+        permit: Permit | None = None,
+        is_taken_over: bool = False,
+    ) -> None:
+        self.attempt, self.let_go, self._permit = attempt, let_go, permit
+        self._is_taken_over = is_taken_over
         self._numbers = count(1)
         self.names: list[JobName] = []
+
+    def begin(self) -> None:
+        """Say that the attempt begins; raise ActionFailed if another applier forbids it."""
+        if self._permit is not None:
+            self._permit.use()
+
+    def is_there(self, name: JobName) -> bool:
+        """Return whether the folder of a command is there, or was removed when its end was known.
+
+        So it must not be made.
+        """
+        return self._is_taken_over and name.folder == self.first
+
+    @property
+    def first(self) -> str:
+        """The folder of its first command, which is removed when its end is on record."""
+        return self.attempt.job(1).folder
 
     def next(self) -> JobName:
         """Return the name of the next command."""

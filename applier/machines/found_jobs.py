@@ -49,6 +49,11 @@ class FoundJob:
         return self.state in (JobState.RESTARTED, JobState.KILLED)
 
     @property
+    def may_be_left(self) -> bool:
+        """Whether it has no wrapper that runs, and processes of it may."""
+        return self.state in (JobState.NONE, JobState.KILLED)
+
+    @property
     def number(self) -> int:
         """The number of its command within the attempt."""
         return int(self.folder.rpartition(".")[2])

@@ -12,6 +12,10 @@ from uuid import uuid4
 VARIABLE = "ACTIONPLAN_JOB"
 #: The begin of the folder of a job that belongs to no attempt, and ends with its applier.
 _UNNAMED = "unnamed"
+#: The begin of the name of a folder that is being removed.
+REMOVED = ".removed-"
+#: The begin of the folder of a permit; see :mod:`applier.machines.permit`.
+_PERMIT = "permit"
 
 
 class JobName(NamedTuple):
@@ -45,6 +49,14 @@ class AttemptName(NamedTuple):
         """Return the name of its command of that number."""
         return JobName(f"{self.plan}/{self.action}/{self.attempt}", f"{self.prefix}{number}")
 
+    def permit(self, boot: str) -> str:
+        """Return the name of the folder of its permit since a restart of the machine.
+
+        >>> AttemptName("7f", "a/b", 2).permit("03c1")
+        'permit.03c1.7f.a%2Fb.2'
+        """
+        return f"{_PERMIT}.{boot}.{self.prefix[:-1]}"
+
 
 def unnamed() -> JobName:
     """Return a new name for a command that belongs to no attempt."""
@@ -57,16 +69,34 @@ def attempt_of(folder: str) -> AttemptName | None:
 
     >>> attempt_of(AttemptName("7f", "a/b", 2).job(1).folder)
     AttemptName(plan='7f', action='a/b', attempt=2)
+    >>> attempt_of(AttemptName("7f", "a", 2).permit("03c1"))
+    AttemptName(plan='7f', action='a', attempt=2)
     """
     found = re.fullmatch(r"([^.]+)\.([^.]+)\.([0-9]+)\.[0-9]+", folder)
+    found = found or re.fullmatch(rf"{_PERMIT}\.[^.]+\.([^.]+)\.([^.]+)\.([0-9]+)", folder)
     if found is None:
         return None
     return AttemptName(unquote(found[1]), unquote(found[2]), int(found[3]))
 
 
+def mark_of(folder: str) -> str:
+    """Return the mark of the processes of a job, by its folder.
+
+    >>> mark_of("7f.a%2Fb.2.1"), mark_of("unnamed.5c")
+    ('7f/a/b/2', 'unnamed/5c')
+    """
+    attempt = attempt_of(folder)
+    return attempt.job(1).mark if attempt else folder.replace(".", "/", 1)
+
+
 def is_job(folder: str) -> bool:
-    """Return whether a folder is that of a job."""
+    """Return whether a folder is that of a job or of a permit."""
     return attempt_of(folder) is not None or folder.startswith(f"{_UNNAMED}.")
+
+
+def is_permit(folder: str) -> bool:
+    """Return whether a folder is that of a permit."""
+    return folder.startswith(f"{_PERMIT}.")
 
 
 def _quoted(uuid: str) -> str:

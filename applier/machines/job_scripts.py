@@ -8,6 +8,9 @@ A job is a folder with these files:
     of ``/proc/PID/stat``), the boot id, and the seconds since the boot. Written before the command.
 ``out``
     Both output streams of the command.
+``dropped``
+    How many bytes at the beginning of ``out`` were given back to the disk, once there are any. It
+    is written before that, and those bytes read as NUL after it.
 ``rc``
     Its exit code, as a shell reports it, once the line is whole. Written after the command.
 
@@ -20,12 +23,34 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
-from applier.machines.job_names import VARIABLE, JobName
+from applier.machines.attempt_jobs import ENDED
+from applier.machines.job_names import REMOVED, VARIABLE, JobName
+
+#: Above this many bytes, all of the output but the last ``_KEPT`` bytes is given back to the disk.
+_ROOM, _KEPT = 32 << 20, 16 << 20
+
+#: Look once a second whether the output needs too much room; ends with the wrapper. A file system
+#: that cannot give back a part of a file drops all of it. Arguments: folder, wrapper.
+_TRIM = r"""
+dropped=0
+tell() { echo $dropped >"$1/dropped.new" && mv "$1/dropped.new" "$1/dropped"; }
+while sleep 1 && kill -0 "$2"; do
+	size=$(wc -c <"$1/out")
+	[ $((size - dropped)) -gt ROOM ] || continue
+	dropped=$(((size - KEPT) / 4096 * 4096))
+	tell "$1"
+	fallocate -p -o 0 -l $dropped "$1/out" && continue
+	dropped=$size
+	tell "$1"
+	: >"$1/out"
+	dd if=/dev/null of="$1/out" bs=1 seek=$dropped
+done 2>/dev/null
+""".replace("ROOM", str(_ROOM)).replace("KEPT", str(_KEPT))
 
 #: Arguments: the folder, the working directory or an empty text, the program with its arguments.
 #: The trap lets the wrapper outlive a signal to its group; the command does not inherit it. Only
-#: one wrapper creates ``pid``, and any other one ends. On a full disk the wrapper waits until there
-#: is room for the exit code.
+#: one wrapper creates ``pid``, which nobody else removes, and any other one ends. On a full disk
+#: the wrapper removes it again, or waits until there is room for the exit code.
 WRAPPER = r"""
 job_folder=$1 job_cwd=$2
 shift 2
@@ -36,15 +61,19 @@ job_field ${job_line##*) }
 read -r job_boot </proc/sys/kernel/random/boot_id
 read -r job_up job_line </proc/uptime
 set -C
-echo $$ $job_start $job_boot $job_up >"$job_folder/pid" || exit 0
+true >"$job_folder/pid" || exit 0
 set +C
+echo $$ $job_start $job_boot $job_up >"$job_folder/pid" || { rm "$job_folder/pid"; exit 0; }
+( unset VARIABLE; exec /bin/sh -c 'TRIM' trim "$job_folder" $$ ) &
+job_trim=$!
 (
 	[ -z "$job_cwd" ] || cd -- "$job_cwd" || exit 126
 	exec "$@"
 ) </dev/null >>"$job_folder/out" 2>&1
 job_code=$?
+kill $job_trim
 while [ -d "$job_folder" ] && ! echo $job_code >"$job_folder/rc"; do sleep 0.5; done 2>/dev/null
-"""
+""".replace("VARIABLE", VARIABLE).replace("TRIM", _TRIM)
 
 #: ``look FOLDER`` sets ``state``: missing, none (no ``pid`` yet), runs, ended CODE, restarted (the
 #: machine was), killed (with its wrapper). ``marked MARK`` prints the processes that carry a mark,
@@ -57,6 +86,7 @@ lives() {
 	since=$2
 	is_alive ${line##*) }
 }
+drop() { dropped=0; [ ! -s "$1/dropped" ] || read -r dropped <"$1/dropped"; }
 has_ended() { [ -s "$1/rc" ] && read -r code <"$1/rc" && state="ended $code"; }
 look() {
 	pid= start= boot= up= state=missing
@@ -110,9 +140,11 @@ done
 """
 )
 
-#: Begin a job unless it has begun, copy its output, and report its end on the error stream.
-#: Arguments: tag, place or an empty text, folder, mark, bytes of output to leave out, 1 if the job
-#: may begin. The function ``start`` is made by :func:`running`.
+#: Begin a job unless it has begun, copy its output, and report its end on the error stream. Before
+#: the output comes a line with its place in ``out``. If what is to be copied was dropped meanwhile,
+#: the script says ``behind`` and ends. Arguments: tag, place or an empty text, folder, mark, bytes
+#: of output to leave out, 1 if the job may begin, 2 if it may begin in a folder that is there.
+#: :func:`running` makes the function ``start``.
 _RUN = r"""
 tag=$1 mark=$4 seen=$5 may_begin=$6 started=
 place "$2"
@@ -121,10 +153,11 @@ tell() { echo "$tag" "$@" >&2; }
 start_once() {
 	command -v setsid >/dev/null || { tell refused "setsid: not found"; exit 0; }
 	mkdir -p -- "$root"
-	if why=$(mkdir -m 700 -- "$folder" 2>&1); then start; return; fi
+	why='ENDED'
+	if [ "$may_begin" = 1 ] && why=$(mkdir -m 700 -- "$folder" 2>&1); then start; return; fi
 	[ -d "$folder" ] || { tell refused "$why"; exit 0; }
 	look "$folder"
-	[ "$state" = none ] && [ -z "$(marked "$mark")" ] && { rm -f -- "$folder/pid"; start; }
+	[ "$state" = none ] && [ -z "$(marked "$mark")" ] && start
 }
 # The wrapper has not begun, and no process will.
 has_died() {
@@ -133,11 +166,19 @@ has_died() {
 	look "$folder"
 	[ "$state" = none ]
 }
-copy() { dd bs=65536 count="$1" 2>/dev/null <&3 || exit 0; }
+copy() {
+	drop "$folder"
+	read -r line at </proc/$$/fdinfo/3
+	[ "$at" -ge "$dropped" ] || { tell behind; exit 0; }
+	dd bs=65536 count="$1" 2>/dev/null <&3 || exit 0
+}
 echo "$tag"
 [ "$may_begin" = 0 ] || start_once
 [ -d "$folder" ] || { tell missing; exit 0; }
 exec 3<>"$folder/out"
+drop "$folder"
+[ "$seen" -ge "$dropped" ] || seen=$dropped
+echo "$seen"
 [ "$seen" = 0 ] || dd bs=1 skip="$seen" count=0 2>/dev/null <&3
 turn=0 told=
 while [ -d "/proc/$PPID" ]; do
@@ -156,7 +197,7 @@ done
 size=$(wc -c <"$folder/out")
 copy "$((size / 65536 + 1))"
 case $state in none | killed) tell "$state" $(marked "$mark") ;; *) tell $state ;; esac
-"""
+""".replace("ENDED", ENDED)
 
 #: End the processes of a job: SIGTERM, then SIGKILL for those that are left after some tenths of a
 #: second. The wrapper stays, to write the exit code. Arguments: place or an empty text, folder,
@@ -190,14 +231,16 @@ exit 0
 """
 )
 
-#: Remove jobs. Arguments: place or an empty text, folders.
+#: Remove jobs, each at one stroke, and what an interrupted removal has left. Arguments: place or an
+#: empty text, folders.
 REMOVE = (
     _FUNCTIONS
     + r"""
 place "$1"
 shift
-for name; do rm -rf -- "$root/$name"; done
-"""
+for name; do mv -- "$root/$name" "$root/REMOVED$name" 2>/dev/null; done
+rm -rf -- "$root"/REMOVED*
+""".replace("REMOVED", REMOVED)
 )
 
 
@@ -215,19 +258,22 @@ def running(
     cwd: str,
     seen: int,
     may_begin: bool,
+    is_there: bool = False,
     place: str = "",
 ) -> bytes:
     """Return the script that begins a job on a node, or finds it, and copies its output.
 
-    Values of the environment come by the input of the shell, and are in no list of processes.
+    ``is_there`` says that its folder is there, or was removed when its end was known: it is not
+    made. Values of the environment come by the input of the shell, and are in no list of processes.
     """
     exports = [f"export {key}={shlex.quote(value)}" for key, value in env.items()]
     marked = f"export {VARIABLE}={shlex.quote(name.mark)}"
     words = shlex.join(["exec", "setsid", "/bin/sh", "-c", WRAPPER, "job"])
     command = f'{words} "$folder" {shlex.join([cwd, *program])}'
     lines = ["start() {", "(", *exports, marked, command, ") </dev/null >/dev/null 2>&1 &"]
+    how = 0 if not may_begin else 2 if is_there else 1
     text = "\n".join([_FUNCTIONS, *lines, "started=$!", "}", _RUN])
-    return with_arguments(text, tag, place, name.folder, name.mark, seen, int(may_begin))
+    return with_arguments(text, tag, place, name.folder, name.mark, seen, how)
 
 
 def check(program: Sequence[str], env: Mapping[str, str], cwd: str | None) -> None:

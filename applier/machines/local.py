@@ -45,8 +45,7 @@ class Local:
             cwd=cwd,
             timeout_s=timeout_s,
             place=self._place,
-            name=self._jobs.next() if self._jobs else None,
-            let_go=self._jobs.let_go if self._jobs else None,
+            jobs=self._jobs,
         )
 
     def read(self, path: str) -> Content | None:
@@ -61,6 +60,7 @@ class Local:
 
     def write(self, path: str, data: bytes, mode: int) -> None:
         """Replace a file as a whole, so that no reader sees half of it; a link is followed."""
+        self._begin()
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             whole_files.write(path, data, mode)
@@ -77,6 +77,7 @@ class Local:
 
     def remove(self, path: str) -> None:
         """Remove a file if it exists."""
+        self._begin()
         try:
             Path(path).unlink(missing_ok=True)
         except OSError as reason:
@@ -85,6 +86,10 @@ class Local:
     def rsync(self, path: str) -> tuple[list[str], str]:
         """Return no options and the path itself: the destination is on this machine."""
         return [], path
+
+    def _begin(self) -> None:
+        if self._jobs is not None:
+            self._jobs.begin()
 
 
 def _raise(reason: OSError) -> None:

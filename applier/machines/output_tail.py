@@ -23,13 +23,19 @@ class Tail:
         self._output = output
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._end = ""
-        #: The number of bytes that were written.
+        #: The place in the output up to which it was passed on, in bytes.
         self.seen = 0
 
     def write(self, piece: bytes) -> None:
         """Pass a piece on; it may end inside a character."""
         self.seen += len(piece)
         self._print(self._decoder.decode(piece))
+
+    def skip(self, place: int) -> None:
+        """Leave out the output before a place; say so if it was not passed on."""
+        left_out, self.seen = place - self.seen, place
+        if left_out > 0:
+            self._print(f"\n[{left_out} bytes of output were dropped]\n")
 
     def close(self) -> None:
         """Pass on a replacement for a character that was never completed."""

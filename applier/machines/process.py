@@ -19,11 +19,11 @@ from io import FileIO
 from pathlib import Path
 
 from applier.contracts import Ended, StopSignal
-from applier.errors import JobLost
+from applier.errors import ActionFailed, JobLost
 from applier.machines import found_jobs, job_scripts
-from applier.machines.attempt_jobs import LET_GO
+from applier.machines.attempt_jobs import ENDED, LET_GO, AttemptJobs
 from applier.machines.found_jobs import FoundJob, JobState
-from applier.machines.job_names import VARIABLE, JobName, unnamed
+from applier.machines.job_names import REMOVED, VARIABLE, JobName, unnamed
 from applier.machines.output_tail import Tail
 
 LOG = logging.getLogger(__name__)
@@ -35,8 +35,6 @@ GRACE_S = 2.0
 POLL_S, LONGEST_POLL_S = 0.05, 0.5
 _PIECE = 65536
 _SHELL = "/bin/sh"
-#: Wrappers that outlive their followers, kept so that Python does not warn about them.
-_LEFT: list[subprocess.Popen[bytes]] = []
 
 
 def run(
@@ -48,26 +46,27 @@ def run(
     cwd: str | None = None,
     timeout_s: float | None = None,
     place: Path | None = None,
-    name: JobName | None = None,
-    let_go: StopSignal | None = None,
+    jobs: AttemptJobs | None = None,
 ) -> Ended:
     """Run a program as a job, or follow the job if it was started before, until it has ended.
 
     Both output streams are passed to ``output`` in pieces, from the beginning; the input is empty;
     ``env`` is the complete environment. Background processes of the program keep running, and are
     not waited for. A stop or the time-out, which counts from the start of the job, ends all its
-    processes; if ``let_go`` is set as well, a stop leaves it running. ``place`` is the folder of
-    the jobs; without it and a ``name``, it is a new job, which is removed at its end. Raises
-    OSError or ValueError if the program cannot be started, and JobLost if its end is not known.
+    processes, unless ``jobs`` has let go of it. ``place`` is the folder of the jobs, and ``jobs``
+    are those of its attempt; without both, it is a new job, which is removed at its end. Raises
+    OSError or ValueError if the program cannot be started, ActionFailed if another applier forbids
+    it, and JobLost if its end is not known.
     """
     environment = dict(os.environ if env is None else env)
     _check(arguments, environment, cwd)
     with ExitStack() as stack:
-        if place is None or name is None:
+        if place is None or jobs is None:
             temporary = tempfile.TemporaryDirectory(prefix="actionplan-")
-            place, name = Path(stack.enter_context(temporary)), unnamed()
-        job = LocalJob(place / name.folder, name)
-        return job.run(arguments, stop, let_go, Tail(output), environment, cwd, timeout_s)
+            job = LocalJob(Path(stack.enter_context(temporary)), unnamed())
+        else:
+            job = LocalJob(place, jobs.next(), jobs)
+        return job.run(arguments, stop, Tail(output), environment, cwd, timeout_s)
 
 
 def find(place: Path, prefix: str = "", mark: str = "") -> list[FoundJob]:
@@ -88,26 +87,34 @@ def end(folder: Path, mark: str, grace_s: float | None = None) -> None:
 def remove(folders: Iterable[Path]) -> None:
     """Remove jobs; what cannot be removed is logged, and ``actionplan job list`` shows it."""
     for folder in folders:
+        removed = folder.with_name(f"{REMOVED}{folder.name}")
         try:
-            shutil.rmtree(folder)
+            # A command that is about to begin there must not find half a folder.
+            folder.rename(removed)
+            shutil.rmtree(removed)
         except FileNotFoundError:
             continue
         except OSError as reason:
             LOG.warning("The job %s cannot be removed: %s", folder, reason.strerror)
 
 
+def sweep(place: Path) -> None:
+    """Remove what interrupted removals have left."""
+    for left in place.glob(f"{REMOVED}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
 class LocalJob:
     """A job on this machine, with its folder; the thread of its action uses it."""
 
-    def __init__(self, folder: Path, name: JobName) -> None:
-        self._folder, self._name = folder, name
+    def __init__(self, place: Path, name: JobName, jobs: AttemptJobs | None = None) -> None:
+        self._folder, self._name, self._jobs = place / name.folder, name, jobs
         self._child: subprocess.Popen[bytes] | None = None
 
     def run(
         self,
         program: Sequence[str],
         stop: StopSignal,
-        let_go: StopSignal | None,
         tail: Tail,
         env: Mapping[str, str],
         cwd: str | None,
@@ -122,7 +129,7 @@ class LocalJob:
             why = self._follow(tail, stop, deadline)
             if why is None and self._is_run_by_another():
                 why = self._follow(tail, stop, deadline)
-            if why == "stop" and let_go is not None and let_go.is_set():
+            if why == "stop" and self._jobs is not None and self._jobs.let_go.is_set():
                 raise JobLost(LET_GO, is_over=False)
             if why:
                 end(self._folder, self._name.mark)
@@ -141,16 +148,18 @@ class LocalJob:
         self, program: Sequence[str], env: Mapping[str, str], cwd: str | None, stop: StopSignal
     ) -> FoundJob:
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            self._folder.mkdir(mode=0o700)
-        except FileExistsError:
+        if not self._makes_folder():
             found = self._found()
             while found.state is JobState.NONE and found.left:
                 stop.wait(POLL_S)
                 found = self._found()
             if found.state is not JobState.NONE:
                 return found
-            (self._folder / "pid").unlink(missing_ok=True)
+        try:
+            self._check_may_begin()
+        except ActionFailed:
+            self._folder.rmdir()
+            raise
         (self._folder / "out").touch()
         self._child = subprocess.Popen(
             [_SHELL, "-c", job_scripts.WRAPPER, "job", str(self._folder), cwd or "", *program],
@@ -162,6 +171,25 @@ class LocalJob:
         )
         return FoundJob(self._folder.name, JobState.RUNS)
 
+    def _makes_folder(self) -> bool:
+        """Make the folder; return False if it is there. Raises ActionFailed if it was removed."""
+        if self._jobs is not None and self._jobs.is_there(self._name):
+            if not self._folder.is_dir():
+                raise ActionFailed(f"not started: {ENDED}")
+            return False
+        try:
+            self._folder.mkdir(mode=0o700)
+        except FileExistsError:
+            return False
+        return True
+
+    def _check_may_begin(self) -> None:
+        """Raise ActionFailed if another applier forbids the attempt, or has recorded its end."""
+        if self._jobs is not None:
+            self._jobs.begin()
+            if not self._folder.with_name(self._jobs.first).is_dir():
+                raise ActionFailed(f"not started: {ENDED}")
+
     def _follow(self, tail: Tail, stop: StopSignal, deadline: float | None) -> str | None:
         """Pass output on until the wrapper has ended, or return why it must end."""
         pid = self._child.pid if self._child is not None else self._wrapper()
@@ -169,15 +197,32 @@ class LocalJob:
             out.seek(tail.seen)
             pause_s = POLL_S
             while not wrapper.has_ended(_at_most(pause_s, deadline)):
-                pause_s = POLL_S if _pass_on(out, tail) else min(2 * pause_s, LONGEST_POLL_S)
+                pause_s = POLL_S if self._pass_on(out, tail) else min(2 * pause_s, LONGEST_POLL_S)
                 if stop.is_set():
                     return "stop"
                 if deadline is not None and time.monotonic() >= deadline:
                     return "timeout"
-            left = os.fstat(out.fileno()).st_size - out.tell()
-            while left > 0 and (size := _pass_on(out, tail)):
-                left -= size
+            size = os.fstat(out.fileno()).st_size
+            while out.tell() < size and self._pass_on(out, tail):
+                pass
         return None
+
+    def _pass_on(self, out: FileIO, tail: Tail) -> bool:
+        """Pass on a piece of output, or skip what was dropped; return whether there was any."""
+        piece = out.read(_PIECE)
+        dropped = self._dropped()
+        if tail.seen < dropped:
+            out.seek(dropped)
+            tail.skip(dropped)
+            return True
+        tail.write(piece)
+        return bool(piece)
+
+    def _dropped(self) -> int:
+        try:
+            return int((self._folder / "dropped").read_text(encoding="ascii"))
+        except FileNotFoundError:
+            return 0
 
     def _is_run_by_another(self) -> bool:
         """Return whether another wrapper began the job a moment before that of this follower."""
@@ -197,7 +242,10 @@ class LocalJob:
             return None
 
     def _code(self, why: str | None) -> int | None:
-        """Return the exit code; None if the command could not be ended. Raises JobLost."""
+        """Return the exit code; None if the command could not be ended.
+
+        Raises JobLost, and ActionFailed if its wrapper could not begin, which a full disk explains.
+        """
         with suppress(FileNotFoundError, ValueError):
             code = int((self._folder / "rc").read_text(encoding="ascii"))
             return found_jobs.exit_code(code)
@@ -206,6 +254,9 @@ class LocalJob:
             return None
         if why:
             return -signal.SIGKILL
+        has_begun = found.state is not JobState.NONE or (self._folder / "pid").exists()
+        if not has_begun and not found.left:
+            raise ActionFailed(f"not started: {self._folder} cannot be written")
         raise found_jobs.lost(found.state, found.left)
 
     def _found(self) -> FoundJob:
@@ -217,8 +268,9 @@ class LocalJob:
 
     def _reap(self) -> None:
         if self._child is not None and self._child.poll() is None:
-            # A process of another user (sudo) cannot be killed, and a job may be let go.
-            _LEFT.append(self._child)
+            # A process of another user (sudo) cannot be killed, and a job may be let go. A set
+            # return code keeps Python from warning that the process is still running.
+            self._child.returncode = 0
 
 
 class _Process:
@@ -249,12 +301,6 @@ def _at_most(pause_s: float, deadline: float | None) -> float:
     if deadline is None:
         return pause_s
     return max(0.0, min(pause_s, deadline - time.monotonic()))
-
-
-def _pass_on(out: FileIO, tail: Tail) -> int:
-    piece = out.read(_PIECE)
-    tail.write(piece)
-    return len(piece)
 
 
 def _shell(script: str, *arguments: object) -> str:

@@ -73,12 +73,21 @@ class Remote:
         job_scripts.check(program, env or {}, cwd)
         name = self._jobs.next() if self._jobs else job_names.unnamed()
 
+        is_there = self._jobs is not None and self._jobs.is_there(name)
+
         def script(tag: str, seen: int, may_begin: bool) -> bytes:
             return job_scripts.running(
-                tag, name, program, env=env or {}, cwd=cwd or "", seen=seen, may_begin=may_begin
+                tag,
+                name,
+                program,
+                env=env or {},
+                cwd=cwd or "",
+                seen=seen,
+                may_begin=may_begin,
+                is_there=is_there,
             )
 
-        job = RemoteJob(name, script, str(self._address), self._connections.loop)
+        job = RemoteJob(name, script, str(self._address), self._connections.loop, self._jobs)
         tail = Tail(output)
         try:
             ended = self._to_its_end(job, tail, timeout_s)
@@ -134,7 +143,8 @@ class Remote:
         cut = False
         while not (future.done() and job.pieces.empty()):
             try:
-                tail.write(job.pieces.get(timeout=process.POLL_S))
+                piece = job.pieces.get(timeout=process.POLL_S)
+                tail.skip(piece) if isinstance(piece, int) else tail.write(piece)
                 job.taken()
             except queue.Empty:
                 pass
@@ -155,6 +165,7 @@ class Remote:
 
     def write(self, path: str, data: bytes, mode: int) -> None:
         """Write to a temporary file, then rename it, so that no reader sees half a file."""
+        self._begin()
         self._files(partial(_write, path, data, mode), path)
 
     def files(self, folder: str) -> list[str]:
@@ -163,6 +174,7 @@ class Remote:
 
     def remove(self, path: str) -> None:
         """Remove a file if it exists."""
+        self._begin()
         self._files(partial(_remove, path), path)
 
     def rsync(self, path: str) -> tuple[list[str], str]:
@@ -177,6 +189,10 @@ class Remote:
         host = f"[{address.host}]" if ":" in address.host else address.host
         user = f"{address.user}@" if address.user else ""
         return ["-e", shlex.join(ssh)], f"{user}{host}:{path}"
+
+    def _begin(self) -> None:
+        if self._jobs is not None:
+            self._jobs.begin()
 
     def _files(self, work: Callable[[asyncssh.SFTPClient], Awaitable[T]], path: str) -> T:
         """Do work over SFTP that may be repeated; a stop abandons it."""

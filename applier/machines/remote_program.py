@@ -25,6 +25,7 @@ import asyncssh
 from applier.contracts import Ended
 from applier.errors import ActionFailed
 from applier.machines import found_jobs, job_scripts, process
+from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.connections import sentence
 from applier.machines.found_jobs import JobState
 from applier.machines.job_names import JobName
@@ -49,7 +50,7 @@ MakeScript = Callable[[str, int, bool], bytes]
 class Channel(asyncssh.SSHClientSession[bytes]):
     """Receives the data of the channel, in the thread of the connections."""
 
-    def __init__(self, tag: str, pieces: queue.SimpleQueue[bytes]) -> None:
+    def __init__(self, tag: str, pieces: queue.SimpleQueue[bytes | int]) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[None] = loop.create_future()
@@ -62,7 +63,8 @@ class Channel(asyncssh.SSHClientSession[bytes]):
         self.code: int | None = None
         self.broken: Exception | None = None
         self._tag, self._pieces = tag.encode(), pieces
-        self._greeting = self._aside = b""
+        self._greeting = self._aside = self._first = b""
+        self._is_placed = False
         self._channel: asyncssh.SSHClientChannel[bytes] | None = None
 
     def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
@@ -81,6 +83,13 @@ class Channel(asyncssh.SSHClientSession[bytes]):
                 self._greeting = before[-_GREETING:]
                 return
             self.greeted = True
+        if not self._is_placed:
+            self._first += data
+            line, found, data = self._first.partition(b"\n")
+            if not found:
+                return
+            self._is_placed = True
+            self._pieces.put(int(line))
         if data:
             self._pieces.put(data)
         if self._pieces.qsize() > _PIECES and self._channel and not self.is_paused:
@@ -128,10 +137,17 @@ class RemoteJob:
     """
 
     def __init__(
-        self, name: JobName, script: MakeScript, host: str, loop: asyncio.AbstractEventLoop
+        self,
+        name: JobName,
+        script: MakeScript,
+        host: str,
+        loop: asyncio.AbstractEventLoop,
+        jobs: AttemptJobs | None = None,
     ) -> None:
         self._name, self._make, self._host, self._loop = name, script, host, loop
-        self.pieces: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._jobs = jobs
+        #: Pieces of output. A number is the place in the output at which the next piece begins.
+        self.pieces: queue.SimpleQueue[bytes | int] = queue.SimpleQueue()
         #: Whether a script was sent that may have begun the job.
         self.was_sent = False
         #: Whether the node has said something of the job on the present channel.
@@ -158,11 +174,11 @@ class RemoteJob:
             self._loop.call_soon_threadsafe(self._channel.resume)
 
     async def run(self, connection: asyncssh.SSHClientConnection, seen: int) -> Ended:
-        """Follow the job on this connection; the caller has to set ``last_line`` of the result.
+        """Follow the job on this connection; the caller fills in ``last_line`` of the result.
 
         ``seen`` is the number of bytes of output that are known. Raises ConnectionError if the
         connection is lost, JobLost if the end of the job is not known, ActionFailed if the node
-        cannot begin it.
+        cannot begin it, or another applier forbids it.
         """
         tag = uuid4().hex
         channel, session = await connection.create_session(
@@ -171,11 +187,13 @@ class RemoteJob:
         assert isinstance(session, Channel)  # noqa: S101 - for the type checker
         self._channel = session
         script = self._make(tag, seen, not self._is_known)
-        self.was_sent = True
-        with suppress(BrokenPipeError):
-            channel.write(script)
-            channel.write_eof()
         try:
+            if self._jobs is not None:
+                self._jobs.begin()
+            self.was_sent = True
+            with suppress(BrokenPipeError):
+                channel.write(script)
+                channel.write_eof()
             return await self._watch(connection, session)
         finally:
             channel.close()
@@ -201,6 +219,8 @@ class RemoteJob:
         state, *rest = session.words or [""]
         if state == JobState.ENDED:
             return found_jobs.exit_code(int(rest[0]))
+        if state == "behind":
+            raise ConnectionError(f"{self._host}: output was dropped before it was read")
         if state == "refused" or (state == JobState.NONE and not rest):
             text = " ".join(rest) or "its folder cannot be written"
             raise ActionFailed(f"{self._host}: the command cannot be started: {text}")

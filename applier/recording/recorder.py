@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
+from typing import Any
 
 from applier.contracts import REVERT, ActionOf, Listener, Report
 from applier.errors import PlanConflict, StoreError
@@ -84,10 +85,15 @@ class Recorder:
         self._tell(reports)
 
     def move(
-        self, new: PlanState, message: str | None, wait: Callable[[float], None] = time.sleep
+        self,
+        new: PlanState,
+        message: str | None,
+        wait: Callable[[float], None] = time.sleep,
+        *,
+        read: int | None = None,
     ) -> None:
-        """Change the state of the plan."""
-        self._move(new, message, wait)
+        """Change the state of the plan; raises RequestsUnread for a request after ``read``."""
+        self._move(new, message, wait, read)
         self._tell_plan(message)
 
     def reserve(self, resources: Sequence[str]) -> None:
@@ -121,13 +127,18 @@ class Recorder:
             self.states[report.uuid] = report.state
 
     def _move(
-        self, new: PlanState, message: str | None, wait: Callable[[float], None] = time.sleep
+        self,
+        new: PlanState,
+        message: str | None,
+        wait: Callable[[float], None] = time.sleep,
+        read: int | None = None,
     ) -> None:
         check("plan", self._plan, self._plan_state, new, Who.ENGINE)
-        now = self._clock()
+        given: dict[str, Any] = {"now": self._clock(), "message": message}
+        given |= {} if read is None else {"read": read}
 
         def attempt() -> None:
-            self._store.move_claimed(self._plan, self._claim, new, now=now, message=message)
+            self._store.move_claimed(self._plan, self._claim, new, **given)
 
         def is_written() -> bool:
             return self._store.refresh_plan(self._loaded).state is new

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from applier.contracts import REVERT
 from applier.rollback.enable_hosts_first import enable_hosts_first
-from planner.errors import InvalidInput, Mistake
+from planner.errors import InvalidInput, Mistake, short
 from planner.graph_algorithms import CycleError, topological_order
 from planner.model import JOIN, Action, ActionPlan, Touch
 from planner.states import ActionState, Outcome, PlanState
@@ -34,14 +34,14 @@ def rollback(
 ) -> ActionPlan:
     """Return a RECOMMENDED plan that undoes the successful actions of a plan in reverse order.
 
-    The limits are those of the plan. Actions that an earlier rollback undid are left out; those
-    that it failed to undo are included. ``revertible`` returns whether an action type can be
+    Limits and cloud are those of the plan. Actions that an earlier rollback undid are left out;
+    those that it failed to undo are included. ``revertible`` returns whether an action type can be
     undone. ``touches`` returns the resources that a revert touches. An action is undone after all
     its successors, and only if those that needed it were undone. But a host is enabled before
     instances move back to it. Warnings list the successful actions that cannot be undone. Raises
     InvalidInput if no action can be undone, or if the plan may still continue.
     """
-    place = f"plan {plan.uuid[:8]}"
+    place = f"plan {short(plan.uuid)}"
     if plan.state in _RUNNING:
         way = "pause or cancel" if plan.state is PlanState.ONGOING else "cancel"
         text = f"it is {plan.state}: {way} it before it is rolled back"
@@ -61,9 +61,10 @@ def rollback(
     return ActionPlan(
         uuid=new_id(),
         planner=PLANNER,
-        name=f"rollback of {plan.name or plan.uuid[:8]}",
+        name=f"rollback of {plan.name or short(plan.uuid)}",
         created_at=now,
         actions=tuple(actions),
+        cloud=plan.cloud,
         limits=plan.limits,
         on_failure=plan.on_failure,
         warnings=warnings,

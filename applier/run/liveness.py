@@ -11,10 +11,10 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from applier.contracts import Claimant
-from applier.store import OperatorStore, Service
+from applier.store import Service
 
 #: A claimant that misses this many of its heartbeats counts as dead.
 MISSED_HEARTBEATS = 6
@@ -22,9 +22,33 @@ MISSED_HEARTBEATS = 6
 LOOK_S = 1.0
 
 
+#: The namespace of process numbers in which Linux starts; all others belong to containers.
+_FIRST_NAMESPACE = "pid:[4026531836]"
+
+
+class Claims(Protocol):
+    """The part of a store that says who runs a plan."""
+
+    def claimant(self, uuid: str) -> Claimant | None:
+        """Return the claimant of a plan, or None if it has none."""
+
+
+def this_host() -> str:
+    """Return the name of this host as claims say it, inside a container with its namespace.
+
+    Containers may share the name of their host, but each has process numbers of its own.
+    """
+    host = socket.gethostname()
+    try:
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return host
+    return host if namespace == _FIRST_NAMESPACE else f"{host} {namespace}"
+
+
 def is_gone(claimant: Claimant | Service) -> bool:
     """Return whether a claimant or service ran on this host and its process has ended."""
-    if claimant.host != socket.gethostname():
+    if claimant.host != this_host():
         return False
     try:
         os.kill(claimant.pid, 0)
@@ -85,13 +109,13 @@ class SilenceWatch:
 
 
 def has_died(
-    store: OperatorStore,
+    store: Claims,
     plan: str,
     claimant: Claimant,
     *,
     tell: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
-    wait: Callable[[float], None] = time.sleep,
+    wait: Callable[[float], object] = time.sleep,
 ) -> bool:
     """Watch a claimant until it counts as dead; return False if it is heard of or its claim ends.
 

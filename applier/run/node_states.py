@@ -82,8 +82,7 @@ class DeploymentReport:
 def report(plan: ActionPlan) -> DeploymentReport:
     """Return the state of a deployment and of each of its nodes.
 
-    Joins and anchors belong to no node. The time is linear in actions and links. The time is linear
-    in actions and links.
+    Joins and anchors belong to no node. The time is linear in actions and links.
     """
     states = {action.uuid: action.state for action in plan.actions}
     goes_on = plan.state in _GOES_ON
@@ -144,7 +143,7 @@ def _is_open(group: Iterable[ActionState]) -> bool:
 
 def _status(counts: Counter[Word], goes_on: bool) -> Status:
     not_started = counts[Word.WAITING] + counts[Word.PENDING]
-    if not_started + counts[Word.IN_PROGRESS] and goes_on:
+    if goes_on and (not_started or counts[Word.IN_PROGRESS]):
         return Status.WAITING if not_started == counts.total() else Status.IN_PROGRESS
     if counts[Word.ERROR] or counts[Word.FAILED_DEPENDENCIES]:
         return Status.ERROR
@@ -154,7 +153,7 @@ def _status(counts: Counter[Word], goes_on: bool) -> Status:
 
 
 def _whole(plan: ActionPlan, nodes: Iterable[NodeResult], goes_on: bool) -> Status:
-    """Return the state of a deployment; if any task was never started, it is stopped."""
+    """Return the state of a deployment: STOPPED if it has ended and a task was never started."""
     states = {action.state for action in plan.actions}
     if goes_on:
         return Status.IN_PROGRESS
@@ -165,8 +164,8 @@ def _whole(plan: ActionPlan, nodes: Iterable[NodeResult], goes_on: bool) -> Stat
     return Status.READY if well and all(n.status is Status.READY for n in nodes) else Status.ERROR
 
 
-def _natural(uid: str) -> list[tuple[int, int | str]]:
+def _natural(uid: str) -> list[tuple[bool, int | str]]:
     """Return the sort key of a uid: ``2`` before ``10``, numbers before words."""
     # Python refuses to parse very long numbers.
     parts = re.findall("([0-9]{1,18})|([^0-9]+)", uid)
-    return [(0, int(number)) if number else (1, word) for number, word in parts]
+    return [(bool(word), int(number) if number else word) for number, word in parts]

@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls a function periodically, in its own thread."""
+"""What happens beside a running plan at intervals: heartbeats, and a look for requests."""
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
+from datetime import datetime
+
+from applier.contracts import Request
+from applier.engines import Events, ReservationsChanged
+from applier.errors import PlanConflict, StoreError
+from applier.store import Reservation, RunStore
+
+LOG = logging.getLogger(__name__)
+
+#: The verbs of the requests that a running plan can follow.
+VERBS = frozenset({"cancel", "pause", "skip", "abort", "limit"})
 
 
 class Periodic:
-    """A context manager that calls ``function`` every ``interval_s`` seconds inside its block.
+    """A context manager that calls ``function`` every ``interval_s`` seconds, in its own thread.
 
     The first call is made after the first interval. The calls end if the function returns False or
     raises an error. Leaving the block waits for a call that is in progress.
@@ -30,3 +42,89 @@ class Periodic:
     def _loop(self) -> None:
         while not self._left.wait(self._interval_s) and self._function():
             pass
+
+
+def heartbeat(
+    store: RunStore,
+    plan: str,
+    claim: str,
+    *,
+    events: Events,
+    clock: Callable[[], datetime],
+    interval_s: float,
+) -> Periodic:
+    """Return a context manager that writes the heartbeats of one claim.
+
+    If the claim is lost, the PlanConflict is put into ``events``, and no more heartbeats are
+    written. If the store does not answer, the next heartbeat tries again.
+    """
+
+    def beat() -> bool:
+        try:
+            store.beat(plan, claim, now=clock())
+        except PlanConflict as lost:
+            events.put(lost)
+            return False
+        except StoreError as reason:
+            # The commits of the engine decide whether the run can continue.
+            LOG.warning("Plan %s: no heartbeat could be written: %s", plan, reason)
+        return True
+
+    return Periodic("heartbeat", interval_s, beat)
+
+
+class RequestReader:
+    """Puts the new requests of one plan into ``events``, in their order.
+
+    ``after`` is the number of the last request that the engine already knows. ``held_by_others``
+    are the known reservations of other plans; until all of them are released, changes of them are
+    also put into ``events``.
+    """
+
+    def __init__(
+        self,
+        store: RunStore,
+        plan: str,
+        *,
+        after: int,
+        events: Events,
+        held_by_others: tuple[Reservation, ...] = (),
+    ) -> None:
+        self._store, self._plan, self._after = store, plan, after
+        self._events, self._held_by_others = events, held_by_others
+
+    def every(self, interval_s: float) -> Periodic:
+        """Return a context manager that reads the store every ``interval_s`` seconds."""
+        return Periodic("request-reader", interval_s, self._poll)
+
+    def _poll(self) -> bool:
+        try:
+            self._read()
+        except StoreError as reason:
+            # The commits of the engine decide whether the run can continue.
+            LOG.warning("Plan %s: its requests could not be read: %s", self._plan, reason)
+        # Wakes the engine's thread, so that signals are handled.
+        self._events.put(None)
+        return True
+
+    def _read(self) -> None:
+        for request in self._store.requests(self._plan, self._after):
+            self._after = request.number
+            if can_follow(self._plan, request):
+                self._events.put(request)
+        if self._held_by_others:
+            found = tuple(self._store.held_by_others(self._plan))
+            if found != self._held_by_others:
+                self._held_by_others = found
+                self._events.put(ReservationsChanged(found))
+
+
+def can_follow(plan: str, request: Request) -> bool:
+    """Return whether a running plan can follow a request; log one that it cannot follow."""
+    if request.verb not in VERBS:
+        LOG.warning("Plan %s: unknown request %r", plan, request.verb)
+        return False
+    low = [f"{name}={number}" for name, number in request.limits.items() if number < 1]
+    if low:
+        LOG.warning("Plan %s: a limit is at least 1, not %s", plan, ", ".join(low))
+    return not low

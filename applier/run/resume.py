@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from applier.contracts import Claimant, Request
+from applier.contracts import Claimant, Report, Request
 from applier.errors import PlanConflict
 from applier.run import liveness
 from applier.scheduling.resumption import was_cut_off
 from applier.store import Store
+from planner.errors import short
 from planner.graph_algorithms import topological_order
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState, StateReason
@@ -86,7 +87,7 @@ def resumable(
     claimant = store.claimant(uuid)
     plan = store.load_plan(uuid)
     if refused(plan):
-        text = f"plan {uuid[:8]} is {plan.state}: {REFUSED[plan.state]}"
+        text = f"plan {short(uuid)} is {plan.state}: {REFUSED[plan.state]}"
         raise PlanConflict(uuid, plan.state, text)
     if claimant is not None and not liveness.has_died(store, uuid, claimant, tell=tell, wait=wait):
         raise _not_dead(store, plan, claimant)
@@ -96,12 +97,12 @@ def resumable(
 def _not_dead(store: Store, plan: ActionPlan, claimant: Claimant) -> PlanConflict:
     """Return the refusal to resume a plan whose claimant was heard of, or has ended its claim."""
     found = store.claimant(plan.uuid)
-    text = f"plan {plan.uuid[:8]} was {plan.state}: its claimant has changed meanwhile"
+    text = f"plan {short(plan.uuid)} was {plan.state}: its claimant has changed meanwhile"
     if found and (found.host, found.pid) == (claimant.host, claimant.pid):
         text = (
-            f"plan {plan.uuid[:8]} is {plan.state}: {found.user} runs it on {found.host}, process "
-            f"{found.pid}, which was heard of just now; it can be resumed once that one has "
-            "paused, ended or died"
+            f"plan {short(plan.uuid)} is {plan.state}: {found.user} runs it on {found.host}, "
+            f"process {found.pid}, which was heard of just now; it can be resumed once that one "
+            "has paused, ended or died"
         )
     return PlanConflict(plan.uuid, plan.state, text)
 
@@ -135,12 +136,13 @@ def take_over(
     *,
     now: datetime,
     who: str,
-    end_commands: Callable[[str], None] = lambda _: None,
+    end_commands: Callable[[str], Sequence[Report]] = lambda _: (),
 ) -> PlanState:
     """End the claim of a ``claimant`` that has died, and return the new state of its plan.
 
-    If the plan was being cancelled, it becomes CANCELLED, and its running actions UNKNOWN, after
-    ``end_commands`` was called with its uuid, to end what the dead one has left running. A cancel
+    If the plan was being cancelled, it becomes CANCELLED, after ``end_commands`` was called with
+    its uuid, to end what the dead one has left running; it returns what became of the actions that
+    were running. Those that it does not tell of are UNKNOWN. A cancel
     or pause that was requested and that the claimant did not follow is carried out. Otherwise the
     plan becomes PENDING. But if an action was interrupted :data:`DEATHS` times in a row, it may be
     what kills the applier: then the plan is PAUSED for an operator. Raises PlanConflict if somebody
@@ -149,17 +151,17 @@ def take_over(
     plan = store.load_plan(uuid)
     message = f"{liveness.gone(claimant)}; %s by {who}"
     if plan.state is PlanState.CANCELLING:
-        end_commands(uuid)
+        reports = end_commands(uuid)
         new, message = PlanState.CANCELLED, message % "its cancel was finished"
-        store.move_plan(uuid, new, now=now, message=message, seen=claimant)
+        store.move_plan(uuid, new, now=now, message=message, seen=claimant, reports=reports)
         return new
     request = _not_followed(store, plan, claimant)
     if request is not None:
         new = _ASKED[request.verb]
-        if new is PlanState.CANCELLED:
-            end_commands(uuid)
+        reports = end_commands(uuid) if new is PlanState.CANCELLED else ()
         what = f"{request.verb}, requested by {request.who}, was carried out"
-        store.move_plan(uuid, new, now=now, message=message % what, seen=claimant)
+        message %= what
+        store.move_plan(uuid, new, now=now, message=message, seen=claimant, reports=reports)
         return new
     deadly = _deadly(store, plan)
     if deadly is not None:

@@ -8,21 +8,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from applier.contracts import Claimant, Request, RequestVerb
+from applier import plan_cloud
+from applier.contracts import Claimant, Report, Request, RequestVerb
 from applier.engines import Events, PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import task_maker, workerless
-from applier.errors import StoreError
+from applier.errors import RequestsUnread, StoreError
 from applier.recording.recorder import Recorder
 from applier.run import left_commands, outcome
 from applier.run.durations import PastDurations, estimates
-from applier.run.heartbeat import heartbeat
-from applier.run.periodic import Periodic
-from applier.run.requests import RequestReader, can_follow
+from applier.run.periodic import Periodic, RequestReader, can_follow, heartbeat
 from applier.run.setup import RunSetup
 from applier.run.verify import verify_all
 from applier.scheduling.decisions import Decisions, Halt
 from applier.scheduling.forecast import best_ranks
+from applier.scheduling.gates import Concurrency
 from applier.scheduling.resumption import TO_VERIFY, was_cut_off
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
@@ -64,24 +64,30 @@ class Runner:
         """Run a PENDING plan; return its final state, PAUSED, or PENDING if it was handed back.
 
         Actions that ended in an earlier run stay as they are. Interrupted actions are verified
-        before any action starts. Raises UnknownActionTypes or InvalidPlan before anything is
-        changed. Raises PlanConflict if the plan is not PENDING, or if its claim is lost during the
-        run. Raises StoreError if the store fails; the plan then stays ONGOING. Any other exception
-        is a bug, and is raised after the plan was made FAILED.
+        before any action starts. Raises UnknownActionTypes, OtherCloud or InvalidPlan before
+        anything is changed. Raises PlanConflict if the plan is not PENDING, or if its claim is lost
+        during the run. Raises StoreError if the store fails; the plan then stays ONGOING. Any other
+        exception is a bug, and is raised after the plan was made FAILED.
         """
-        try:
-            return self._run(uuid)
-        finally:
-            self._setup.environment.close()
+        plan = self._store.load_plan(uuid)
+        with closing(self._setup.environment.of_plan(plan)) as environment:
+            return self._run(plan, environment)
 
-    def end_commands(self, uuid: str) -> None:
+    def end_commands(self, uuid: str) -> list[Report]:
         """End the commands that interrupted actions of a plan have left; write nothing.
+
+        Returns what became of each interrupted action, for the store.
 
         Raises UnknownActionTypes, StoreError.
         """
         plan = self._store.load_plan(uuid)
         with closing(self._setup.environment.of_plan(plan)) as environment:
-            left_commands.end_commands(plan.actions, environment)
+            return left_commands.end_commands(
+                plan.actions,
+                environment,
+                before=self._store.last_claimant(uuid),
+                host=self._setup.claimant.host,
+            )
 
     def found_commands(self, uuid: str) -> Mapping[str, str]:
         """Return what is known of the commands of interrupted actions, by uuid of the action.
@@ -92,9 +98,9 @@ class Runner:
         with closing(self._setup.environment.of_plan(plan)) as environment:
             return left_commands.described(plan.actions, environment)
 
-    def _run(self, uuid: str) -> PlanState:
-        plan = self._store.load_plan(uuid)
-        environment = self._setup.environment.of_plan(plan)
+    def _run(self, plan: ActionPlan, environment: ActionEnvironment) -> PlanState:
+        uuid = plan.uuid
+        plan_cloud.require_own(plan, environment.plugins, environment.cloud)
         validate(plan.actions)
         # Requests are made only while a plan runs, so these are from earlier runs. A skip that has
         # not taken effect is still wanted, and a limit holds until it is changed.
@@ -126,10 +132,51 @@ class Runner:
                 halt,
                 joins=[recorder.states[uuid] for uuid in joins],
             )
-            if state is PlanState.PENDING and self._is_paused(uuid, earlier):
+            return self._end(plan, recorder, earlier, state, message)
+
+    def _end(
+        self,
+        plan: ActionPlan,
+        recorder: Recorder,
+        earlier: Sequence[Request],
+        state: PlanState,
+        message: str,
+    ) -> PlanState:
+        """Record the state of a plan whose engine has ended, and return it.
+
+        A pause or cancel that came too late for the engine is carried out: while the plan has
+        actions left, its claim ends only once all requests have been read.
+        """
+        before = max((request.number for request in earlier), default=0)
+        while state in (PlanState.PENDING, PlanState.PAUSED):
+            asked = self._store.requests(plan.uuid, before)
+            found = {request.verb: request for request in asked}
+            if RequestVerb.CANCEL in found:
+                return self._cancel_rest(plan, recorder, found[RequestVerb.CANCEL])
+            if RequestVerb.PAUSE in found:
                 state = PlanState.PAUSED
-            recorder.move(state, message)
+            read = max((request.number for request in asked), default=before)
+            try:
+                recorder.move(state, message, read=read)
+            except RequestsUnread:
+                continue
+            return state
+        recorder.move(state, message)
         return state
+
+    def _cancel_rest(self, plan: ActionPlan, recorder: Recorder, request: Request) -> PlanState:
+        """Cancel a plan of which no action runs any more."""
+        message = f"cancelled by {request.who}" + (f": {request.why}" if request.why else "")
+        rest = [a for a in plan.actions if recorder.states[a.uuid] is ActionState.PENDING]
+        ended = [
+            Report(
+                uuid=a.uuid, old=ActionState.PENDING, state=ActionState.CANCELLED, message=message
+            )
+            for a in rest
+        ]
+        recorder.commit(Decisions(cancelling=message, ended=ended))
+        recorder.move(PlanState.CANCELLED, message)
+        return PlanState.CANCELLED
 
     def _run_engine(
         self,
@@ -157,23 +204,15 @@ class Runner:
         )
         return self._setup.engine.run(run)
 
-    def _is_paused(self, uuid: str, earlier: Sequence[Request]) -> bool:
-        """Return whether an operator requested a pause too late for the engine to follow it."""
-        after = max((request.number for request in earlier), default=0)
-        return any(r.verb == RequestVerb.PAUSE for r in self._store.requests(uuid, after))
-
     def _ranks(self, plan: ActionPlan, without: Collection[str]) -> Mapping[str, int]:
         """Return the ranks of a forecast, so that the run follows the prediction."""
         durations = PastDurations(self._recorded, estimates(self._setup.environment.policies)).of(
             plan
         )
-        return best_ranks(
-            plan.actions,
-            durations.seconds,
-            limits=plan.limits,
-            max_workers=self._setup.engine.max_workers,
-            workerless=without,
+        concurrency = Concurrency(
+            limits=plan.limits, max_workers=self._setup.engine.max_workers, workerless=without
         )
+        return best_ranks(plan.actions, durations.seconds, concurrency)
 
     def _recorded(self, action_types: Sequence[str]) -> Mapping[str, list[float]]:
         """Return the durations of earlier runs; none if the store cannot be reached."""
@@ -204,6 +243,8 @@ class Runner:
         )
         if found.reports:
             recorder.commit(Decisions(ended=found.reports))
+            for machines in found.not_begun:
+                machines.forget()
             plan = self._store.refresh_plan(plan)
         return plan, found.continued
 

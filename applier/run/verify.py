@@ -15,22 +15,21 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import verified
 from applier.engines.workers import Workers
 from applier.errors import ActionFailed
-from applier.job_contracts import JobFound
-from applier.scheduling.resumption import TO_VERIFY, decide, going_on
-from applier.secret_values import resolve
+from applier.job_contracts import AttemptMachines, JobFound
+from applier.run.left_commands import AT_ONCE, away, runs_on
+from applier.scheduling.resumption import TO_VERIFY, decide, going_on, runs_again
+from applier.secrets import resolve
 from planner.model import Action
 
 LOG = logging.getLogger(__name__)
-
-#: The number of actions that are verified at once.
-AT_ONCE = 16
 
 
 class Finding(NamedTuple):
     """What was found of one action: that it goes on, else what its plugin says of its work.
 
     ``age_s`` is how many seconds ago it started, if it goes on. ``lost`` says what happened to its
-    command. ``elsewhere`` says that processes of it may still run.
+    command. ``elsewhere`` says that processes of it may still run. ``not_begun`` are the machines
+    of its last attempt if that has not begun and never will.
     """
 
     uuid: str
@@ -38,6 +37,7 @@ class Finding(NamedTuple):
     age_s: float | None = None
     lost: str | None = None
     elsewhere: str | None = None
+    not_begun: AttemptMachines | None = None
 
 
 @dataclass(kw_only=True, slots=True)
@@ -45,11 +45,13 @@ class Findings:
     """What is to be done about the interrupted actions of a plan.
 
     ``reports`` change the states of actions. ``continued`` are the actions that go on, because
-    commands of them were found: how many seconds ago each was started.
+    commands of them were found: how many seconds ago each was started. ``not_begun`` are the
+    machines of attempts that may be forgotten once the reports are on record.
     """
 
     reports: list[Report] = field(default_factory=list)
     continued: dict[str, float] = field(default_factory=dict)
+    not_begun: list[AttemptMachines] = field(default_factory=list)
 
 
 def verify_all(
@@ -73,8 +75,8 @@ def verify_all(
     with Workers(AT_ONCE, answers.put) as workers:
         workers.grow(len(doubtful))
         for action in doubtful:
-            away = _away(action, plugins[action.action_type], before, host)
-            workers.submit(partial(_ask, action, environment, away))
+            elsewhere = away(action, plugins[action.action_type], before, host)
+            workers.submit(partial(_ask, action, environment, elsewhere))
         try:
             while len(found) < len(doubtful):
                 finding = answers.get(timeout=patience_s)
@@ -90,11 +92,14 @@ def _decided(
     made = Findings()
     for action in doubtful:
         plugin = environment.plugins[action.action_type]
-        late = "nothing was heard of its machine in time" if _runs_on(plugin, action) else None
+        late = "nothing was heard of its machine in time" if runs_on(action, plugin) else None
         finding = found.get(action.uuid, Finding(action.uuid, elsewhere=late))
         if finding.age_s is not None:
             made.continued[action.uuid] = finding.age_s
             report = going_on(action)
+        elif finding.not_begun is not None:
+            made.not_begun.append(finding.not_begun)
+            report = runs_again(action)
         else:
             report = decide(
                 action,
@@ -108,8 +113,11 @@ def _decided(
     return made
 
 
-def _ask(action: Action, environment: ActionEnvironment, away: str | None) -> Finding:
-    """Look for the commands of an action; if there are none, ask its plugin."""
+def _ask(action: Action, environment: ActionEnvironment, unseen: str | None) -> Finding:
+    """Find out whether an action has begun; look for its commands, else ask its plugin."""
+    machines = environment.machines_of(action, action.attempts)
+    if machines is not None and machines.forbid():
+        return Finding(action.uuid, not_begun=machines)
     plugin = environment.plugins[action.action_type]
     jobs, elsewhere = _look(action, plugin, environment)
     lost = next((job for job in jobs if job.is_lost), None)
@@ -126,7 +134,7 @@ def _ask(action: Action, environment: ActionEnvironment, away: str | None) -> Fi
     else:
         answer = verified(lambda: plugin(parameters, context).verify(), blotting)
     what = None if lost is None else str(lost)
-    return Finding(action.uuid, answer, None, what, elsewhere or (away if lost is None else None))
+    return Finding(action.uuid, answer, None, what, elsewhere or (unseen if lost is None else None))
 
 
 def _look(
@@ -137,25 +145,9 @@ def _look(
     if machines is None:
         return (), None
     try:
-        return machines.find(list(dict.fromkeys((None, *_runs_on(plugin, action))))), None
+        return machines.find(list(dict.fromkeys((None, *runs_on(action, plugin))))), None
     except (ActionFailed, OSError) as reason:
         return (), f"{reason}; its command may still run there"
-
-
-def _away(
-    action: Action, plugin: type[ActionPlugin], before: Claimant | None, host: str
-) -> str | None:
-    """Return where a command of an action may run that cannot be seen from this host."""
-    if before is None or before.host == host or None not in _runs_on(plugin, action):
-        return None
-    return (
-        f"its command may still run on {before.host}, where process {before.pid} started it, and "
-        f"cannot be seen from {host}"
-    )
-
-
-def _runs_on(plugin: type[ActionPlugin], action: Action) -> Sequence[str | None]:
-    return plugin.runs_on(action.input_parameters)
 
 
 def _ignore(_text: str) -> None:

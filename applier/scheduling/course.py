@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from applier.contracts import Report
 from applier.scheduling import order
-from applier.scheduling.gates import Gates
+from applier.scheduling.gates import Concurrency, Gates
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import ends
 from planner.graph_algorithms import acyclic_part
@@ -33,23 +33,22 @@ class Timeline:
 class Course:
     """The open actions of a plan, prepared for any number of simulations.
 
-    ``workerless`` are the actions that do not count against ``max_workers``. Making a course takes
-    linear time.
+    An action that runs already is simulated from its start. Making a course takes linear time.
     """
 
     def __init__(
         self,
         actions: Sequence[Action],
         durations: Mapping[str, float],
-        limits: Mapping[str, int],
-        max_workers: int,
-        workerless: Collection[str] = (),
+        concurrency: Concurrency,
     ) -> None:
-        self.actions, self.workerless = actions, workerless
-        self.ended = ends(actions)
-        self.left = [a for a in actions if a.state in OPEN and a.action_type != JOIN]
-        self.durations, self.limits, self.max_workers = durations, limits, max_workers
-        self.after = order.links(actions, order.completed(actions, self.ended))
+        self.actions = [
+            replace(a, state=ActionState.PENDING) if a.state is ActionState.ONGOING else a
+            for a in actions
+        ]
+        self.left = [a for a in self.actions if a.state in OPEN and a.action_type != JOIN]
+        self.durations, self.concurrency = durations, concurrency
+        self.after = order.links(self.actions, order.completed(actions, ends(actions)))
 
     def run(self, ranks: Mapping[str, int]) -> Timeline:
         """Simulate a run in which, of several possible actions, the lowest rank starts first."""
@@ -62,7 +61,14 @@ class Course:
             for follower in later:
                 before[follower].append(name)
         bare = [
-            Action(uuid=a.uuid, action_type=a.action_type, tokens=a.tokens) for a in self.actions
+            Action(
+                uuid=a.uuid,
+                action_type=a.action_type,
+                tokens=a.tokens,
+                state=a.state,
+                outcome=a.outcome,
+            )
+            for a in self.actions
         ]
         return self._simulated(bare, before, ranks)
 
@@ -72,16 +78,7 @@ class Course:
         after: Mapping[str, Sequence[str]],
         ranks: Mapping[str, int],
     ) -> Timeline:
-        scheduler = Scheduler(
-            actions,
-            after,
-            limits=self.limits,
-            max_workers=self.max_workers,
-            ranks=ranks,
-            ended=self.ended,
-            workerless=self.workerless,
-        )
-        return _drive(scheduler, self.durations)
+        return _drive(Scheduler(actions, after, self.concurrency, ranks=ranks), self.durations)
 
     def remaining(self, durations: Mapping[str, float]) -> dict[str, float]:
         """Return, for each action and join, the length of the longest path to the end."""
@@ -96,6 +93,10 @@ class Course:
         first = sorted(self.actions, key=lambda a: -priorities.get(a.uuid, 0.0))
         return {action.uuid: rank for rank, action in enumerate(first)}
 
+    def gates(self) -> Gates:
+        """Return new gates with the limits of this course."""
+        return Gates(self.concurrency.limits, self.concurrency.max_workers)
+
     def lower_bound(self, timeline: Timeline) -> float:
         """Return a lower bound of the makespan: the longest path, or the work under one limit.
 
@@ -103,15 +104,17 @@ class Course:
         order actions start does not change which of them run.
         """
         ran = {uuid: self.durations[uuid] for uuid in timeline.start_s}
-        gates = Gates(self.limits, self.max_workers)
-        work: defaultdict[str, float] = defaultdict(float)
+        gates = self.gates()
+        work: defaultdict[tuple[str, int], float] = defaultdict(float)
         for action in self.left:
             for token in action.tokens:
-                if action.uuid in ran and gates.limit(token) is not None:
-                    work[token] += ran[action.uuid]
-        bounds = [seconds / (gates.limit(token) or 1) for token, seconds in work.items()]
-        everything = sum(seconds for uuid, seconds in ran.items() if uuid not in self.workerless)
-        return max([*self.remaining(ran).values(), *bounds, everything / self.max_workers])
+                limit = gates.limit(token)
+                if action.uuid in ran and limit is not None:
+                    work[token, limit] += ran[action.uuid]
+        bounds = [seconds / limit for (_, limit), seconds in work.items()]
+        workerless, max_workers = self.concurrency.workerless, self.concurrency.max_workers
+        everything = sum(seconds for uuid, seconds in ran.items() if uuid not in workerless)
+        return max([*self.remaining(ran).values(), *bounds, everything / max_workers])
 
 
 def _drive(scheduler: Scheduler, durations: Mapping[str, float]) -> Timeline:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from applier.scheduling.course import Course, Timeline
-from applier.scheduling.gates import Gates
 from planner.model import JOIN, Action
 
 
@@ -21,7 +20,7 @@ def _released(course: Course, timeline: Timeline) -> dict[str, list[str]]:
     for action in course.left:
         if action.uuid in timeline.end_s:
             ended_at[timeline.end_s[action.uuid]].append(action)
-    gates = Gates(course.limits, course.max_workers)
+    gates = course.gates()
     before = _before(course)
     found: dict[str, list[str]] = {}
     for action in course.left:
@@ -44,20 +43,17 @@ def _before(course: Course) -> Mapping[str, frozenset[str]]:
     def through(uuids: tuple[str, ...]) -> frozenset[str]:
         found = shared.get(id(uuids))
         if found is None:
-            plain = {u for u in uuids if u not in joins}
-            for join in (joins[u] for u in uuids if u in joins):
-                plain |= through(join.parents) | through(join.needs)
-            found = shared[id(uuids)] = frozenset(plain)
+            plain = frozenset(u for u in uuids if u not in joins)
+            behind = (before(joins[u]) for u in uuids if u in joins)
+            found = shared[id(uuids)] = plain.union(*behind)
         return found
 
-    return {
-        a.uuid: frozenset(
-            {t.action for t in a.triggers}.union(
-                through(a.parents), through(a.needs), *map(through, a.needs_any)
-            )
+    def before(action: Action) -> frozenset[str]:
+        return frozenset(t.action for t in action.triggers).union(
+            through(action.parents), through(action.needs), *map(through, action.needs_any)
         )
-        for a in course.left
-    }
+
+    return {a.uuid: before(a) for a in course.left}
 
 
 def critical_path(course: Course, timeline: Timeline) -> tuple[str, ...]:
@@ -80,21 +76,23 @@ def slacks(course: Course, timeline: Timeline) -> dict[str, float]:
     """Return the slack of each action: how late it may end without increasing the makespan.
 
     In seconds. If an action ends later, those that start at its end, because of a link, a token or
-    a worker, start later too.
+    a worker, start later too. An action that started before the end of one of its predecessors did
+    not need that one: another one of a group, or another trigger, was enough.
     """
+    start_s, end_s = timeline.start_s, timeline.end_s
     after: defaultdict[str, list[str]] = defaultdict(list)
     for uuid, earlier in _released(course, timeline).items():
         for other in earlier:
             after[other].append(uuid)
     for uuid, sources in _before(course).items():
-        if uuid in timeline.start_s:
-            for other in sources:
+        for other in sources:
+            if uuid in start_s and other in end_s and end_s[other] <= start_s[uuid]:
                 after[other].append(uuid)
     slack: dict[str, float] = {}
-    for uuid in sorted(timeline.end_s, key=lambda u: (-timeline.end_s[u], -timeline.start_s[u])):
+    for uuid in reversed([*start_s]):
         latest = min(
-            (timeline.start_s[other] + slack[other] for other in after[uuid] if other in slack),
+            (start_s[other] + slack[other] for other in after[uuid] if other in slack),
             default=timeline.makespan_s,
         )
-        slack[uuid] = max(0.0, latest - timeline.end_s[uuid])
+        slack[uuid] = latest - end_s[uuid]
     return slack

@@ -7,11 +7,12 @@ Every action is assumed to end with the outcome ``changed``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from applier.scheduling.course import Course, Timeline
 from applier.scheduling.critical import critical_path, slacks
+from applier.scheduling.gates import Concurrency
 from planner.model import Action
 
 #: The default number of forward-backward rounds that look for a shorter makespan.
@@ -39,11 +40,9 @@ class Forecast:
 def forecast(
     actions: Sequence[Action],
     durations: Mapping[str, float],
+    concurrency: Concurrency,
     *,
-    limits: Mapping[str, int],
-    max_workers: int,
     rounds: int = ROUNDS,
-    workerless: Collection[str] = (),
 ) -> Forecast:
     """Predict the start and the end of each action, with the best ranks that were found.
 
@@ -52,7 +51,7 @@ def forecast(
     of all is returned. ``durations`` are seconds by uuid. A round takes two simulations; plans with
     more than ``MANY`` actions have none.
     """
-    course = Course(actions, durations, limits, max_workers, workerless)
+    course = Course(actions, durations, concurrency)
     best, ranks = _best(course, _longest_first(course), _rounds(course, rounds))
     return Forecast(
         timeline=best,
@@ -66,33 +65,28 @@ def forecast(
 def makespan_s(
     actions: Sequence[Action],
     durations: Mapping[str, float],
-    *,
-    limits: Mapping[str, int],
-    max_workers: int,
-    workerless: Collection[str] = (),
+    concurrency: Concurrency,
 ) -> float:
     """Return the seconds from the first start to the last end, as :func:`forecast` predicts them.
 
     This is faster than a forecast, because slacks and the critical path are not computed.
     """
-    course = Course(actions, durations, limits, max_workers, workerless)
+    course = Course(actions, durations, concurrency)
     return _best(course, _longest_first(course), _rounds(course, ROUNDS))[0].makespan_s
 
 
 def best_ranks(
     actions: Sequence[Action],
     durations: Mapping[str, float],
+    concurrency: Concurrency,
     *,
-    limits: Mapping[str, int],
-    max_workers: int,
     rounds: int = ROUNDS,
-    workerless: Collection[str] = (),
 ) -> Mapping[str, int]:
     """Return the ranks of :func:`forecast`, without its timeline, to run a plan with them.
 
     Without rounds, nothing is simulated.
     """
-    course = Course(actions, durations, limits, max_workers, workerless)
+    course = Course(actions, durations, concurrency)
     ranks, rounds = _longest_first(course), _rounds(course, rounds)
     return _best(course, ranks, rounds)[1] if rounds else ranks
 
@@ -110,7 +104,7 @@ def _best(
 ) -> tuple[Timeline, Mapping[str, int]]:
     """Return the shortest timeline of the first simulation and all rounds, and its ranks."""
     best = current = course.run(ranks)
-    bound = course.lower_bound(best) if rounds else 0.0
+    bound = course.lower_bound(best)
     for _ in range(rounds):
         if best.makespan_s <= bound:
             break

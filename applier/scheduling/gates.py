@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gates: assigns tokens and workers to actions. No clock, no threads; used by one thread only.
 
-Each waiting action is in exactly one heap: in the ready heap, if nothing is known to block it, or
-in the heap of the first token that it lacked when it was examined. When a unit of a token is
-released, the action with the lowest rank that waits for this token moves to the ready heap. If it
-cannot use the unit when it is examined, because it lacks another token, the next action in the heap
-of the token becomes ready. So an event costs O(tokens log n), and as much again for each action
-that is examined without success. An action without limited tokens is examined only once.
+Each waiting action is in exactly one heap: in a ready heap, if nothing is known to block it, or in
+a heap of the first token that it lacked when it was examined. When a unit of a token is released,
+two actions that wait for this token move to the ready heaps: the one with the lowest rank of those
+that need a worker, and of those that need none. If one of them cannot use the unit when it is
+examined, because it lacks another token, the next action in the heap of the token becomes ready. So
+an event costs O(tokens log n), and as much again for each action that is examined without success.
+An action without limited tokens is examined only once.
 
 An action that was examined ``PATIENCE`` times without success becomes the collector: it keeps each
 of its tokens as soon as a unit is released. Otherwise actions with larger ranks that need only one
@@ -23,10 +24,24 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 #: After this many examinations without success, an action becomes the collector.
 PATIENCE = 16
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Concurrency:
+    """How many actions of a plan may run at once.
+
+    ``limits`` maps a token to the number of actions that may hold it at once, as in :class:`Gates`.
+    ``workerless`` are the uuids of the actions that do not count against ``max_workers``.
+    """
+
+    limits: Mapping[str, int]
+    max_workers: int
+    workerless: Collection[str] = ()
 
 
 class _Submission:
@@ -42,13 +57,14 @@ class _Submission:
         "tokens",
         "worker",
     )
+    #: Of a submitted action only, not of one that runs already.
+    rank: float
+    number: int
 
     def __init__(self, key: str, all_tokens: Iterable[str], worker: bool) -> None:
         self.key, self.all_tokens, self.worker = key, all_tokens, worker
         #: Its tokens that have a limit, each once.
         self.tokens: tuple[str, ...] = ()
-        self.rank: float = 0
-        self.number = 0
         self.examined = 0
         #: The first token that it lacked at its last examination.
         self.blocked_by: str | None = None
@@ -84,7 +100,8 @@ class Gates:
         self._ready: list[_Place] = []
         #: The ready heap of the actions that need no worker.
         self._ready_without: list[_Place] = []
-        self._blocked: defaultdict[str, list[_Place]] = defaultdict(list)
+        #: By token, and whether they need a worker.
+        self._blocked: defaultdict[tuple[str, bool], list[_Place]] = defaultdict(list)
         self._collector: _Place | None = None
         self._missing: set[str] = set()
         self._count = 0
@@ -189,7 +206,7 @@ class Gates:
             self._make_ready((waiting.rank, waiting.number, waiting))
 
     def withdraw(self, key: str) -> None:
-        """Remove a waiting action; its heap entry is dropped when it is popped."""
+        """Remove a waiting action; its entry in the heap stays there until it is popped."""
         waiting = self._known.pop(key)
         if self._collector is not None and self._collector[2] is waiting:
             held = [t for t in waiting.tokens if t not in self._missing]
@@ -241,7 +258,7 @@ class Gates:
         if waiting.examined >= self._patience and self._collector is None:
             self._collector, self._missing = place, set(waiting.tokens)
         else:
-            heapq.heappush(self._blocked[lacking], place)
+            heapq.heappush(self._blocked[lacking, waiting.worker], place)
         self._wake(waiting.tokens)  # the released unit goes to the next action
         return False
 
@@ -251,15 +268,16 @@ class Gates:
         self._wake(tokens)
 
     def _wake(self, tokens: Iterable[str]) -> None:
-        """Offer a free unit of each token to the collector, else to an action that waits for it."""
+        """Offer a free unit of each token to the collector, else to actions that wait for it."""
         for token in tokens:
             if token in self._missing and self._free[token] > 0:
                 self._collect(token)
-            blocked = self._blocked.get(token)
-            while blocked and self._known.get(blocked[0][2].key) is not blocked[0][2]:
-                heapq.heappop(blocked)  # withdrawn
-            if blocked and self._free[token] > 0:
-                self._make_ready(heapq.heappop(blocked))
+            for worker in (True, False):
+                blocked = self._blocked.get((token, worker))
+                while blocked and self._known.get(blocked[0][2].key) is not blocked[0][2]:
+                    heapq.heappop(blocked)  # withdrawn
+                if blocked and self._free[token] > 0:
+                    self._make_ready(heapq.heappop(blocked))
 
     def _collect(self, token: str) -> None:
         self._free[token] -= 1

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order graph of the open actions of a plan, with joins in place of n x m links. Pure."""
+"""The order graph of the open actions of a plan, and the countdown of open predecessors in it.
+
+Joins replace n x m links. Pure; linear in links and in the sizes of the groups.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from planner.model import Action
 
@@ -109,8 +112,6 @@ def _join(actions: Sequence[Action], after: dict[str, list[str]], sets: _Sets) -
             seen[id(uuids)] = uuids
     found: _Shared = {}
     for identity, number in users.items():
-        if number == 1:
-            continue
         uuids = seen[identity]
         members = frozenset(u for u in uuids if u in after)
         if len(members) * number > len(members) + number:
@@ -121,3 +122,78 @@ def _join(actions: Sequence[Action], after: dict[str, list[str]], sets: _Sets) -
                     after[uuid].append(name)
             after[name] = []
     return found
+
+
+class _Group:
+    """A group of alternatives. It is open until one member has succeeded or all have ended."""
+
+    __slots__ = ("left", "open", "waiting")
+
+    def __init__(self, size: int) -> None:
+        self.left, self.open = size, True
+        self.waiting: list[str] = []
+
+
+class Countdown:
+    """Tracks how many links and groups each name still waits for.
+
+    Like ``graphlib.TopologicalSorter``, but with groups of which one member is enough.
+
+    ``after`` maps each name to its successors. ``alternatives`` maps a name to its groups: it waits
+    until one member of each group has succeeded, or all have ended. An empty group is ignored. A
+    group that several names share is counted only once.
+
+    >>> countdown = Countdown({"a": ["c"], "b": ["c"], "c": [], "d": []}, {"d": [("a", "b")]})
+    >>> countdown.ready(), countdown.done("a"), countdown.done("b")
+    (['a', 'b'], ['d'], ['c'])
+    """
+
+    def __init__(
+        self,
+        after: Mapping[str, Sequence[str]],
+        alternatives: Mapping[str, Iterable[tuple[str, ...]]],
+    ) -> None:
+        self._after = after
+        self._left = dict.fromkeys(after, 0)
+        for names in after.values():
+            for name in names:
+                self._left[name] += 1
+        self._groups: defaultdict[str, list[_Group]] = defaultdict(list)
+        known: dict[tuple[str, ...], _Group] = {}
+        for name, sets in alternatives.items():
+            for members in filter(None, sets):
+                if members not in known:
+                    known[members] = _Group(len(set(members)))
+                    for member in set(members):
+                        self._groups[member].append(known[members])
+                known[members].waiting.append(name)
+                self._left[name] += 1
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether a name is in the graph."""
+        return name in self._left
+
+    def ready(self) -> list[str]:
+        """Return the names that wait for nothing from the beginning."""
+        return [name for name, left in self._left.items() if not left]
+
+    def done(self, name: str, well: bool = True) -> list[str]:
+        """Record that a name has ended; return the names that became ready by that.
+
+        A name that is not in the graph still counts in the groups that contain it.
+        """
+        due = self._less(self._after.get(name, ()))
+        for group in self._groups.get(name, ()):
+            group.left -= 1
+            if group.open and (well or not group.left):
+                group.open = False
+                due += self._less(group.waiting)
+        return due
+
+    def _less(self, names: Iterable[str]) -> list[str]:
+        left, due = self._left, []
+        for name in names:
+            left[name] -= 1
+            if not left[name]:
+                due.append(name)
+        return due

@@ -61,6 +61,12 @@ def going_on(action: Action) -> Report | None:
     return _report(action, ActionState.ONGOING, message)
 
 
+def runs_again(action: Action) -> Report:
+    """Return the report for an ONGOING or UNKNOWN action whose last attempt had not begun."""
+    message = "its start was recorded, but it had not begun: it runs again"
+    return _report(action, ActionState.PENDING, message, Outcome.ERROR)
+
+
 def in_doubt(action: Action) -> str:
     """Return the message for an action that cannot be verified: how to set its state."""
     return (

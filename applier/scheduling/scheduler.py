@@ -16,15 +16,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 from applier.contracts import Report, Request, RequestVerb
-from applier.scheduling.countdown import Countdown
 from applier.scheduling.decisions import Decisions, Halt, Stopped, WaitKind, WaitReason
-from applier.scheduling.gates import Gates
+from applier.scheduling.gates import Concurrency, Gates
+from applier.scheduling.order import Countdown
 from applier.scheduling.tolerances import Tolerances
-from applier.scheduling.type_policy import Retries, TypePolicy
-from applier.scheduling.verdict import End, OnFailure, Verdicts, ending
+from applier.scheduling.type_policy import Retries
+from applier.scheduling.verdict import FailureRules, OnFailure, Verdicts, ending, ends
 from applier.scheduling.waiting import WaitingActions
 from applier.store import Reservation
 from planner.model import JOIN, Action
@@ -32,42 +31,36 @@ from planner.states import WELL, ActionState, StateReason
 
 #: The name of the number of workers among the limits of a request.
 MAX_WORKERS = "max_workers"
+#: A failure stops what needs the failed action, and nothing is retried.
+NO_FAILURE_RULES = FailureRules()
 _FAILURES = frozenset({ActionState.FAILED, ActionState.UNKNOWN})
 
 
 class Scheduler:
     """Decides, in one run of one plan, which actions start, stop, or end without running.
 
-    ``after`` maps each name to its successors (:func:`applier.scheduling.order.links`). A name that
-    is not the uuid of an action is a join of the flow, for which no state is recorded. ``ended``
-    are the actions that ended in an earlier run. ``ranks`` are by uuid: of several actions that may
+    ``actions`` are those of the plan, with their states. What has ended is not run again; an
+    ONGOING action runs already, since an earlier run. ``after`` maps each name to its successors
+    (:func:`applier.scheduling.order.links`). A name that is not the uuid of an action is a join of
+    the flow, for which no state is recorded. ``ranks`` are by uuid: of several actions that may
     start, the one with the lowest rank starts first; without ranks, the first in the plan.
-    ``policies`` are by action type. ``workerless`` are the actions that do not count against
-    ``max_workers``. Once a group of ``tolerances`` has more failed nodes than it allows, no action
-    is started, and all that have not started are cancelled. ``continued`` are actions that run
-    already, since an earlier run.
     """
 
     def __init__(
         self,
         actions: Iterable[Action],
         after: Mapping[str, Sequence[str]],
-        *,
-        limits: Mapping[str, int],
-        max_workers: int,
-        on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS,
+        concurrency: Concurrency,
+        failures: FailureRules = NO_FAILURE_RULES,
         ranks: Mapping[str, int] | None = None,
-        ended: Mapping[str, End] | None = None,
-        policies: Mapping[str, TypePolicy] | None = None,
-        workerless: Collection[str] = (),
-        tolerances: Iterable[Mapping[str, Any]] = (),
-        continued: Iterable[str] = (),
     ) -> None:
         self._actions = {a.uuid: a for a in actions}
         ranks = ranks or {uuid: i for i, uuid in enumerate(self._actions)}
-        self._on_failure = on_failure
-        self._verdicts = Verdicts(self._actions, ended or {}, on_failure)
-        self._gates = Gates(limits, max_workers)
+        self._on_failure = failures.on_failure
+        ended = ends(self._actions.values())
+        self._verdicts = Verdicts(self._actions, ended, failures.on_failure)
+        self._gates = Gates(concurrency.limits, concurrency.max_workers)
+        workerless = concurrency.workerless
         self._waiting = WaitingActions(self._gates, self._actions, ranks, workerless)
         groups = {
             uuid: action.needs_any
@@ -77,6 +70,7 @@ class Scheduler:
         self._countdown = Countdown(after, groups)
         #: The number of actions that have not ended.
         self._open = sum(uuid not in self._verdicts for uuid in self._actions)
+        continued = (u for u, a in self._actions.items() if a.state is ActionState.ONGOING)
         #: The running actions, in the order of their starts.
         self._running: dict[str, None] = dict.fromkeys(continued)
         for uuid in self._running:
@@ -85,8 +79,8 @@ class Scheduler:
         self._ahead = set(self._running)
         #: Requests to skip actions, by action. Each takes effect when the action is ready.
         self._skips: dict[str, Request] = {}
-        self._retries = Retries(policies or {})
-        self._tolerances = Tolerances(tolerances)
+        self._retries = Retries(failures.policies)
+        self._tolerances = Tolerances(failures.tolerances) if failures.tolerances else None
         #: Actions that an operator aborted: they are not retried.
         self._aborted: set[str] = set()
         #: Names without open predecessors, about which nothing is decided yet.
@@ -95,7 +89,7 @@ class Scheduler:
         self._decisions = Decisions()
         #: The reason why no more actions start; None while actions may start.
         self.halt: Halt | None = None
-        for uuid, end in (ended or {}).items():
+        for uuid, end in ended.items():
             self._count_failed_nodes(self._actions[uuid], end.state)
 
     @property
@@ -217,7 +211,7 @@ class Scheduler:
             self._ready += self._countdown.done(report.uuid, report.state in WELL)
 
     def _count_failed_nodes(self, action: Action, state: ActionState) -> None:
-        exceeded = self._tolerances.note(action, state)
+        exceeded = self._tolerances and self._tolerances.note(action, state)
         if exceeded:
             self._halt(Stopped.EXCEEDED, f"no more actions start: {exceeded}")
 
@@ -347,11 +341,11 @@ class Scheduler:
         """Cancel all actions that have neither started nor ended."""
         for uuid, action in self._actions.items():
             if uuid not in self._verdicts and uuid not in self._running:
+                self._waiting.withdraw(uuid)
                 report = ending(action, ActionState.CANCELLED, message)
                 self._decisions.ended.append(report)
                 self._verdicts.note(report)
                 self._open -= 1
-        self._waiting.clear()
 
     def _end(self, report: Report) -> None:
         """Record the end of an action that was not started."""

@@ -42,7 +42,7 @@ class Tolerances:
 
     def note(self, action: Action, state: ActionState) -> str | None:
         """Count the end of an action; return a message if too many nodes of a group have failed."""
-        if not self._of_node or state not in COUNTED:
+        if state not in COUNTED:
             return None
         told = None
         for token in action.tokens:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from applier.contracts import Report
+from applier.scheduling.type_policy import TypePolicy
 from planner.model import Action
 from planner.states import OPEN, WELL, ActionState, Outcome, StateReason
 
@@ -24,6 +26,19 @@ class OnFailure(StrEnum):
     PAUSE = "pause"
     #: All actions run: needs, triggers of failed actions and blockers are ignored.
     CONTINUE = "continue"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailureRules:
+    """The effects of a failed action: on itself, on the actions behind it, and on its plan.
+
+    ``policies`` say, by action type, how often it is retried. Once a group of ``tolerances`` has
+    more failed nodes than it allows, no action starts, and all that have not started are cancelled.
+    """
+
+    on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS
+    policies: Mapping[str, TypePolicy] = field(default_factory=dict)
+    tolerances: Sequence[Mapping[str, Any]] = ()
 
 
 class End(NamedTuple):

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import uuid4
@@ -20,15 +21,15 @@ except ImportError:
 from oslo_config import cfg
 from oslo_log import log
 
-from applier import conf as configuration
+from applier import configuration
 from applier.assembly import Assembly
 from applier.backoff import delays_s
 from applier.errors import ConfigurationError, StoreError
-from applier.service import signals
+from applier.service import log_file, signals
 from applier.service.worker_loop import LONGEST_DELAY_S, WorkerLoop
 from applier.store import Service, Store
 from planner.errors import PlannerError
-from planner.visible_text import VisibleRecord, visible
+from planner.visible_text import visible
 
 LOG = logging.getLogger(__name__)
 
@@ -54,10 +55,10 @@ class ApplierService(cotyledon.Service):
     def run(self) -> None:
         """Run plans until the service is stopped by a signal."""
         try:
-            assembly = Assembly(self._conf)
-            if opened(assembly, self._ending) is not None:
-                LOG.info("Waiting for plans")
-                worker_loop_of(assembly, self._ending).run()
+            with closing(Assembly(self._conf)) as assembly:
+                if opened(assembly, self._ending) is not None:
+                    LOG.info("Waiting for plans of the cloud %s", assembly.cloud().name)
+                    worker_loop_of(assembly, self._ending).run()
         finally:
             self._over.set()
 
@@ -99,6 +100,7 @@ def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
         user=claimant.user,
         started_at=started,
         heartbeat_at=started,
+        cloud=assembly.cloud().name,
     )
     options = assembly.conf.watcher_applier
     return WorkerLoop(
@@ -122,14 +124,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             prepare=log.register_options,
             warn=warnings.append,
         )
-        Assembly(conf).check()
+        with closing(Assembly(conf)) as assembly:
+            assembly.check()
+        log_file.set_up(conf, NAME)
     except (ConfigurationError, PlannerError) as reason:
         sys.stderr.write(visible(f"{NAME}: {reason}\n"))
         return 1
-    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "alembic=WARN"])
-    conf.set_default("use_stderr", True)
-    log.setup(conf, NAME)
-    logging.setLogRecordFactory(VisibleRecord)
     for text in warnings:
         LOG.warning("%s", text)
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.watcher_applier.grace_s)

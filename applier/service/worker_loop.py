@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +15,15 @@ from functools import partial
 from futurist import ThreadPoolExecutor
 
 from applier.backoff import delays_s
-from applier.errors import ApplierError, DamagedRecord, PlanConflict, PlanNotFound, StoreError
+from applier.contracts import Report
+from applier.errors import (
+    ApplierError,
+    DamagedRecord,
+    OtherCloud,
+    PlanConflict,
+    PlanNotFound,
+    StoreError,
+)
 from applier.run import liveness, resume
 from applier.run.runner import Runner
 from applier.store import PlanSummary, Service, Store
@@ -135,6 +143,9 @@ class WorkerLoop:
             LOG.error(
                 "Plan %s could not be recorded, and will be taken over later: %s", uuid, error
             )
+        elif isinstance(error, OtherCloud):
+            self._refused.add(uuid)
+            LOG.info("Plan %s is left to an applier of its cloud: %s", uuid, error)
         elif isinstance(error, ApplierError | PlannerError):
             self._refused.add(uuid)
             LOG.error("Plan %s cannot run here: %s", uuid, error)
@@ -157,12 +168,13 @@ class WorkerLoop:
                     # Another service, an operator or the claimant itself was faster.
                     LOG.info("Plan %s is not taken over: %s", summary.uuid, reason)
 
-    def _end_commands(self, uuid: str) -> None:
+    def _end_commands(self, uuid: str) -> Sequence[Report]:
         """End what a dead applier has left running, as far as that is possible here."""
         try:
-            self._make_runner().end_commands(uuid)
+            return self._make_runner().end_commands(uuid)
         except (ApplierError, PlannerError) as reason:
             LOG.warning("Commands of plan %s may go on: %s", uuid, reason)
+            return ()
 
     def _tell_damage(self, plan: PlanSummary) -> None:
         """Log once that a plan is damaged: nobody can take it over."""

@@ -100,6 +100,7 @@ REOPEN = _about(
 #: Delete the record of these attempts, which have not ended after all.
 DROP_ATTEMPT = _about(
     lambda these: sa.delete(attempts).where(
+        attempts.c.plan == bindparam("plan_uuid"),
         sa.exists(
             sa.select(action_states.c.uuid).where(
                 these,
@@ -107,7 +108,7 @@ DROP_ATTEMPT = _about(
                 action_states.c.uuid == attempts.c.action,
                 action_states.c.attempts == attempts.c.number,
             )
-        )
+        ),
     )
 )
 #: End actions that are in the old state of their reports.

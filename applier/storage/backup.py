@@ -12,9 +12,9 @@ from uuid import uuid4
 import sqlalchemy as sa
 
 from applier.errors import StoreError
+from applier.storage.connection import parse, shown
 from applier.storage.refusals import hinted, translate_errors
 from applier.storage.unwritable import readable
-from applier.storage.urls import parse, shown
 
 #: How a record on a server is copied, by kind of database.
 _PROGRAMS = {
@@ -41,7 +41,7 @@ def backup(connection: str, target: str) -> None:
         raise StoreError(f"{target} exists already: name a new file")
     fresh = path.with_name(f".new-{uuid4().hex}")
     try:
-        os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        fresh.touch(mode=0o600, exist_ok=False)
         with translate_errors(url), readable(url) as engine:
             _copy(engine, fresh, target)
         # A link fails if a file of that name has been made meanwhile; a rename would replace it.

@@ -26,7 +26,6 @@ from applier.storage.action_statements import (
 )
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
-from applier.storage.texts import storable
 from applier.storage.transactions import Transaction, Write
 from planner.states import ActionState, PlanState, StateReason, Who, check
 
@@ -41,6 +40,8 @@ class Move:
     now: datetime
     message: str | None
     name: str
+    #: The number of requests that the plan must have; None for any.
+    read: int | None = None
 
     def make(
         self,
@@ -67,15 +68,17 @@ class Move:
         if not moved:
             found = database.head(self.plan)
             if found["last_write"] != self.name:
+                allowed(found)
                 raise transitions.changed_meanwhile(self.plan, head["state"], found["state"])
 
     def _values(self, head: Row) -> rows.Changes:
         return {
             "new_state": str(self.new),
             "new_claim": None if claims.ends_claim(self.new) else head["claim"],
-            "new_message": storable(self.message),
+            "new_message": rows.storable(self.message),
             "now": self.now,
             "write": self.name,
+            "read": self.read,
         }
 
     def _queue(self, transaction: Transaction) -> None:
@@ -151,7 +154,7 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
     for report in reports:
         if report.undoes and (undone := transitions.undone(plan, report)):
             values = {"plan_uuid": report.undoes.plan, **rows.report_values(undone)}
-            yield from writes(UNDONE, [undone.uuid], values, at_once=1, checked=False)
+            yield from writes(UNDONE, [undone.uuid], values, at_once=at_once, checked=False)
 
 
 def _says(report: Report) -> tuple[object, ...]:

@@ -15,8 +15,9 @@ from sqlalchemy.exc import DatabaseError
 from applier.errors import PlanNotFound, StoreError
 from applier.storage import damage, damaged_plans, schema_version, statements
 from applier.storage.compiled import Row
+from applier.storage.connection import parse, shown
 from applier.storage.database import BEGIN
-from applier.storage.refusals import Damaged, translate_errors
+from applier.storage.refusals import Damaged, is_damage, translate_errors
 from applier.storage.tables import (
     action_states,
     actions,
@@ -30,7 +31,7 @@ from applier.storage.tables import (
 )
 from applier.storage.transactions import Transaction, Transactions
 from applier.storage.unwritable import readable
-from applier.storage.urls import parse, shown
+from planner.errors import short
 
 Begin = Callable[[], AbstractContextManager[Transaction]]
 #: How many problems SQLite lists by itself.
@@ -72,7 +73,17 @@ def check(connection: str) -> Checked:
     url = parse(connection)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
         raise StoreError(f"{shown(url)}: there is no record yet")
-    with translate_errors(url), readable(url) as engine:
+    with translate_errors(url):
+        try:
+            return _checked(url)
+        except DatabaseError as error:
+            if not is_damage(error.orig):
+                raise
+            return Checked(shown(url), 0, [f"no plan can be read: {error.orig}"])
+
+
+def _checked(url: sa.URL) -> Checked:
+    with readable(url) as engine:
         with engine.connect() as database:
             schema_version.require(database, url)
             problems = list(_tables(database))
@@ -83,7 +94,7 @@ def check(connection: str) -> Checked:
         try:
             problems += _of_database(engine)
             uuids = [row["uuid"] for row in _read(begin, statements.NUMBERS, problems)]
-            problems += [f"plan {u[:8]}: {wrong}" for u in uuids for wrong in _of_plan(begin, u)]
+            problems += [f"plan {short(u)}: {wrong}" for u in uuids for wrong in _of_plan(begin, u)]
             problems += _orphans(begin)
             for table in _SINGLE:
                 for row in _read(begin, sa.select(table), problems):

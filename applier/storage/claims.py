@@ -8,6 +8,7 @@ from types import EllipsisType
 
 from applier.contracts import Claimant
 from applier.errors import PlanConflict
+from planner.errors import short
 from planner.states import PlanState
 
 #: The states of plans that wait for a run or for an operator: operators may skip actions.
@@ -29,7 +30,9 @@ def require_seen(
     If ``seen`` is ``...``, any claimant is accepted.
     """
     if seen is not ... and found != seen:
-        text = f"plan {uuid[:8]} is {state}: its claimant has changed or sent a heartbeat meanwhile"
+        text = (
+            f"plan {short(uuid)} is {state}: its claimant has changed or sent a heartbeat meanwhile"
+        )
         raise PlanConflict(uuid, state, text)
 
 
@@ -41,30 +44,32 @@ def require_free(uuid: str, state: str, found: Claimant | None, seen: Claimant |
     if found is None:
         return
     if seen is None:
-        text = f"plan {uuid[:8]} is {state}: a process runs it; if that is gone, resume the plan"
+        text = f"plan {short(uuid)} is {state}: a process runs it; if that is gone, resume the plan"
         raise PlanConflict(uuid, state, text)
     require_seen(uuid, state, found, seen)
 
 
 def cannot_claim(uuid: str, state: str) -> PlanConflict:
     """Return the refusal of a claim on a plan that is not PENDING."""
-    text = f"plan {uuid[:8]} is {state}: only PENDING plans can be claimed"
+    text = f"plan {short(uuid)} is {state}: only PENDING plans can be claimed"
     return PlanConflict(uuid, state, text)
 
 
 def lost_claim(uuid: str, state: str) -> PlanConflict:
     """Return the refusal of a write under a claim that has ended."""
-    return PlanConflict(uuid, state, f"plan {uuid[:8]} is {state}, and this run's claim has ended")
+    return PlanConflict(
+        uuid, state, f"plan {short(uuid)} is {state}, and this run's claim has ended"
+    )
 
 
 def not_claimed(uuid: str, state: str) -> PlanConflict:
     """Return the refusal of a request for a plan that nobody runs."""
-    text = f"plan {uuid[:8]} is {state}: nobody runs it, so nobody would read a request"
+    text = f"plan {short(uuid)} is {state}: nobody runs it, so nobody would read a request"
     return PlanConflict(uuid, state, text)
 
 
 def not_waiting(uuid: str, state: str, accepted: Iterable[PlanState]) -> PlanConflict:
     """Return the refusal of an operator's change to an action of a plan in another state."""
     states = ", ".join(accepted)
-    text = f"plan {uuid[:8]} is {state}: such changes of actions need one of the states {states}"
+    text = f"plan {short(uuid)} is {state}: such changes of actions need one of the states {states}"
     return PlanConflict(uuid, state, text)

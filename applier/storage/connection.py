@@ -1,15 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the engine for the URL of a database, and sets up each of its connections."""
+"""Reads the URL of a database, makes its engine, and sets up each of its connections."""
 
 from __future__ import annotations
 
 import logging
+import os
 
 import sqlalchemy as sa
-from sqlalchemy.exc import NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from applier.errors import ConfigurationError, StoreError
-from applier.storage.urls import DRIVERS, shown
+
+ACCEPTED = "sqlite:////PATH, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE"
+#: By kind of database: the default driver, the extra that installs it, and the URL options.
+DRIVERS = {
+    "postgresql": ("psycopg", "postgresql", {"connect_timeout": "10"}),
+    "mysql": ("pymysql", "mysql", {"charset": "utf8mb4"}),
+    "mariadb": ("pymysql", "mysql", {"charset": "utf8mb4"}),
+}
+
+
+def parse(connection: str) -> sa.URL:
+    """Parse a URL and fill in defaults; raises StoreError.
+
+    ``postgresql://`` means psycopg 3, ``mysql://`` and ``mariadb://`` mean PyMySQL with utf8mb4.
+    """
+    try:
+        url = sa.make_url(connection)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(f"[actionplan] connection is not {ACCEPTED}") from error
+    backend, _, driver = url.drivername.partition("+")
+    if backend == "sqlite":
+        if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
+            raise StoreError(f"{connection}: name a file, as in sqlite:////var/lib/plans.db")
+        return url
+    if backend not in DRIVERS:
+        raise StoreError(f"[actionplan] connection: {backend!r} is not one of {ACCEPTED}")
+    default, _, options = DRIVERS[backend]
+    # SQLAlchemy and the tables treat MariaDB as MySQL.
+    name = "mysql" if backend == "mariadb" else backend
+    query = url.query if driver not in ("", default) else {**options, **url.query}
+    return url.set(drivername=f"{name}+{driver or default}", query=query)
+
+
+def shown(url: sa.URL) -> str:
+    """Return a URL as text, with passwords masked.
+
+    >>> shown(parse("postgresql://plan:secret@db.example/plans?password=secret"))
+    'postgresql://plan:***@db.example/plans'
+    """
+    plain = url.set(drivername=url.get_backend_name(), query={})
+    return plain.render_as_string(hide_password=True)
 
 
 def make_engine(
@@ -19,7 +60,7 @@ def make_engine(
     busy_timeout_s: float = 30.0,
     answer_s: int | None = None,
 ) -> sa.Engine:
-    """Make the engine for a URL of :func:`applier.storage.urls.parse`, without connecting.
+    """Make the engine for a URL of :func:`parse`, without connecting.
 
     The driver does not begin transactions by itself; the caller sends BEGIN. ``synchronous`` and
     ``busy_timeout_s`` are for SQLite. ``answer_s``, the seconds that one statement may take, is for
@@ -104,3 +145,30 @@ def _missing(url: sa.URL) -> str:
         f"{shown(url)}: the driver {driver!r} is not installed; "
         f"to install it: pip install actionplan[{extra}]"
     )
+
+
+class SameFile:
+    """The file that a store has opened.
+
+    SQLite itself goes on with a file that has lost its name: its writes would be lost, and a new
+    file of that name would be another record.
+    """
+
+    def __init__(self, url: sa.URL) -> None:
+        self._url = url
+        self._opened = self._found()
+
+    def require(self) -> None:
+        """Raise StoreError unless the name still leads to the file that was opened."""
+        if self._found() != self._opened:
+            raise StoreError(
+                f"{shown(self._url)}: the file was removed or replaced while it was in use; "
+                "put it back, or end the programs that use it"
+            )
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            status = os.stat(self._url.database or "")
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from applier.storage import claims, rows, tables
 from applier.storage.compiled import Row, Unreadable
-from planner.errors import InvalidPlan, cut
+from planner.errors import InvalidPlan, cut, short
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
 #: A function that raises ValueError with what is wrong with a value.
@@ -152,7 +152,7 @@ def of_row(table: sa.Table, row: Row) -> Iterator[str]:
 def of_plan(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> list[str]:
     """List what is wrong with a plan, from its row, those of its actions, and their states."""
     found = list(of_row(tables.plans, head))
-    labels = {row["uuid"]: f"action {row['name'] or str(row['uuid'])[:8]}" for row in planned}
+    labels = {row["uuid"]: f"action {row['name'] or short(str(row['uuid']))}" for row in planned}
     for table, members in ((tables.actions, planned), (tables.action_states, states)):
         for row in members:
             label = labels.get(row["uuid"], f"action {row['uuid']}")
@@ -172,10 +172,12 @@ def _links(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> Sequence
     from planner import graph
 
     try:
-        graph.validate(rows.plan_of(head, planned, states).actions)
+        plan = rows.plan_of({**head, "digest": None}, planned, states)
+        graph.validate(plan.actions)
+        rows.require_digest(plan, head["digest"])
     except InvalidPlan as wrong:
         return wrong.problems
-    except Unreadable as wrong:
+    except (Unreadable, ValueError) as wrong:
         return [str(wrong)]
     return ()
 
@@ -188,4 +190,4 @@ def _together(head: Row, states: Sequence[Row]) -> Iterator[str]:
         yield f"it is {state}, and {'' if claimed else 'not '}claimed by a process"
     for row in states:
         if state in _ENDED and row["state"] in (ActionState.PENDING, ActionState.ONGOING):
-            yield f"it is {state}, and its action {row['uuid'][:8]} is {row['state']}"
+            yield f"it is {state}, and its action {short(row['uuid'])} is {row['state']}"

@@ -14,6 +14,7 @@ from applier.storage.database import Database
 from applier.storage.refusals import Damaged
 from applier.storage.transactions import Transaction
 from applier.store import PlanSummary
+from planner.errors import short
 from planner.states import PlanState
 
 
@@ -78,4 +79,4 @@ def problems(read: Callable[[], AbstractContextManager[Transaction]], uuid: str)
 def explained(database: Database, uuid: str, otherwise: DamagedRecord) -> DamagedRecord:
     """Return the error that names everything that is wrong with a plan."""
     found = database.tried(lambda: problems(database.read, uuid))
-    return DamagedRecord(f"plan {uuid[:8]}", found) if found else otherwise
+    return DamagedRecord(f"plan {short(uuid)}", found) if found else otherwise

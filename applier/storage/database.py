@@ -21,12 +21,10 @@ from applier.errors import DamagedRecord, PlanNotFound, StoreError
 from applier.storage import lock_holders, schema_version, statements
 from applier.storage.action_statements import AT_ONCE
 from applier.storage.compiled import Row, Unreadable
-from applier.storage.connection import make_engine
+from applier.storage.connection import SameFile, make_engine, parse, shown
 from applier.storage.refusals import Busy, ConnectionLost, Deadlock, Refused, translate_errors
-from applier.storage.same_file import SameFile
 from applier.storage.transactions import Transaction, Transactions
 from applier.storage.unwritable import Unwritable, fits
-from applier.storage.urls import parse, shown
 
 T = TypeVar("T")
 

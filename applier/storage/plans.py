@@ -10,18 +10,25 @@ from functools import partial
 from itertools import islice
 from types import EllipsisType
 
-from applier.contracts import Claimant
+from applier.contracts import Claimant, Report
 from applier.errors import ActionNotFound, DamagedRecord, PlanConflict, PlanNotFound
-from applier.storage import claims, damaged_plans, references, rows, statements, transitions
+from applier.storage import (
+    claims,
+    damaged_plans,
+    references,
+    removal,
+    rows,
+    statements,
+    transitions,
+)
 from applier.storage.action_statements import AGAIN, writes
-from applier.storage.changes import Change, Move
+from applier.storage.changes import Change, Move, writes_of
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.refusals import Duplicate
-from applier.storage.texts import storable
-from applier.storage.transactions import Transaction
+from applier.storage.transactions import Transaction, Unexpected
 from applier.store import PlanSummary
-from planner.errors import InvalidPlan, Mistake
+from planner.errors import InvalidPlan, Mistake, short
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
@@ -134,8 +141,11 @@ class Plans:
         now: datetime,
         message: str | None = None,
         seen: Claimant | None = None,
+        reports: Sequence[Report] = (),
     ) -> None:
         """See :meth:`applier.store.Store.move_plan`."""
+        for report in reports:
+            check("action", report.uuid, report.old, report.state, Who.ENGINE)
 
         def allowed(head: Row) -> None:
             claimant = rows.claimant_of(head)
@@ -145,7 +155,12 @@ class Plans:
             claims.require_free(uuid, head["state"], claimant, seen)
 
         def members(transaction: Transaction) -> None:
-            change = {"plan_uuid": uuid, "new_message": storable(message), "now": now}
+            try:
+                transaction.write_all(writes_of(uuid, reports, now, self._database.at_once))
+            except Unexpected:
+                text = f"plan {short(uuid)}: an action of it was changed by somebody else"
+                raise PlanConflict(uuid, new, text) from None
+            change = {"plan_uuid": uuid, "new_message": rows.storable(message), "now": now}
             for old, then in transitions.LEFT_OPEN.get(new, {}).items():
                 states = {"old_state": str(old), "new_state": str(then)}
                 transaction.write(statements.CANCEL, {**change, **states})
@@ -184,6 +199,10 @@ class Plans:
         with self._database.named(uuid, "resume", wanted, message) as name:
             move = Move(uuid, PlanState.PENDING, now=now, message=message, name=name)
             self._database.tried(partial(move.make, self._database, allowed, members))
+
+    def remove_damaged_plan(self, uuid: str) -> None:
+        """See :meth:`applier.store.Store.remove_damaged_plan`."""
+        self._database.tried(partial(removal.remove_damaged, self._database, uuid))
 
     def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
         """See :meth:`applier.store.Store.skip_action`."""

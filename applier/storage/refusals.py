@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from applier.errors import ApplierError, DamagedRecord, StoreError, interrupt_in
 from applier.storage import lock_holders
-from applier.storage.urls import shown
+from applier.storage.connection import shown
 from planner.errors import PlannerError
 
 #: Texts in the errors of drivers which mean that the server does not answer, or not yet.
@@ -100,11 +100,16 @@ def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None
         and dialect.is_disconnect(cause, connection, None)  # type: ignore[arg-type]
     ):
         return ConnectionLost(error)
-    if dialect.name == "sqlite" and re.search(_DAMAGED, str(cause)):
+    if is_damage(cause):
         return Damaged(error)
     if isinstance(cause, dialect.loaded_dbapi.IntegrityError):
         return Duplicate(error)
     return Refused(error)
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Return whether an error of a driver says that a part of a SQLite file cannot be read."""
+    return isinstance(error, sqlite3.Error) and re.search(_DAMAGED, str(error)) is not None
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:

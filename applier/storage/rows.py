@@ -17,7 +17,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from applier.contracts import Claimant, Report, Request
 from applier.storage.compiled import Row, Unreadable
-from applier.storage.texts import storable
 from applier.store import Attempt, PlanSummary
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome, PlanState, StateReason
@@ -33,6 +32,9 @@ PLAN_JSON = (*PLAN_LISTS, "limits")
 ACTION_LINKS = ("parents", "needs", "tokens")
 ACTION_JSON = (*ACTION_LINKS, "input_parameters", "needs_any", "triggers", "blocked_by")
 
+#: How many bytes (UTF-8) of the output of an action are stored: the last ones.
+OUTPUT_LIMIT = 64 * 1024
+
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -42,8 +44,10 @@ def plan_row(plan: ActionPlan) -> dict[str, Any]:
         key: getattr(plan, key)
         for key in ("uuid", "name", "planner", "created_at", "updated_at", "status_message")
     }
-    head |= {key: getattr(plan, key) for key in ("audit_uuid", "strategy_name", "on_failure")}
+    head |= {key: getattr(plan, key) for key in ("audit_uuid", "strategy_name")}
+    head |= {key: getattr(plan, key) for key in ("on_failure", "cloud")}
     head |= {key: _encode(list(getattr(plan, key))) for key in PLAN_LISTS}
+    head["digest"] = plan.digest
     head |= {"limits": _encode(dict(plan.limits)), "state": str(plan.state), "requests": 0}
     return head
 
@@ -117,7 +121,15 @@ def plan_of(head: Row, planned: Iterable[Row], states: Iterable[Row]) -> ActionP
     known |= {"limits": json.loads(head["limits"]), "state": PlanState(head["state"])}
     actions = _actions({**row, **found[row["uuid"]]} for row in planned)
     _require_known(actions)
-    return ActionPlan(**known, actions=actions)
+    plan = ActionPlan(**known, actions=actions)
+    require_digest(plan, head["digest"])
+    return plan
+
+
+def require_digest(plan: ActionPlan, saved: str | None) -> None:
+    """Raise ValueError for a plan without the digest with which it was saved, if that is known."""
+    if saved is not None and not plan.has_digest(saved):
+        raise ValueError("its content was changed after it was saved: its digest does not fit")
 
 
 def _require_known(actions: Iterable[Action]) -> None:
@@ -197,6 +209,21 @@ def _events(text: str) -> Iterator[tuple[str, tuple[Outcome, ...]]]:
         yield source, tuple(map(Outcome, outcomes))
 
 
+def storable(text: str | None) -> str | None:
+    r"""Return the end of a text, at most :data:`OUTPUT_LIMIT` bytes; None for None.
+
+    NUL and lone surrogates, which databases refuse, are replaced. So any output of a command can be
+    written.
+
+    >>> storable("a\0b\ud800")
+    'a�b?'
+    """
+    if text is None:
+        return None
+    data = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace")
+    return data[-OUTPUT_LIMIT:].decode("utf-8", "ignore")
+
+
 def report_values(report: Report) -> Changes:
     """Return the bind parameters for writing a report, without plan, action and time."""
     again = report.state is ActionState.PENDING
@@ -231,6 +258,7 @@ def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
         created_at=head["created_at"],
         updated_at=head["updated_at"],
         actions=counts,
+        cloud=head["cloud"],
     )
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from applier.contracts import Claimant, Report, Request
-from applier.errors import PlanConflict
+from applier.errors import PlanConflict, RequestsUnread
 from applier.storage import claims, rows, statements
 from applier.storage.changes import Move, action_row, give_back, take_turn, writes_of
 from applier.storage.compiled import Row
@@ -16,6 +16,7 @@ from applier.storage.database import Database, plan_row
 from applier.storage.transactions import Unexpected, Write
 from applier.storage.transitions import row_changed
 from applier.store import Attempt, Reservation
+from planner.errors import short
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 
@@ -110,7 +111,14 @@ class Runs:
         raise PlanConflict(uuid, head["state"], text)
 
     def move_claimed(
-        self, uuid: str, claim: str, new: PlanState, *, now: datetime, message: str | None = None
+        self,
+        uuid: str,
+        claim: str,
+        new: PlanState,
+        *,
+        now: datetime,
+        message: str | None = None,
+        read: int | None = None,
     ) -> None:
         """See :meth:`applier.store.Store.move_claimed`."""
 
@@ -118,9 +126,12 @@ class Runs:
             if head["claim"] != claim:
                 raise claims.lost_claim(uuid, head["state"])
             check("plan", uuid, PlanState(head["state"]), new, Who.ENGINE)
+            if read is not None and head["requests"] > read:
+                text = f"plan {short(uuid)} has a request that its claimant has not read"
+                raise RequestsUnread(uuid, head["state"], text)
 
         with self._database.named(uuid, "move", claim, new, message) as name:
-            move = Move(uuid, new, now=now, message=message, name=name)
+            move = Move(uuid, new, now=now, message=message, name=name, read=read)
             self._database.tried(partial(move.make, self._database, allowed))
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:

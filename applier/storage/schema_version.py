@@ -20,13 +20,12 @@ import sqlalchemy as sa
 
 from applier.errors import StoreError
 from applier.storage import lock_holders
-from applier.storage.connection import make_engine
+from applier.storage.connection import make_engine, parse, shown
 from applier.storage.refusals import hinted, translate_errors
-from applier.storage.tables import VERSION_TABLE
-from applier.storage.urls import parse, shown
+from applier.storage.tables import VERSION_TABLE, plans
 
 #: All versions of the tables, oldest first; a test compares them with those of alembic.
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 #: A set of tables that only Watcher's database contains.
 WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
 #: The application id of a SQLite file, by which ``file plans.db`` can identify it.
@@ -64,13 +63,19 @@ def _migrate(connection: str, revision: str, *, up: bool) -> None:
 def version(database: sa.Connection, url: sa.URL) -> str | None:
     """Return the version of the tables, None if there are none.
 
-    Raises StoreError for tables of other programs and of newer releases.
+    Raises StoreError for tables of other programs and of newer releases, and for a file that has
+    plans and no version.
     """
     names = require_ours(database, url)
-    if VERSION_TABLE not in names:
-        return None
-    column: sa.ColumnClause[str] = sa.column("version_num")
-    found = database.execute(sa.select(column).select_from(sa.table(VERSION_TABLE))).scalar()
+    found = None
+    if VERSION_TABLE in names:
+        column: sa.ColumnClause[str] = sa.column("version_num")
+        found = database.execute(sa.select(column).select_from(sa.table(VERSION_TABLE))).scalar()
+    if found is None and plans.name in names and url.get_backend_name() == "sqlite":
+        raise StoreError(
+            f"{shown(url)} is damaged: the version of its tables is missing; a copy made by "
+            "actionplan db backup can take its place"
+        )
     if found is not None and found not in REVISIONS:
         raise StoreError(
             f"{shown(url)}: its tables have version {found}, of a newer release than this one, "
@@ -122,7 +127,7 @@ def create_file(url: sa.URL, engine: sa.Engine) -> None:
     """
     path = Path(url.database or "")
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        path.touch(mode=0o600, exist_ok=False)
     except FileExistsError:
         # Not opened with open(): closing it would release the locks that this process has on the
         # file.

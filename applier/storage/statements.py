@@ -7,6 +7,7 @@ Each is made once at import, and compiled once (see :mod:`applier.storage.compil
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 import sqlalchemy as sa
@@ -123,6 +124,7 @@ MOVE = (
         plans.c.uuid == bindparam("plan_uuid"),
         plans.c.state == bindparam("old_state"),
         sa.func.coalesce(plans.c.claim, _NOTHING) == bindparam("held"),
+        plans.c.requests == sa.func.coalesce(bindparam("read", type_=sa.Integer), plans.c.requests),
     )
     .values(
         state=bindparam("new_state"),
@@ -265,7 +267,7 @@ COUNT_STATE, COUNT = (
     for wanted in (_IN_STATE, _THERE)
 )
 #: The limit of a list that has none.
-ALL = 2**63 - 1
+ALL = sys.maxsize
 
 #: Columns that a new plan leaves out: ``number`` is set by the database, the others by runs.
 OF_RUNS = frozenset(

@@ -89,7 +89,10 @@ plans = sa.Table(
     sa.Column("limits", LongText, nullable=False),
     sa.Column("tolerances", LongText, nullable=False),
     sa.Column("on_failure", Word),
+    sa.Column("cloud", sa.String(255)),
     sa.Column("warnings", LongText, nullable=False),
+    # The digest of the plan when it was saved, by which damage that makes sense is found.
+    sa.Column("digest", sa.String(255)),
     # The claim: set while somebody runs the plan. Every write of the run must carry it.
     sa.Column("claim", sa.String(36)),
     sa.Column("claimant_host", sa.String(255)),
@@ -224,5 +227,6 @@ services = sa.Table(
     sa.Column("started_at", Moment, nullable=False),
     sa.Column("heartbeat_at", Moment, nullable=False),
     sa.Column("plans", sa.Integer, nullable=False),
+    sa.Column("cloud", sa.String(255)),
     sa.PrimaryKeyConstraint("uuid", name="pk_actionplan_service"),
 )

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from applier.contracts import Report
 from applier.errors import PlanConflict
-from planner.errors import InvalidTransition
+from planner.errors import InvalidTransition, short
 from planner.states import ActionState, Outcome, PlanState, Who, sources
 
 #: By the state that an operator moves a plan to: the new states of its open actions, by their old
@@ -65,13 +65,13 @@ def undone(rollback: str, report: Report) -> Report | None:
     if report.undoes is None or new is None:
         return None
     how = "undone" if new is ActionState.REVERTED else f"not undone, {report.message}"
-    message = f"{how} (rollback plan {rollback[:8]})"
+    message = f"{how} (rollback plan {short(rollback)})"
     return Report(uuid=report.undoes.action, old=ActionState.SUCCEEDED, state=new, message=message)
 
 
 def changed_meanwhile(uuid: str, old: str, state: str) -> PlanConflict:
     """Return the refusal of a change to a plan that somebody else changed after it was read."""
-    text = f"plan {uuid[:8]} was {old} and is {state} now: somebody else changed it"
+    text = f"plan {short(uuid)} was {old} and is {state} now: somebody else changed it"
     return PlanConflict(uuid, state, text)
 
 

@@ -59,9 +59,14 @@ class ActionContract(DeclarationChecks, PlanningChecks):
         return ActionContext(cloud=lambda: cloud, output=lambda _: None, machines=machines)
 
     def _context(self, action: type[ActionPlugin], folder: Path) -> ActionContext:
-        """Add the defaults of the action's options to what :meth:`make_context` returns."""
+        """Add the defaults of the action's options to what :meth:`make_context` returns.
+
+        A type that says that it uses no machines gets none, as in a run.
+        """
         context = self.make_context(folder)
-        return replace(context, options={**default_options(action), **context.options})
+        options = {**default_options(action), **context.options}
+        machines = context.machines if action.USES_MACHINES else None
+        return replace(context, options=options, machines=machines)
 
     def test_its_precheck_refuses_with_a_sentence(
         self, action: type[ActionPlugin], tmp_path: Path
@@ -91,6 +96,7 @@ class ActionContract(DeclarationChecks, PlanningChecks):
             places = action.runs_on(example)
             assert all(p is None or isinstance(p, str) for p in places), f"{example}: {places!r}"
             assert action.runs_on(example) == places, f"{example}: it names other machines"
+            assert action.USES_MACHINES or not places, f"{example}: it says that it uses none"
 
     def test_an_abort_that_comes_at_any_time_does_no_harm(
         self, action: type[ActionPlugin], tmp_path: Path

@@ -66,6 +66,7 @@ def plans(draw: st.DrawFn) -> ActionPlan:
         limits=draw(limits),
         tolerances=tuple(draw(st.lists(tolerances, max_size=2))),
         on_failure=draw(st.sampled_from([None, "pause", "continue", "skip_descendants"])),
+        cloud=draw(st.none() | texts),
         warnings=tuple(draw(st.lists(texts, max_size=2))),
     )
 

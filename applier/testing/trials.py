@@ -23,7 +23,7 @@ from planner.model import ActionPlan
 from planner.states import OPEN, Outcome, PlanState
 
 #: Options of a trial that belong to the action environment; the others belong to the run.
-_OF_ACTIONS = {"cloud", "machines", "options", "policies", "pace"}
+_OF_ACTIONS = {"cloud", "machines", "open_machines", "options", "policies", "pace"}
 
 #: What an action does: a function of its parameters, its context and its stop signal.
 Work = Callable[[Mapping[str, Any], ActionContext, StopSignal], Outcome]

@@ -28,7 +28,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import nested_parse_with_titles
 from usage import folded, gives_rows, metavar, own_arguments, usage
 
-from applier import conf as configuration
+from applier import configuration
 from applier.cli.help import GROUPS
 from applier.cli.program import Program
 from planner import effects, make_plan, registry
@@ -316,10 +316,13 @@ class Options(Written):
     """Every option by section: ours, and those of the plugins that come with us."""
 
     def lines(self) -> Iterator[str]:
+        namespaces = {section: namespace for namespace, section in registry.SECTIONS.items()}
+        of_no_plugin = [group for group, _ in configuration.OWN]
         for group, options in configuration.list_opts():
             name = group if isinstance(group, str) else group.name
-            namespace, _, plugin = name.partition(".")
-            if not plugin or plugin in own(namespace):
+            section, dot, plugin = name.partition(".")
+            of_ours = own(namespaces[section]) if dot else own(registry.CLOUDS)
+            if group in of_no_plugin or (plugin or name) in of_ours:
                 yield from heading(f"[{name}]", "-")
                 yield from option_table(options)
 

@@ -39,7 +39,7 @@ class SolutionPlanner(Planner[Solution]):
         return Solution(
             actions=actions,
             name=document.get("name"),
-            facts=document.get("facts") or {},
+            facts=_tables(document.get("facts") or {}),
             audit_uuid=document.get("audit_uuid"),
             strategy_name=document.get("strategy_name"),
             efficacy_indicators=document.get("efficacy_indicators") or (),
@@ -233,6 +233,11 @@ def missing_host(i: int, action: ProposedAction) -> Mistake:
         f"{own}{where} is missing: the host of this instance decides what must come first",
         ("actions", i),
     )
+
+
+def _tables(facts: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the tables of the facts, without the name of their cloud and their time."""
+    return {name: table for name, table in facts.items() if name not in ("cloud", "at")}
 
 
 def _host_names(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

@@ -67,10 +67,13 @@ SCHEMA: dict[str, Any] = {
             "type": "object",
             "additionalProperties": False,
             "properties": {
+                "cloud": {**ranges.NAME_OR_NULL, "description": "The cloud that they came from."},
+                "at": {**ranges.NAME_OR_NULL, "description": "When they were read."},
                 "instances": _known(host=_TEXT),
                 "hosts": _known(name=_TEXT),
                 "services": _known(host=_TEXT),
                 "flavors": _known(),
+                "server_groups": _known(),
             },
         },
         "audit_uuid": ranges.NAME_OR_NULL,

@@ -27,6 +27,7 @@ import networkx as nx
 import yaml
 
 from applier.scheduling.forecast import Forecast, forecast
+from applier.scheduling.gates import Concurrency
 from planner import documents, make_plan
 from planner.model import ActionPlan
 from planner.planners.deployment import message
@@ -127,7 +128,8 @@ def simulated(made: ActionPlan, length: Callable[[str], float]) -> tuple[Forecas
     work: Counter[str] = Counter()
     for action in made.actions:
         work[action.label.partition("/")[0]] += lasts[action.uuid]  # type: ignore[assignment]
-    found = forecast(made.actions, lasts, limits=made.limits, max_workers=len(made.actions))
+    concurrency = Concurrency(limits=made.limits, max_workers=len(made.actions))
+    found = forecast(made.actions, lasts, concurrency)
     return found, max(work.values())
 
 

@@ -37,6 +37,7 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker
 from applier.recording.recorder import Recorder
 from applier.scheduling.forecast import forecast
+from applier.scheduling.gates import Concurrency
 from applier.storage.sql import SqlStore
 from applier.testing.trials import changed, plugin
 from planner.model import ActionPlan
@@ -197,10 +198,10 @@ def forecasting(plan: ActionPlan) -> None:
     """Print what a forecast with improved priorities takes, and what that is good for."""
     chance = random.Random(1)
     durations = {a.uuid: chance.uniform(1, 100) for a in plan.actions}
-    given = {"limits": plan.limits, "max_workers": 50}
-    plain = forecast(plan.actions, durations, rounds=0, **given).timeline.makespan_s
+    given = Concurrency(limits=plan.limits, max_workers=50)
+    plain = forecast(plan.actions, durations, given, rounds=0).timeline.makespan_s
     used = time.process_time()
-    better = forecast(plan.actions, durations, **given).timeline.makespan_s
+    better = forecast(plan.actions, durations, given).timeline.makespan_s
     seconds = time.process_time() - used
     print(
         f"forecast of {len(plan.actions)} actions: {seconds:.2f} s {limit(seconds, 2, ' s')}; "

@@ -30,10 +30,9 @@ from plans import layers
 from applier.contracts import Report
 from applier.storage import schema_version, statements
 from applier.storage.changes import writes_of
-from applier.storage.connection import make_engine
+from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
 from applier.storage.transactions import Write
-from applier.storage.urls import parse
 from planner.model import ActionPlan
 
 # The databases of tests are made by a module of the tests.

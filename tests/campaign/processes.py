@@ -17,14 +17,20 @@ from outage import Server
 
 from applier.storage.sql import SqlStore
 
-SHIFTED = Path(__file__).with_name("shifted_clock")
+SHIFT = Path(__file__).parents[1] / "shifted_clock" / "start.py"
 PROGRAMS = Path(sys.executable).parent
 WORKERS, SERVICES = 4, 3
 #: How often the applier that runs the plan is the one in trouble.
 MOSTLY = 0.7
 HEARTBEAT_S = 0.3
 #: Words that no applier may print or log.
-FORBIDDEN = ("Traceback", "InvalidTransition", "IndexError", "NotImplementedError")
+FORBIDDEN = (
+    "cannot be preloaded",
+    "Traceback",
+    "InvalidTransition",
+    "IndexError",
+    "NotImplementedError",
+)
 CONFIGURATION = """
 [actionplan]
 connection = {url}
@@ -44,12 +50,12 @@ class Applier:
     def __init__(self, folder: Path, words: Sequence[str], number: int, clock: str) -> None:
         self.name = f"{words[0]} {number}"
         self._log = (folder / f"log-{number}").open("w+b")
-        fake = ["faketime", "--exclude-monotonic", "-f", clock] if clock else []
         environment = {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
+        command = [PROGRAMS / words[0], *words[1:], "--config-file", folder / "watcher.conf"]
         if clock:
-            environment["PYTHONPATH"] = str(SHIFTED)
+            command = [sys.executable, SHIFT, clock, *command]
         self._process = subprocess.Popen(
-            [*fake, PROGRAMS / words[0], *words[1:], "--config-file", folder / "watcher.conf"],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
@@ -137,6 +143,15 @@ class Site:
         its = [a for a in living if claimant and a.has(claimant.pid)]
         found = its if its and self.chance.random() < MOSTLY else living
         return self.chance.choice(found) if found else None
+
+    def left_behind(self) -> Iterator[str]:
+        """Name each process that works in the folder; call it when all should have ended."""
+        for process in Path("/proc").glob("[0-9]*"):
+            # Any of them may end meanwhile.
+            with suppress(OSError):
+                if Path(os.readlink(process / "cwd")) == self.folder:
+                    command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    yield f"process {process.name} is left: {command[:200]}"
 
     def verb(self, *words: str) -> None:
         """Run a verb about the plan, as an operator does; being refused is an answer."""

@@ -10,8 +10,7 @@ from random import Random
 
 import sqlalchemy as sa
 
-from applier.storage.connection import make_engine
-from applier.storage.urls import parse
+from applier.storage.connection import make_engine, parse
 
 #: All connections to the database of this one, without it, by the kind of server.
 OTHERS = {

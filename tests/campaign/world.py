@@ -20,10 +20,11 @@ from applier.testing.random_plans import expected_ends, random_plan
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState, Outcome, PlanState
 
+#: On a full disk nothing can be printed; that alone is no failure of the command.
 SCRIPT = """\
 printf 'begin %s\\n' "$1" >>"$2"; echo "$1 begun"
 sleep "$3"
-printf 'end %s\\n' "$1" >>"$2"; echo "$1 done"
+printf 'end %s\\n' "$1" >>"$2"; echo "$1 done" || true
 """
 #: The longest time that a command takes, in seconds, but for those that are to outlive appliers.
 SHORT_S = 0.4
@@ -83,11 +84,27 @@ def wrong_in(plan: ActionPlan, events: Sequence[tuple[str, str]], workers: int) 
         yield f"{uuid} never ended"
 
 
+#: Said of a command that did not begin because there was no room for its job.
+NO_ROOM = ("No space left", "cannot be written")
+
+
 def wrong_at_the_end(found: ActionPlan, events: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Say where the record of an ended plan differs from what happened, and from what had to."""
+    """Say where the record of an ended plan differs from what happened, and from what had to.
+
+    An action may have FAILED if it says that there was no room for it, and did not begin.
+    """
     begun = {uuid for word, uuid in events if word == "begin"}
-    ends = expected_ends(found, lambda _: End(ActionState.SUCCEEDED, Outcome.CHANGED))
-    if found.state is not PlanState.SUCCEEDED:
+    failed = {
+        action.uuid: End(ActionState.FAILED, action.outcome)
+        for action in found.actions
+        if action.state is ActionState.FAILED
+        and action.uuid not in begun
+        and any(why in str(action.status_message) for why in NO_ROOM)
+    }
+
+    well = End(ActionState.SUCCEEDED, Outcome.CHANGED)
+    ends = expected_ends(found, lambda uuid: failed.get(uuid, well))
+    if found.state is not (PlanState.FAILED if failed else PlanState.SUCCEEDED):
         yield f"the plan ended {found.state}"
     for action in found.actions:
         end, told = ends[action.uuid], action.status_message

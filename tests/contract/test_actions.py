@@ -17,7 +17,7 @@ from applier.errors import ActionFailed, AlreadyDone
 from applier.testing.action_suite import ActionContract
 from planner.states import Outcome
 
-INSTALLED = sorted(entry_points(group="watcher_actions"), key=lambda entry: entry.name)
+INSTALLED = sorted(entry_points(group="actionplan.actions"), key=lambda entry: entry.name)
 OURS = [entry for entry in INSTALLED if entry.value.startswith("applier.actions.")]
 
 
@@ -55,7 +55,8 @@ class TestInstalledActions(ActionContract):
 
 def test_the_types_of_the_product_are_installed():
     assert {entry.name for entry in OURS} == {
-        *("nop", "sleep", "pause", "shell", "migrate", "resize", "stop", "shelve", "delete"),
+        *("nop", "sleep", "pause", "shell", "migrate", "resize", "stop", "start"),
+        *("shelve", "unshelve", "delete"),
         *("change_nova_service_state", "change_node_power_state", "volume_migrate"),
         *("turn_host_to_acpi_s3_state", "revert"),
         *("create_instance", "delete_instance", "http_check"),

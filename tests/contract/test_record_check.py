@@ -11,10 +11,10 @@ from typing import NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from applier.errors import DamagedRecord, StoreError
+from applier.errors import DamagedRecord, PlanConflict, PlanNotFound, StoreError
 from applier.storage import schema_version
 from applier.storage.check import check
-from applier.storage.connection import make_engine
+from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
 from applier.storage.tables import (
     action_states,
@@ -26,7 +26,6 @@ from applier.storage.tables import (
     reservations,
     turn,
 )
-from applier.storage.urls import parse
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import NOW, claimed, starts, succeeds
 from applier.testing.temporary_store import empty_record
@@ -48,16 +47,23 @@ def url(request, tmp_path):
     else:
         url = request.getfixturevalue(request.param)
         schema_version.upgrade(url)
-        run(url, *(sa.delete(t) for t in reversed(metadata.sorted_tables) if t is not turn))
+        empty(url)
     with closing(SqlStore(url)) as store:
         store.save_plan(new_plan("b1", "b2", uuid=GOOD))
         plan = new_plan("a1", "a2", uuid=BAD)
-        run(url, sa.delete(turn), sa.insert(turn).values(number=1))
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
         store.commit(plan.uuid, claim, [succeeds(plan.actions[0])], now=NOW)
         store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
-    return url
+    yield url
+    # Other tests use the database of a server, too.
+    empty(url)
+
+
+def empty(url):
+    """Remove all plans and services; what was damaged is sound again."""
+    run(url, *(sa.delete(table) for table in reversed(metadata.sorted_tables)))
+    run(url, sa.insert(turn).values(number=1))
 
 
 def run(url, *statements):
@@ -80,12 +86,13 @@ def run(url, *statements):
 class Damage(NamedTuple):
     """A change of a record: what the check says of it, and whether the plan is loaded even so.
 
+    It may or may not be loaded if ``loads`` is None: its actions have no order of their own.
     ``statement`` gets the uuids of the plan's actions a1 and a2.
     """
 
     said: str
     statement: Callable[[str, str], sa.Executable]
-    loads: bool = False
+    loads: bool | None = False
 
 
 def plan(**values):
@@ -115,7 +122,12 @@ REQUEST = {"number": 1, "verb": "limit", "who": "me", "created_at": NOW}
 DAMAGE = [
     Damage("state 'BOGUS' is none of RECOMMENDED", plan(state="BOGUS")),
     Damage("limits '{' is not JSON", plan(limits="{")),
-    Damage("limits '[]' is not limits", plan(limits="[]"), loads=True),
+    Damage("limits '[]' is not limits", plan(limits="[]")),
+    Damage("its content was changed after it was saved", plan(limits='{"type:nop": 7}')),
+    Damage("its content was changed", action("a1", input_parameters='{"message": "other"}')),
+    Damage("its content was changed", action("a2", tokens='["node:other"]')),
+    Damage("its content was changed", plan(digest="v3:sha256:0")),
+    Damage("its content was changed", plan(digest="none at all")),
     Damage("it is ONGOING, and not claimed by a process", plan(state="ONGOING"), loads=True),
     Damage("it is SUCCEEDED, and its action", plan(state="SUCCEEDED"), loads=True),
     Damage("action a2: state 'DONE' is none of", state("a2", state="DONE")),
@@ -127,22 +139,17 @@ DAMAGE = [
     Damage(
         ": it has only a state",
         lambda _, second: sa.delete(actions).where(actions.c.uuid == second),
-        loads=True,
     ),
     Damage("action a1: input_parameters is not JSON", action("a1", input_parameters='{"a": ')),
-    Damage(
-        "action a1: input_parameters is not a mapping",
-        action("a1", input_parameters="[1]"),
-        loads=True,
-    ),
+    Damage("action a1: input_parameters is not a mapping", action("a1", input_parameters="[1]")),
     Damage("action a1: parents is not a list of texts", action("a1", parents="[1]")),
     Damage("action a1: triggers is not a list", action("a1", triggers='[["A2", ["no"]]]')),
     Damage("nosuch", action("a1", needs='["nosuch"]')),
-    Damage("cycle", action("a1", parents='["A1"]'), loads=True),
+    Damage("cycle", action("a1", parents='["A1"]')),
     Damage(
         "two actions have one position",
-        lambda *_: sa.update(actions).values(position=0),
-        loads=True,
+        lambda *_: sa.update(actions).where(actions.c.plan == BAD).values(position=0),
+        loads=None,
     ),
     Damage(": state 'GONE' is none of", attempt(state="GONE"), loads=True),
     Damage(
@@ -185,10 +192,35 @@ def test_what_is_wrong_is_found_and_hides_no_other_plan(url, damage):
         assert (listed[GOOD].damage, listed[GOOD].state) == (None, PlanState.RECOMMENDED)
         if damage.loads:
             store.load_plan(BAD)
+        if damage.loads is not False:
             return
         with pytest.raises(DamagedRecord, match=re.escape(damage.said)) as caught:
             store.load_plan(BAD)
         assert str(caught.value).startswith(f"plan {BAD[:8]} is damaged: ")
+
+
+@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.said)
+def test_a_plan_that_cannot_be_loaded_is_removed_whole(url, damage):
+    with closing(SqlStore(url)) as store:
+        uuids = [action.uuid for action in store.load_plan(BAD).actions]
+        run(url, damage.statement(*uuids))
+        if damage.loads is True:
+            return
+        with pytest.raises(PlanConflict, match="is not damaged"):
+            store.remove_damaged_plan(GOOD)
+        store.remove_damaged_plan(BAD)
+        with pytest.raises(PlanNotFound):
+            store.remove_damaged_plan(BAD)
+        assert [plan.uuid for plan in store.list_plans()] == [GOOD]
+    assert check(url).problems == []
+
+
+def test_a_plan_of_an_older_release_has_no_digest_to_be_checked(url):
+    run(url, sa.update(plans).values(digest=None))
+    assert check(url).problems == []
+    run(url, sa.update(plans).values(limits='{"type:nop": 7}'))
+    with closing(SqlStore(url)) as store:
+        assert store.load_plan(BAD).limits == {"type:nop": 7}
 
 
 def test_a_plan_of_which_no_row_is_left_leaves_orphans(url):

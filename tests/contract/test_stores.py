@@ -4,27 +4,33 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from applier.contracts import Claimant
-from applier.errors import PlanConflict
+from applier.errors import ApplierError, PlanConflict
 from applier.storage import schema_version
-from applier.storage.connection import make_engine
+from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
 from applier.storage.tables import metadata, turn
-from applier.storage.urls import parse
 from applier.store import ServiceStore, Store
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import RunStoreUnderTest
-from applier.testing.store_suite import RunStoreContract, ServiceStoreContract, StoreContract
+from applier.testing.store_suite import (
+    OperatorStoreContract,
+    PlanStoreContract,
+    RunStoreContract,
+    ServiceStoreContract,
+    StoreContract,
+)
 from applier.testing.temporary_store import TemporaryStore, empty_record
-from planner.errors import InvalidTransition
+from planner.errors import InvalidTransition, PlannerError
 from planner.states import PlanState
 
 PROCESSES, ROUNDS = 4, 8
@@ -84,13 +90,32 @@ def only(part: type) -> Iterator[SimpleNamespace]:
     """Yield a store that has the methods of a protocol and no others."""
     names = [name for name in dir(part) if not name.startswith("_")]
     with closing(TemporaryStore()) as store:
-        yield SimpleNamespace(**{name: getattr(store, name) for name in names})
+        yield SimpleNamespace(**{name: in_other_words(getattr(store, name)) for name in names})
+
+
+def in_other_words(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method raise its errors with a text of another project."""
+
+    def reworded(*given: Any, **more: Any) -> Any:
+        try:
+            return method(*given, **more)
+        except (ApplierError, PlannerError) as refusal:
+            refusal.args = ("nein",)
+            raise
+
+    return reworded
 
 
 class TestRunStoreAlone(RunStoreContract):
     @pytest.fixture
     def store(self):
         yield from only(RunStoreUnderTest)
+
+
+class TestStoreInOtherWords(PlanStoreContract, OperatorStoreContract):
+    @pytest.fixture
+    def store(self):
+        yield from only(Store)
 
 
 class TestServiceStoreAlone(ServiceStoreContract):

@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from command_line import EXAMPLE, PROGRAM, CommandLine
+
+from applier.cli.program import LogFile
 
 #: How to start a process that rights bind; root's it is otherwise not.
 AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
@@ -42,10 +47,52 @@ def test_a_damaged_plan_is_listed_beside_the_others_and_explained(kept: CommandL
     wrong = f"plan {bad[:8]} is damaged: state 'BOGUS' is none of RECOMMENDED, PENDING, "
     assert ended.err.startswith(wrong.replace("plan", "Plan", 1))
     assert ended.err.endswith("; see: actionplan db check\n")
-    for words in (("show",), ("delete",), ("apply", "--yes"), ("graph",)):
+    for words in (("show",), ("apply", "--yes"), ("graph",)):
         ended = kept.inside(*words, bad)
         assert (ended.code, ended.err.startswith(f"Refused: {wrong}")) == (1, True)
     kept.good("show", good)
+
+
+def test_a_damaged_plan_is_removed_once_the_question_is_answered(kept: CommandLine) -> None:
+    change(kept.record, "UPDATE actionplan_plan SET limits = '{\"x\": 7}' WHERE number = 1")
+    good, bad = kept.good("list", "-f", "value", "-c", "uuid").split()
+    told = f"plan {bad[:8]} is damaged: its content was changed after it was saved"
+    ended = kept.inside("delete", bad, stdin="n\n")
+    assert (ended.code, ended.out.startswith(told)) == (1, True)
+    assert ended.out.endswith("nobody follows them. [y/N] Not removed.\n")
+    assert kept.inside("db", "check").code == 1
+    ended = kept.inside("delete", bad, stdin="y\n")
+    assert (ended.code, ended.out.splitlines()[-1][-28:]) == (0, " is removed from the record.")
+    assert kept.good("list", "-f", "value", "-c", "uuid").split() == [good]
+    assert kept.inside("db", "check").code == 0
+
+
+def test_a_damaged_plan_that_somebody_runs_is_not_removed(kept: CommandLine) -> None:
+    bad = kept.good("list", "-f", "value", "-c", "uuid").split()[1]
+    values = {"state": "ONGOING", "claim": "c", "claimant_host": socket.gethostname()}
+    values |= {"claimant_pid": os.getpid(), "claimant_user": "ann", "limits": '{"x": 7}'}
+    with closing(sqlite3.connect(kept.record)) as database, database:
+        for name, value in {**values, "heartbeat_interval_s": 0.05}.items():
+            database.execute(f"UPDATE actionplan_plan SET {name} = ? WHERE number = 1", [value])  # noqa: S608
+    beats = threading.Event()
+
+    def beat() -> None:
+        while not beats.wait(0.01):
+            change(
+                kept.record,
+                "UPDATE actionplan_plan SET heartbeat_at = CURRENT_TIMESTAMP || "
+                "'.' || (1000000 + abs(random()) % 999999) WHERE number = 1",
+            )
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        ended = kept.inside("delete", bad, "--yes")
+    finally:
+        beats.set()
+        thread.join()
+    assert (ended.code, f"Run by ann on {socket.gethostname()}" in ended.err) == (1, True)
+    assert kept.inside("list", "--state", "ONGOING").code == 0
 
 
 def test_the_check_ends_with_1_if_anything_is_wrong(kept: CommandLine) -> None:
@@ -55,6 +102,36 @@ def test_the_check_ends_with_1_if_anything_is_wrong(kept: CommandLine) -> None:
     ended = kept.inside("db", "check")
     assert (ended.code, ended.err) == (1, f"{where} damaged: 4 problems, 2 plans read.\n")
     assert ended.out.count(": parents is not JSON: ") == 4
+
+
+@pytest.mark.parametrize(("place", "damage"), [(100, b"\xff\x00\xff"), (4096, b"\xff\x00\xff")])
+def test_a_file_of_which_no_plan_can_be_read_is_damaged(
+    kept: CommandLine, place: int, damage: bytes
+) -> None:
+    """The check never tells to use the check."""
+    change(kept.record, "PRAGMA wal_checkpoint(TRUNCATE)")
+    with kept.record.open("r+b") as file:
+        file.seek(place)
+        file.write(damage)
+    ended = kept.inside("db", "check")
+    assert ended.code == 1
+    assert ended.out.startswith("no plan can be read: database disk image is malformed\n")
+    assert "is damaged: " in ended.err
+    assert "db check" not in ended.out + ended.err
+    assert "actionplan db check says where" in kept.inside("list").err
+
+
+def test_plans_without_the_version_of_their_tables_are_damaged_and_left_alone(
+    kept: CommandLine,
+) -> None:
+    change(kept.record, "DELETE FROM actionplan_alembic_version")
+    for words in (["list"], ["db", "check"], ["db", "upgrade"], ["create", str(EXAMPLE)]):
+        ended = kept.inside(*words)
+        assert ended.code == 1
+        assert ended.err == (
+            f"Refused: sqlite:///{kept.record} is damaged: the version of its tables is missing; "
+            "a copy made by actionplan db backup can take its place\n"
+        )
 
 
 def test_a_copy_takes_the_place_of_the_record(kept: CommandLine) -> None:
@@ -179,3 +256,29 @@ def test_a_log_that_cannot_be_written_is_said_once(actionplan: CommandLine) -> N
         0,
         "--log-file /dev/full cannot be written: No space left on device\n",
     )
+
+
+@pytest.mark.needs("mount")
+def test_a_log_whose_disk_becomes_full_is_said_once_and_goes_on_with_room(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    path, logger = tmp_path / "log", logging.Logger("full")
+    try:
+        with closing(LogFile(path)) as handler:
+            logger.addHandler(handler)
+            logger.warning("before")
+            with suppress(OSError), open(path, "ab", buffering=0) as rest:
+                while rest.write(b"x" * 512):
+                    pass
+            for _ in range(3):
+                logger.warning("no room for this")
+            os.truncate(path, 0)
+            logger.warning("after")
+        assert path.read_text().endswith("after\n")
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path)], check=True)
+    said = f"--log-file {path} cannot be written: No space left on device\n"
+    assert capsys.readouterr().err == said

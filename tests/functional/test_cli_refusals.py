@@ -181,7 +181,7 @@ def broken(actionplan: CommandLine) -> CommandLine:
     info = site / "broken-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", "utf-8")
-    (info / "entry_points.txt").write_text("[watcher_actions]\nshaky = broken:Shaky\n", "utf-8")
+    (info / "entry_points.txt").write_text("[actionplan.actions]\nshaky = broken:Shaky\n", "utf-8")
     (site / "broken.py").write_text("import nothing_of_this_name\n", encoding="utf-8")
     actionplan.environment["PYTHONPATH"] = str(site)
     return actionplan

@@ -99,3 +99,17 @@ def test_a_plan_that_was_shown_without_its_values_is_refused_as_a_plan(kept: Com
         "Refused: shown.json:7: digest: values are hidden in this copy, which was shown; "
         "'create --out' writes all\n",
     )
+
+
+def test_a_value_in_the_plan_is_shown_by_no_verb_and_no_output(actionplan: CommandLine) -> None:
+    given = {"command": "echo got $TOKEN; false", "env": {"TOKEN": "tok-12345", "DEBUG": "1"}}
+    actionplan.document("p.yaml", {"name": "a", "action_type": "shell", "input_parameters": given})
+    said = [actionplan("apply", "p.yaml", "--yes", "-vv", "--log-file", "log")]
+    said += [actionplan(*words, "-f", "json") for words in (("show", "last"),)]
+    said += [actionplan("action", "show", "last", "a"), actionplan("action", "list", "last")]
+    log = (actionplan.folder / "log").read_text(encoding="utf-8")
+    for text in (*map(str, said), log):
+        assert "tok-12345" not in text, text
+    shown = json.loads(actionplan.good("action", "show", "last", "a", "-f", "json"))
+    assert shown["attempts_made"][0]["output"] == "got ***\n"
+    assert shown["status_message"] == "echo got $TOKEN; false: exit code 1: got ***"

@@ -165,8 +165,8 @@ def test_what_was_cut_off_is_resumed(actionplan: CommandLine, gate: Gate) -> Non
     out = actionplan.good("resume", "last", "--reason", "power is back")
     assert "is PENDING. Run it: actionplan apply" in out
     # A shell command that was killed cannot be verified: it is in doubt, the operator is asked.
-    (job,) = (actionplan.record.parent / "jobs").iterdir()
-    os.killpg(int((job / "pid").read_text().split()[0]), signal.SIGKILL)
+    (pid,) = (actionplan.record.parent / "jobs").glob("*/pid")
+    os.killpg(int(pid.read_text().split()[0]), signal.SIGKILL)
     gate.leave_open()
     assert actionplan("apply", "last", "--yes").code == 5
     plan = actionplan.wait_for(PlanState.FAILED, first=ActionState.UNKNOWN)

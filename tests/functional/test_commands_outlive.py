@@ -18,6 +18,7 @@ import pytest
 from command_line import CommandLine, wait_until
 
 from applier.machines import process
+from applier.machines.job_names import is_permit
 from planner.states import ActionState, PlanState
 
 #: Begins, says so, waits until it is let go, and ends with exit code 7, which is accepted.
@@ -48,7 +49,8 @@ def begin(actionplan: CommandLine, *actions: Mapping[str, Any], **fields: Any) -
 
 def jobs(actionplan: CommandLine) -> list[str]:
     place = actionplan.record.parent / "jobs"
-    return sorted(path.name for path in place.iterdir()) if place.exists() else []
+    names = sorted(path.name for path in place.iterdir()) if place.exists() else []
+    return [name for name in names if not is_permit(name)]
 
 
 def effects(actionplan: CommandLine) -> list[str]:
@@ -193,7 +195,52 @@ def test_a_cancel_without_an_applier_ends_what_that_has_left(actionplan):
     number = int((actionplan.folder / "number").read_text())
     assert "is CANCELLED: the process that ran it is gone" in actionplan.good("cancel", "last")
     assert not lives(number)
-    assert actionplan.plan().actions[0].state is ActionState.UNKNOWN
+    (first,) = actionplan.plan().actions
+    assert (first.state, first.state_reason) == (ActionState.CANCELLED, "aborted")
+    assert first.status_message == "aborted: its command was ended"
+    (attempt,) = shown(actionplan, "first")["attempts_made"]
+    assert attempt["state"] == "CANCELLED"
+    actionplan.good("job", "clean")
+    assert jobs(actionplan) == []
+
+
+def test_a_cancel_of_a_plan_that_waits_again_ends_what_was_left_as_well(actionplan):
+    begin(actionplan, action("first", actionplan.folder))
+    number = int((actionplan.folder / "number").read_text())
+    actionplan.good("resume", "last")
+    told = actionplan.good("cancel", "last")
+    assert "first is CANCELLED: aborted: its command was ended" in told
+    assert not lives(number)
+    assert actionplan.plan().actions[0].state is ActionState.CANCELLED
+
+
+def test_a_command_that_had_ended_before_the_cancel_is_in_doubt_with_its_exit_code(actionplan):
+    """Only a run evaluates an exit code: resume does."""
+    begin(actionplan, action("first", actionplan.folder))
+    (actionplan.folder / "go").touch()
+    wait_until(lambda: process.find(actionplan.record.parent / "jobs")[0].code == 7)
+    actionplan.good("cancel", "last")
+    (first,) = actionplan.plan().actions
+    assert first.state is ActionState.UNKNOWN
+    assert "its command has ended with exit code 7" in first.status_message
+    actionplan.good("resume", "last")
+    actionplan.good("apply", "last", "--yes")
+    assert actionplan.plan().actions[0].state is ActionState.SUCCEEDED
+
+
+def test_a_cancel_says_what_it_cannot_see(actionplan):
+    """The process that ran the plan was on another host."""
+    begin(actionplan, action("first", actionplan.folder))
+    with closing(sqlite3.connect(actionplan.record)) as record, record:
+        record.execute("UPDATE actionplan_plan SET claimant_host = 'elsewhere'")
+    place = actionplan.record.parent / "jobs"
+    place.rename(place.with_name("unseen"))
+    actionplan.good("resume", "last")
+    actionplan.good("cancel", "last")
+    place.with_name("unseen").rename(place)
+    (first,) = actionplan.plan().actions
+    assert first.state is ActionState.UNKNOWN
+    assert "its command may still run on elsewhere" in first.status_message
 
 
 def test_what_was_in_doubt_goes_on_once_its_command_is_found(actionplan):
@@ -243,6 +290,16 @@ def test_a_command_on_the_host_of_another_applier_is_in_doubt_and_names_it(actio
     assert first.state is ActionState.UNKNOWN
     assert "its command may still run on control-7, where process" in first.status_message
     assert effects(actionplan) == ["begin"]
+    # The last applier was one of this host, which knows no more than before.
+    actionplan.good("resume", "last")
+    assert actionplan("apply", "last", "--yes").code == 5
+    assert actionplan.plan().actions[0].state is ActionState.UNKNOWN
+    assert effects(actionplan) == ["begin"]
+    actionplan.good("action", "set", "last", "first", "--state", "failed", "--reason", "looked")
+    (actionplan.folder / "go").touch()
+    actionplan.good("resume", "last")
+    actionplan("apply", "last", "--yes")
+    assert effects(actionplan).count("begin") == 2
 
 
 def test_what_is_left_is_listed_and_what_nobody_needs_is_removed(actionplan):
@@ -267,6 +324,28 @@ def test_what_is_left_is_listed_and_what_nobody_needs_is_removed(actionplan):
     assert "No commands are left" in actionplan("job", "list").out
 
 
+def test_processes_that_outlived_the_shell_of_their_command_are_listed_and_keep_it(actionplan):
+    """Nobody looks for the action any more, but its work may still be done."""
+    command = "setsid sh -c 'echo $$ > number; exec sleep 1000' & wait"
+    begin(actionplan, action("first", actionplan.folder, command))
+    number = (actionplan.folder / "number").read_text().strip()
+    place = actionplan.record.parent / "jobs"
+    (name,) = jobs(actionplan)
+    os.killpg(int((place / name / "pid").read_text().split()[0]), signal.SIGKILL)
+    wait_until(lambda: process.find(place)[0].state == "killed")
+    actionplan.good("resume", "last")
+    actionplan("apply", "last", "--yes")
+    actionplan.good("action", "set", "last", "first", "--state", "failed", "--reason", "seen")
+    (row,) = json.loads(actionplan.good("job", "list", "-f", "json"))
+    assert (row["state"], row["processes"], row["leftover"]) == ("killed", number, "no")
+    told = actionplan.good("job", "clean")
+    assert f"{name}: its shell was killed, and processes of it still run: {number}\n" in told
+    assert told.endswith("0 leftovers removed, 1 kept.\n")
+    os.kill(int(number), signal.SIGKILL)
+    wait_until(lambda: not lives(int(number)))
+    assert actionplan.good("job", "clean") == "2 leftovers removed, 0 kept.\n"  # with its permit
+
+
 def test_a_running_job_of_an_attempt_that_is_recorded_is_not_removed(actionplan):
     """An operator has settled the action; its command still runs."""
     begin(actionplan, action("first", actionplan.folder))
@@ -281,5 +360,5 @@ def test_a_running_job_of_an_attempt_that_is_recorded_is_not_removed(actionplan)
     (name,) = jobs(actionplan)
     (actionplan.folder / "go").touch()
     wait_until((place / name / "rc").exists)
-    assert actionplan.good("job", "clean") == "1 leftover removed, 0 kept.\n"
+    assert actionplan.good("job", "clean") == "2 leftovers removed, 0 kept.\n"  # with its permit
     assert jobs(actionplan) == []

@@ -81,3 +81,10 @@ def test_its_last_three_lines_work(ended: subprocess.CompletedProcess[str], chec
         )
         assert told.returncode == 0, told.stderr
         assert told.stdout
+
+
+def test_an_argument_that_does_not_exist_is_refused(checkout: Path) -> None:
+    told = subprocess.run(
+        ["./demo", "--openstak"], cwd=checkout, capture_output=True, text=True, check=False
+    )
+    assert (told.returncode, told.stderr) == (2, "Usage: ./demo [--openstack]\n")

@@ -20,7 +20,7 @@ import docutils.utils
 import pytest
 from console_blocks import Command, Reader, agrees, differences, steps
 
-from applier import conf as configuration
+from applier import configuration
 from applier.cli import verb
 from applier.cli.help import GROUPS
 from planner import effects, registry, saved_schema

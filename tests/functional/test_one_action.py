@@ -43,6 +43,11 @@ def file_of(module: str) -> str:
     return f"{path}/__init__.py" if (ROOT / path).is_dir() else f"{path}.py"
 
 
+#: More files than this are no way that a reader follows.
+MOST = 84
+
+
 def test_the_page_names_every_file_that_is_entered_and_no_other(tmp_path):
     named = set(re.findall(r"``((?:applier|planner)/\S+?\.py)``", PAGE.read_text("utf-8")))
     assert named == entered(tmp_path)
+    assert len(named) <= MOST

@@ -241,6 +241,32 @@ def test_big_output_is_passed_on_whole(node):
     assert (size, ended.last_line) == (20_000_000 + 1 + len("the last line\n"), "the last line")
 
 
+def test_output_without_end_takes_bounded_room_on_the_node(own_sshd, open_machine, tmp_path):
+    """A follower that is slower than the command goes on with what is left."""
+    jobs, go = own_sshd.folder / ".local/state/actionplan/jobs", tmp_path / "go"
+    texts: list[str] = []
+
+    def slow(text: str) -> None:
+        if not texts:
+            (out,) = jobs.glob("*/out")
+            end = time.monotonic() + 120
+            while out.stat().st_size < 100_000_000 or out.stat().st_blocks * 512 > 34_000_000:
+                assert time.monotonic() < end
+                threading.Event().wait(0.02)
+            go.touch()
+        texts.append(text)
+
+    flood = "head -c 100000000 /dev/zero | tr '\\0' x"
+    line = f"{flood}; while [ ! -e {go} ]; do sleep 0.02; done; echo; echo end; exit 3"
+    ended = open_machine(own_sshd).run(["/bin/sh", "-c", line], output=slow)
+    assert (ended.code, ended.last_line) == (3, "end")
+    said = [text for text in texts if "bytes of output were dropped" in text]
+    assert len(said) == 1
+    dropped = int(said[0].strip("\n[").partition(" ")[0])
+    passed_on = sum(map(len, texts)) - len(said[0])
+    assert passed_on == 100_000_005 - dropped
+
+
 def test_output_that_is_taken_slowly_is_not_lost(node, monkeypatch):
     monkeypatch.setattr(remote_program, "DRAIN_S", 0.05)
     monkeypatch.setattr(remote_program, "_PIECES", 4)

@@ -24,7 +24,7 @@ with store._database.write():
 OPENER = """
 import os, signal, sys
 from applier.storage.schema_version import alone
-from applier.storage.urls import parse
+from applier.storage.connection import parse
 with alone(parse(sys.argv[1])):
     os.kill(os.getpid(), signal.SIGSTOP)
 """

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg, generator
 
-from applier import conf as configuration
+from applier import configuration
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "etc" / "watcher.conf.sample"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from command_line import PROGRAM, CommandLine, Gate
 from applier.storage.sql import SqlStore
 from planner.states import PlanState
 
+SHIFT = Path(__file__).parents[1] / "shifted_clock" / "start.py"
 CLOCKS = ["-3600s", "+0s", "+60s", "+3600s"]
 
 
@@ -26,9 +28,9 @@ def applied(actionplan: CommandLine, gate: Gate, clock: str, interval_s: float):
     action = {**gate.action("first"), "input_parameters": {"argv": ["/bin/sh", "-c", count]}}
     actionplan.document("plan.yaml", action)
     with subprocess.Popen(
-        ["faketime", "-f", clock, PROGRAM, "apply", "plan.yaml", "--yes"],
+        [sys.executable, SHIFT, clock, PROGRAM, "apply", "plan.yaml", "--yes"],
         cwd=actionplan.folder,
-        env={**actionplan.environment, "DONT_FAKE_MONOTONIC": "1"},
+        env=actionplan.environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -28,7 +28,9 @@ from mutants import Mutant, pick
 #: run first. Tests that start processes or talk to servers are left out: they are marked.
 TESTS = {
     "applier/scheduling": "tests/unit/applier/scheduling tests/property/test_gates.py"
-    " tests/property/test_gates_changing.py tests/property/test_scheduler.py",
+    " tests/property/test_gates_changing.py tests/property/test_scheduler.py"
+    " tests/property/test_scheduler_troubles.py tests/property/test_slack.py"
+    " tests/property/test_forecast_bound.py",
     "applier/engines": "tests/unit/applier/engines tests/unit/applier/run/test_runner.py"
     " tests/unit/applier/run/test_runner_faults.py tests/contract/test_engines.py"
     " tests/property/test_engine_oracle.py",
@@ -36,13 +38,17 @@ TESTS = {
     " tests/unit/applier/run/test_runner.py tests/unit/applier/run/test_runner_faults.py",
     "applier/run": "tests/unit/applier/run tests/unit/applier/service"
     " tests/property/test_life_of_a_plan.py",
-    "applier/storage": "tests/unit/applier/storage tests/contract/test_stores.py",
+    "applier/storage": "tests/unit/applier/storage tests/contract/test_stores.py"
+    " tests/contract/test_record_check.py",
     "planner/planners/deployment": "tests/unit/planner/planners/test_deployment.py"
     " tests/unit/planner/planners tests/unit/planner/test_cases.py"
-    " tests/property/test_deployments.py tests/property/test_deployment_agrees.py",
+    " tests/property/test_deployments.py tests/property/test_role_based.py"
+    " tests/property/test_deployment_agrees.py",
     "planner/planners/rolling_update": "tests/unit/planner/planners/rolling_update"
-    " tests/unit/planner/test_cases.py tests/property/test_rolling_update.py",
-    "planner/planners/events": "tests/unit/planner/planners/events tests/unit/planner/test_cases.py"
+    " tests/unit/planner/planners/test_fields.py tests/unit/planner/test_cases.py"
+    " tests/property/test_rolling_update.py",
+    "planner/planners/events": "tests/unit/planner/planners/events"
+    " tests/unit/planner/planners/test_fields.py tests/unit/planner/test_cases.py"
     " tests/property/test_events_planner.py tests/property/test_cutting.py",
     "planner/planners": "tests/unit/planner/planners tests/unit/planner/test_cases.py"
     " tests/property/test_planners.py",

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from examples import examples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from applier.blotting import BLOT, BlottedOutput, Blotting
+from applier.secrets.blotting import BLOT, BlottedOutput, Blotting
 
 # Few letters, so that values overlap each other and themselves.
 letters = st.text("ab", min_size=1, max_size=5)
@@ -42,7 +42,9 @@ def test_pieces_give_what_the_whole_gives_and_no_value_is_in_it(secrets, pieces)
 
 
 @settings(max_examples=examples(200))
-@given(st.text(min_size=3, max_size=40), st.integers(3, 60))
+@example(value="00000000\x1f0000", most=15)
+@example(value="0000\x1e00000000\r", most=16)
+@given(value=st.text(min_size=3, max_size=40), most=st.integers(3, 60))
 def test_a_message_that_was_cut_in_a_value_keeps_no_beginning_of_it(value, most):
     blotting = Blotting([value])
     said = blotting(f"x: {value}"[:most] + "…")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from planner.errors import InvalidInput
 from planner.model import JOIN, ActionPlan
-from planner.planners.deployment import message
+from planner.planners.deployment import alternatives, links, message
 from planner.planners.deployment.planner import DeploymentPlanner
 from planner.testing import check_planner, plan
 
@@ -27,29 +27,46 @@ FLEETING = settings(
 ROLES = ["a", "b", "ab"]
 IDS = ["t0", "t1", "t2", "t3", "u0", "u1", "s0", "s1"]
 
+
+@pytest.fixture(params=[False, True], ids=["few joins", "joins wherever they can be"])
+def joins(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let links go through joins only where there are many, or wherever two wait for two."""
+    if request.param:
+        monkeypatch.setattr(links, "DENSE", 1)
+        monkeypatch.setattr(alternatives, "MANY", 1)
+
+
 names = st.sampled_from([*IDS, "/t/", "/.*1$/", "t.", "nobody"])
 roles = st.sampled_from([*ROLES, "*", "/a/", "master", "nowhere"])
 sides = st.sampled_from([*ROLES, "self", "master", None, "*", "/.*b/"])
+
+
+def mostly(ids: list[str]) -> st.SearchStrategy[str]:
+    """Draw one of these ids; sometimes, or if there are none, any name."""
+    some = st.sampled_from(ids) if ids else names
+    return st.integers(0, 9).flatmap(lambda chance: some if chance else names)
 
 
 @st.composite
 def deployments(draw: Any, *, policies: tuple[str, ...] = ("all", "any")) -> dict[str, Any]:
     """Some tasks and nodes. Relations lead from earlier tasks to later ones, or anywhere."""
     tasks: list[dict[str, Any]] = []
-    crosses = st.lists(
-        st.fixed_dictionaries(
-            {"name": names},
-            optional={"role": sides, "tags": sides, "policy": st.sampled_from(policies)},
-        ),
-        max_size=2,
-    )
-    for task_id in draw(st.lists(st.sampled_from(IDS), unique=True, min_size=1)):
+    ids = draw(st.lists(st.sampled_from(IDS), unique=True, min_size=1))
+    for k, task_id in enumerate(ids):
+        earlier = mostly(ids[:k])
+        crosses = st.lists(
+            st.fixed_dictionaries(
+                {"name": earlier},
+                optional={"role": sides, "tags": sides, "policy": st.sampled_from(policies)},
+            ),
+            max_size=2,
+        )
         task: dict[str, Any] = {"id": task_id, "type": "stage" if task_id[0] == "s" else "puppet"}
         if task["type"] == "puppet":
             task |= {"version": "2.0.0", "role": draw(roles), "cross-depends": draw(crosses)}
-            task["cross-depended-by"] = draw(crosses) if draw(st.integers(0, 3)) == 0 else []
-        task["requires"] = draw(st.lists(names, max_size=2))
-        task["required_for"] = draw(st.lists(names, max_size=1))
+            task["cross-depended-by"] = draw(crosses) if draw(st.integers(0, 9)) == 0 else []
+        task["requires"] = draw(st.lists(earlier, max_size=2))
+        task["required_for"] = draw(st.lists(mostly(ids[k + 1 :]), max_size=1))
         tasks.append(task)
     numbers = range(1, draw(st.integers(1, 7)) + 1)
     nodes = [
@@ -137,12 +154,14 @@ def test_planned_twice_it_is_one_plan_and_its_links_make_a_graph(document: dict[
     check_planner(DeploymentPlanner, [document], check_types=False)
 
 
+@pytest.mark.usefixtures("joins")
 @FLEETING
 @given(deployments(policies=("all",)))
 def test_with_joins_written_out_the_edges_are_those_of_the_rules(document: dict[str, Any]) -> None:
     assert edges(made(document)) == naive(document)
 
 
+@pytest.mark.usefixtures("joins")
 @FLEETING
 @given(deployments(policies=("all",)))
 def test_what_is_refused_as_a_loop_is_one(document: dict[str, Any]) -> None:
@@ -216,6 +235,7 @@ def test_a_choice_is_kept_whole_unless_it_would_make_a_loop(document: dict[str, 
         assert undecided(document, hard) <= chosen
 
 
+@pytest.mark.usefixtures("joins")
 @FLEETING
 @given(deployments())
 def test_a_message_is_read_back_into_a_plan_of_equal_digest(document: dict[str, Any]) -> None:
@@ -251,6 +271,7 @@ def order_of(found: ActionPlan) -> Iterator[tuple[str, str]]:
                 yield names[earlier].label, names[uuid].label
 
 
+@pytest.mark.usefixtures("joins")
 @FLEETING
 @given(deployments(), st.data())
 def test_a_part_with_what_it_depends_on_is_complete(document: dict[str, Any], data: Any) -> None:
@@ -261,6 +282,7 @@ def test_a_part_with_what_it_depends_on_is_complete(document: dict[str, Any], da
     assert tasks_of(part) == ancestors(whole, chosen)
 
 
+@pytest.mark.usefixtures("joins")
 @FLEETING
 @given(deployments(policies=("all",)), st.data())
 def test_a_part_keeps_the_order_of_the_whole(document: dict[str, Any], data: Any) -> None:
@@ -282,6 +304,7 @@ def test_nothing_has_changed_since_the_same_plan(document: dict[str, Any]) -> No
     assert any("nothing changed" in warning for warning in again.warnings)
 
 
+@pytest.mark.usefixtures("joins")
 @FLEETING
 @given(deployments())
 def test_what_changed_takes_along_what_depends_on_it(document: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from examples import examples
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from applier.contracts import Report
 from applier.scheduling import order
+from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import NOT_TRIGGERED, End
 from planner.errors import InvalidInput
@@ -84,9 +86,12 @@ def run(
     starts: list[str] = []
     died = stop_after is None
     while True:
-        gone = order.completed(made.actions, ends)
+        actions = [
+            replace(a, **ends[a.uuid]._asdict()) if a.uuid in ends else a for a in made.actions
+        ]
+        gone = order.completed(actions, ends)
         scheduler = Scheduler(
-            made.actions, order.links(made.actions, gone), limits={}, max_workers=3, ended=ends
+            actions, order.links(actions, gone), Concurrency(limits={}, max_workers=3)
         )
         turn, running = scheduler.begin(), []
         while True:

@@ -25,6 +25,7 @@ from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker, workerless
 from applier.recording.recorder import Recorder
 from applier.scheduling.forecast import best_ranks, forecast
+from applier.scheduling.gates import Concurrency
 from applier.testing.random_plans import random_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT, changed, plugin
@@ -130,6 +131,8 @@ def engine_times(plan, durations, workers, ranks):
         saved = store.load_plan(plan.uuid)
         patch.setattr(linear, "Workers", simulation)
         patch.setattr(linear.time, "monotonic", simulation.clock)
+        # A forecast knows no commits, and no time for which one is put off.
+        patch.setattr(linear, "_TOGETHER_S", 0.0)
         TaskFlowEngine(max_workers=workers).run(
             PlanRun(
                 plan=plan,
@@ -151,13 +154,11 @@ def test_what_was_predicted_is_what_runs(workers, seed, pauses):
     if pauses:
         plan = with_pauses(plan, seed)
     durations = durations_of(plan, seed)
-    options = {
-        "limits": plan.limits,
-        "max_workers": workers,
-        "workerless": workerless(plan.actions, PLUGINS),
-    }
-    predicted = forecast(plan.actions, durations, **options)
-    ranks = best_ranks(plan.actions, durations, **options)
+    concurrency = Concurrency(
+        limits=plan.limits, max_workers=workers, workerless=workerless(plan.actions, PLUGINS)
+    )
+    predicted = forecast(plan.actions, durations, concurrency)
+    ranks = best_ranks(plan.actions, durations, concurrency)
     assert ranks == predicted.ranks, "whoever runs it has the ranks of the forecast"
     starts, ends = engine_times(plan, durations, workers, ranks)
     assert list(starts) == list(predicted.timeline.start_s), "the same order of starts"
@@ -179,5 +180,5 @@ def test_a_plan_with_very_many_actions_gets_ranks_without_a_simulation(monkeypat
     )
     monkeypatch.setattr("applier.scheduling.course.Course.run", None)
     durations = dict.fromkeys("abcd", 1.0)
-    found = best_ranks(plan.actions, durations, limits={}, max_workers=1)
+    found = best_ranks(plan.actions, durations, Concurrency(limits={}, max_workers=1))
     assert sorted(found, key=found.get) == ["b", "c", "a", "d"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from applier.scheduling.course import Course
 from applier.scheduling.forecast import forecast
+from applier.scheduling.gates import Concurrency
 from applier.testing.random_plans import expected_ends, random_fate, random_plan
 from planner.model import JOIN, Action
 
@@ -36,9 +37,9 @@ def test_no_order_takes_less_than_the_bound(workers: int, seed: int) -> None:
     durations = {a.uuid: float(chance.randint(1, 9)) for a in actions}
     limits = random_plan(seed).limits
     workerless = {a.uuid for a in actions if chance.random() < 0.2}
-    options = {"limits": limits, "max_workers": workers, "workerless": workerless}
-    bound = forecast(actions, durations, **options).lower_bound_s
-    course = Course(actions, durations, limits, workers, workerless)
+    concurrency = Concurrency(limits=limits, max_workers=workers, workerless=workerless)
+    bound = forecast(actions, durations, concurrency).lower_bound_s
+    course = Course(actions, durations, concurrency)
     for _ in range(5):
         ranks = dict(zip((a.uuid for a in actions), chance.sample(range(99), 99), strict=False))
         timeline = course.run(ranks)
@@ -51,7 +52,11 @@ def test_some_of_these_plans_have_actions_that_do_not_run() -> None:
 
     def left_out(seed: int) -> bool:
         actions = random_plan(seed).actions
-        course = Course(actions, dict.fromkeys((a.uuid for a in actions), 1.0), {}, 3)
+        course = Course(
+            actions,
+            dict.fromkeys((a.uuid for a in actions), 1.0),
+            Concurrency(limits={}, max_workers=3),
+        )
         started = course.run({a.uuid: i for i, a in enumerate(actions)}).start_s
         return any(a.uuid not in started for a in actions if a.action_type != JOIN)
 

@@ -26,31 +26,33 @@ class Rescanning:
         self.held: Counter[str] = Counter()
         self.waiting: dict[str, tuple[int, int]] = {}
         self.tokens: dict[str, list[str]] = {}
+        #: The actions that need no worker.
+        self.workerless: set[str] = set()
 
-    def submit(self, key: str, tokens: list[str], rank: int) -> None:
+    def submit(self, key: str, tokens: list[str], rank: int, *, worker: bool) -> None:
         self.waiting[key] = (rank, len(self.tokens))
         self.tokens[key] = tokens
+        if not worker:
+            self.workerless.add(key)
 
     def fits(self, key: str) -> bool:
         limits = ((token, self.limit(token)) for token in self.tokens[key])
         return all(limit is None or self.held[token] < limit for token, limit in limits)
 
     def take(self) -> str | None:
-        if not self.idle:
-            return None
         for key in sorted(self.waiting, key=self.waiting.__getitem__):
-            if self.fits(key):
+            if self.fits(key) and (self.idle > 0 or key in self.workerless):
                 self.start(key)
                 return key
         return None
 
     def start(self, key: str) -> None:
         del self.waiting[key]
-        self.idle -= 1
+        self.idle -= key not in self.workerless
         self.held.update(self.tokens[key])
 
     def release(self, key: str) -> None:
-        self.idle += 1
+        self.idle += key not in self.workerless
         self.held.subtract(self.tokens[key])
 
     def withdraw(self, key: str) -> None:
@@ -77,9 +79,9 @@ class Story:
 
     def submit(self) -> None:
         key, tokens = f"a{self.count}", tokens_at_random(self.chance)
-        rank = self.chance.randint(0, 3)
-        self.gates.submit(key, tokens, rank)
-        self.reference.submit(key, tokens, rank)
+        rank, worker = self.chance.randint(0, 3), self.chance.random() < 0.7
+        self.gates.submit(key, tokens, rank, worker=worker)
+        self.reference.submit(key, tokens, rank, worker=worker)
         self.count += 1
 
     def release(self) -> None:
@@ -164,6 +166,32 @@ def test_why_is_the_token_that_lacks_or_a_worker(seed):
                 assert not story.gates.idle
             else:
                 assert story.reference.held[token] == story.reference.limit(token)
+
+
+@often
+@given(seeds)
+def test_who_waits_alone_lacks_what_runs_and_not_what_it_keeps_itself(seed):
+    story = Story(seed, patience=1)
+    for _ in story.events(100):
+        while (key := story.gates.take()) is not None:
+            story.reference.start(key)
+            story.running.append(key)
+        if len(story.reference.waiting) == 1:
+            (token,) = {story.gates.why(key) for key in story.reference.waiting}
+            held = story.reference.held
+            assert token is None or held[token] == story.reference.limit(token)
+
+
+def test_who_needs_no_worker_does_not_wait_for_one_behind_another_of_its_token():
+    gates = Gates({"x": 1}, 1)
+    gates.submit("holds x", ["x"], worker=False)
+    gates.submit("works")
+    assert [gates.take(), gates.take()] == ["holds x", "works"]
+    gates.submit("wants both", ["x"], rank=0)
+    gates.submit("wants x", ["x"], rank=1, worker=False)
+    assert gates.take() is None
+    gates.release("holds x")
+    assert gates.take() == "wants x"
 
 
 def test_an_action_of_two_tokens_is_not_starved_by_those_of_one():

@@ -25,11 +25,11 @@ from applier.run import outcome
 from applier.run.resume import to_reset
 from applier.scheduling import order
 from applier.scheduling.decisions import Decisions
-from applier.scheduling.gates import Gates
+from applier.scheduling.gates import Concurrency, Gates
 from applier.scheduling.resumption import TO_VERIFY, decide
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.type_policy import TypePolicy
-from applier.scheduling.verdict import OnFailure, ends
+from applier.scheduling.verdict import FailureRules, OnFailure, ends
 from applier.storage import damaged_plans
 from applier.store import Store
 from applier.testing.random_plans import random_plan
@@ -124,15 +124,11 @@ class Applier:
         self.running: dict[str, Report | None] = {}
         self.stopped, self.lost, self.delayed = set(), [], []
         self.heard = len(earlier)
-        ended = ends(plan.actions)
         self.scheduler = Scheduler(
             plan.actions,
-            order.links(plan.actions, order.completed(plan.actions, ended)),
-            limits=plan.limits,
-            max_workers=WORKERS,
-            on_failure=OnFailure(plan.on_failure),
-            ended=ended,
-            policies=POLICIES,
+            order.links(plan.actions, order.completed(plan.actions, ends(plan.actions))),
+            Concurrency(limits=plan.limits, max_workers=WORKERS),
+            FailureRules(on_failure=OnFailure(plan.on_failure), policies=POLICIES),
         )
         self.begun = False
         self.before = [w for w in earlier if w.verb in ("skip", "limit")]

@@ -172,13 +172,6 @@ def searched(value: Mapping[str, Any], made: ActionPlan) -> tuple[int, int]:
     return reached(made, failed, len(members) - len(failed), len(members))
 
 
-@QUICK
-@given(documents())
-def test_what_is_printed_is_what_can_be_reached(value: dict[str, Any]) -> None:
-    made = plan(RollingUpdatePlanner, value)
-    assert searched(value, made) == (figures(made)["floor"], figures(made)["peak"])
-
-
 #: Two members are current and failed: they stay, and are never in service.
 STUCK = document(
     {"g": [{"id": f"m{i}", "failed": i < 2, "current": i < 2} for i in range(6)]},
@@ -190,12 +183,26 @@ STUCK = document(
 
 #: One that is current and failed is one too many.
 SPARE = document(
-    {"g": [{"id": "m0", "failed": True, "current": True}, {"id": "m1", "failed": False}]},
+    {
+        "g": [
+            {"id": "m0", "failed": True, "current": True},
+            {"id": "m1", "failed": False, "current": False},
+        ]
+    },
     minimum=1,
     largest=1,
     sizes={"g": 1},
     mode="create_first",
 )
+
+
+@QUICK
+@given(documents())
+@example(STUCK)
+@example(SPARE)
+def test_what_is_printed_is_what_can_be_reached(value: dict[str, Any]) -> None:
+    made = plan(RollingUpdatePlanner, value)
+    assert searched(value, made) == (figures(made)["floor"], figures(made)["peak"])
 
 
 @QUICK
@@ -215,6 +222,8 @@ def test_the_minimum_holds_in_every_reachable_state(value: dict[str, Any]) -> No
 
 @QUICK
 @given(documents())
+@example(STUCK)
+@example(SPARE)
 def test_every_outdated_member_goes_exactly_once_and_none_is_left(value: dict[str, Any]) -> None:
     made = plan(RollingUpdatePlanner, value)
     members, size = members_of(value), value["new"]["Resources"]["g"]["Properties"]["Size"]
@@ -232,6 +241,8 @@ def test_every_outdated_member_goes_exactly_once_and_none_is_left(value: dict[st
 
 @QUICK
 @given(documents())
+@example(STUCK)
+@example(SPARE)
 def test_there_are_no_more_batches_than_there_must_be(value: dict[str, Any]) -> None:
     assume(not value.get("steps"))
     made = plan(RollingUpdatePlanner, value)
@@ -336,6 +347,24 @@ def test_no_name_is_given_twice_though_members_are_known_by_id_alone(
         value["old"] = value["new"]
     again = plan(RollingUpdatePlanner, value)
     assert not {a.resource_id for a in again.actions if creates(a)} & set(there)
+
+
+@QUICK
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 2)), min_size=2, max_size=4))
+def test_no_name_is_given_twice_in_a_row_of_updates_though_members_are_known_by_id_alone(
+    updates: list[tuple[bool, int]],
+) -> None:
+    names, image = {"m0": "m0"}, 0
+    for rolls, more in updates:
+        old, image = template(str(image), {"g": len(names)}, largest=9), image + rolls
+        value = document({"g": [{"id": uuid} for uuid in names]}, minimum=0, largest=9)
+        value |= {"old": old, "new": template(str(image), {"g": len(names) + more}, largest=9)}
+        made = plan(RollingUpdatePlanner, value)
+        new = [str(a.resource_id) for a in made.actions if creates(a)]
+        left = set(names) - {a.resource_id for a in made.actions if deletes(a)}
+        assert not set(new) & set(names.values())
+        names = {uuid: names[uuid] for uuid in sorted(left)}
+        names |= {f"id of {name} since {len(made.actions)}": name for name in new}
 
 
 def without(made: ActionPlan, join: Action) -> ActionPlan:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import threading
 from argparse import Namespace
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,8 @@ from explorer import START, Actor, Scene
 
 from applier.cli.steering import Cancel, PausePlan, Resume, Start
 from applier.contracts import Claimant, Report, Verified
+from applier.errors import RequestsUnread
+from applier.plan_cloud import SIMULATED
 from applier.recording.recorder import Recorder
 from applier.run import resume
 from applier.run.liveness import SilenceWatch
@@ -39,13 +42,17 @@ def run_plan(store: Any, claimant: Claimant, *, hands_back: bool = False) -> Pla
     for action in plan.actions:
         if recorder.states[action.uuid] is not ActionState.PENDING:
             continue
-        asked = {request.verb for request in store.requests(PLAN, heard)}
-        if "cancel" in asked:
-            return cancel(recorder, plan)
-        if "pause" in asked or hands_back:
+        while True:
+            requests = store.requests(PLAN, heard)
+            asked = {request.verb for request in requests}
+            if "cancel" in asked:
+                return cancel(recorder, plan)
+            if "pause" not in asked and not hands_back:
+                break
             new = PlanState.PAUSED if "pause" in asked else PlanState.PENDING
-            recorder.move(new, None)
-            return new
+            with suppress(RequestsUnread):
+                recorder.move(new, None, read=max((r.number for r in requests), default=heard))
+                return new
         recorder.commit(Decisions(starts=[action.uuid]))
         store.beat(PLAN, claim, now=store.now())
         recorder.incoming.append(ended(action.uuid, ActionState.SUCCEEDED))
@@ -111,9 +118,15 @@ def operator(verb: str, **options: Any) -> Actor:
     """Return an operator who uses a verb of the command line once."""
 
     def run(scene: Scene) -> None:
-        session = SimpleNamespace(store=scene, plan=lambda _: scene.load_plan(PLAN))
+        cloud = SimpleNamespace(name=SIMULATED)
+        session = SimpleNamespace(
+            store=scene,
+            assembly=SimpleNamespace(store=scene, plugins={}, cloud=lambda: cloud),
+            plan=lambda _: scene.load_plan(PLAN),
+            cloud_needed_by=lambda _: None,
+        )
         app = SimpleNamespace(session=session, stdout=io.StringIO(), stderr=io.StringIO())
-        words = Namespace(plan=PLAN, reason=None, dry_run=False)
+        words = Namespace(plan=PLAN, reason=None, dry_run=False, accept_drift=False)
         VERBS[verb](app, None).take_action(words)
 
     return Actor(f"operator who would {verb}", run, times_matter=verb == "resume", **options)

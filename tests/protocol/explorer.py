@@ -263,7 +263,19 @@ class Explorer:
                 f"{actor.name} ended the claim of one that was heard of {silent_s} s ago, "
                 f"whose interval is {interval_s} s"
             )
+        if method == "move_claimed":
+            lost = self._lost_requests(after[1])
+            assert not lost, f"{actor.name} left the plan {after[1]}, and a request to {lost[0][0]}"
         return tuple((claim, *known) for claim, known in sorted(heard.items()))
+
+    def _lost_requests(self, state: str) -> list[tuple[str]]:
+        """List what was requested under the last claim, and would have led to another state."""
+        verbs = {"PENDING": ("pause", "cancel"), "PAUSED": ("cancel",)}.get(state, ())
+        made = self._driver.execute(
+            "SELECT verb FROM actionplan_request r, actionplan_plan "
+            "WHERE r.number > requests_before"
+        ).fetchall()
+        return [row for row in made if row[0] in verbs]
 
     def _add(self, world: World, dump: int, found: list[World]) -> None:
         actors = tuple((a.key, a.wanted, a.answers[-1].time) for a in world.actors if a.answers)

@@ -15,7 +15,8 @@ from unittest import mock
 from actors import PLAN, applier, coming_and_going, has_a_way_on, operator, service
 from explorer import START, Explorer, Scene
 
-from applier.cli import steering
+from applier.cli import verb
+from applier.operations import plans, resuming, services
 from applier.run import liveness, resume
 from planner.model import Action, ActionPlan
 from planner.states import PlanState
@@ -54,6 +55,11 @@ SCENES = {
         PlanState.PENDING,
         0,
         [applier("a", 1, hands_back=True), applier("b", 2), operator("pause")],
+    ),
+    "cancel, and an applier that hands back": (
+        PlanState.PENDING,
+        0,
+        [applier("a", 1, hands_back=True), applier("b", 2), operator("cancel")],
     ),
     "start, while a service comes and goes": (
         PlanState.RECOMMENDED,
@@ -100,8 +106,9 @@ def patched():
         wait = {"wait": lambda seconds: Scene.current.sleep(seconds)}
         for function in (resume.resume, resume.resumable):
             enter(mock.patch.dict(function.__kwdefaults__, wait))
-        enter(mock.patch.object(steering, "now", Now()))
-        enter(mock.patch.object(steering, "user", return_value="ann"))
+        for module in (plans, resuming, services):
+            enter(mock.patch.object(module, "now", Now()))
+        enter(mock.patch.object(verb, "user", return_value="ann"))
         yield
 
 

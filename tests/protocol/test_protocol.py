@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from datetime import timedelta
 from math import inf
 from unittest import mock
@@ -13,8 +14,9 @@ import sqlalchemy as sa
 from explorer import Scene, Violation
 from scenes import SCENES, explored
 
-from applier.cli import steering
 from applier.errors import PlanConflict
+from applier.operations import services
+from applier.recording.recorder import Recorder
 from applier.run import liveness
 from applier.service import worker_loop
 from applier.storage import claims, statements, transitions
@@ -53,7 +55,7 @@ def state_first(uuid, state, found, seen, *, right=claims.require_seen):
 
 def reads_twice(_plan, _service):
     """Read the services once more than their number was read."""
-    yield str(steering.present(Scene.current)[0])
+    yield str(services.present(Scene.current)[0])
 
 
 def without(statement, *conditions):
@@ -68,7 +70,17 @@ def any_claim():
     return without(statements.HOLD_CLAIM, held).values(bound)
 
 
+def without_asking(recorder, new, message, wait=time.sleep, *, read=None, right=Recorder.move):
+    """End a claim whatever was requested meanwhile."""
+    right(recorder, new, message, wait)
+
+
 FAULTS = {
+    "a request between the last look and the hand-back is lost": (
+        "pause, and an applier that hands back",
+        lambda: [mock.patch.object(Recorder, "move", without_asking)],
+        "left the plan PENDING, and a request to pause",
+    ),
     "a heartbeat is compared with the clock of this host": (
         "resume, with clocks apart",
         lambda: [mock.patch.object(liveness, "has_died", by_the_clock_of_this_host)],
@@ -105,7 +117,7 @@ FAULTS = {
     ),
     "start reads the services twice": (
         "start, while a service comes and goes",
-        lambda: [mock.patch.object(steering, "awaited", reads_twice)],
+        lambda: [mock.patch.object(services, "awaited", reads_twice)],
         "ended by IndexError",
     ),
     "a plan is taken from one that was heard of since": (

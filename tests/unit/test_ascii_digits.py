@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from applier.cli import set_ranges
-from applier.cli.set_options import whole_number
+from applier.cli.arguments import whole_number
 from applier.errors import ConfigurationError
 from applier.machines import address
 from applier.machines.simulated_nodes import _share

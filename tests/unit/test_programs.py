@@ -88,8 +88,9 @@ def test_missing_packages_are_installed_quietly_after_one_update(folder, monkeyp
             program(folder / name, "")
     assert programs.install() is None
     assert log.read_text().splitlines() == [
-        "noninteractive -qq update",
-        "noninteractive -qq install --yes --no-install-recommends graphviz openssh-server",
+        "noninteractive -qq -o Acquire::Retries=5 update",
+        "noninteractive -qq -o Acquire::Retries=5 install --yes --no-install-recommends"
+        " graphviz openssh-server",
     ]
     assert capfd.readouterr() == ("Installing graphviz openssh-server\n", "")
 
@@ -113,7 +114,8 @@ def test_what_cannot_be_installed_is_said_in_a_sentence(folder, monkeypatch, apt
     assert sentence is not None
     assert said in sentence
     assert sentence.endswith(
-        "install by hand: faketime graphviz groff mount openssh-client openssh-server rsync"
+        "install by hand: erlang-base faketime graphviz groff mount openssh-client"
+        " openssh-server rabbitmq-server rsync"
     )
 
 

@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from applier.cli.reporters.formatting import duration, one_line
 from applier.cli.reporters.joins import through
 from applier.store import Attempt
+from applier.wording import duration, one_line
 from planner.model import JOIN, Action, ActionPlan
 from planner.secret_references import labelled
 

@@ -6,31 +6,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from applier.contracts import ActionPlugin
+from applier.plan_cloud import SIMULATED, name_of
+from applier.store import PlanSummary
+from applier.wording import one_line
+from planner.errors import PlannerError
 from planner.model import JOIN, ActionPlan
+from planner.registry import ActionTypes
 
-#: The cloud of this release.
-NAME = "simulated"
-#: Action types that work on the cloud alone, or on nothing. All others may touch what is real.
-_IN_THE_CLOUD = frozenset(
-    {
-        *("migrate", "resize", "stop", "shelve", "delete", "create_instance", "delete_instance"),
-        *("change_nova_service_state", "change_node_power_state", "volume_migrate"),
-        *("turn_host_to_acpi_s3_state", "nop", "sleep", "pause", "anchor", "skipped", JOIN),
-    }
-)
-#: Action types that do nothing real on a node without an address: such a node is simulated.
-_ON_NODES = frozenset({"shell", "puppet", "sync", "upload_file", "copy_files", "reboot"})
+_TYPES: Mapping[str, Any] = ActionTypes()
+
+
+def shown_name(plan: ActionPlan | PlanSummary) -> str:
+    """Return the name of a plan's cloud on one line."""
+    return one_line(name_of(plan))
 
 
 def cloud_of(plan: ActionPlan) -> str:
-    """Return the cloud of a plan, and which of its action types touch something real.
+    """Return the cloud of a plan; of the simulated one, which action types do something real.
 
     >>> cloud_of(ActionPlan(uuid="u", planner="weight", actions=()))
     'simulated: nothing real is touched'
     """
+    if name_of(plan) != SIMULATED:
+        return shown_name(plan)
     real = sorted({name for action in plan.actions for name in _real(*_done(action))})
-    but = f", except by {', '.join(real)}" if real else ""
-    return f"{NAME}: nothing real is touched{but}"
+    but = f", except by {one_line(', '.join(real))}" if real else ""
+    return f"{SIMULATED}: nothing real is touched{but}"
 
 
 def _done(action: Any) -> tuple[str, Mapping[str, Any]]:
@@ -42,6 +44,14 @@ def _done(action: Any) -> tuple[str, Mapping[str, Any]]:
 
 
 def _real(kind: str, given: Mapping[str, Any]) -> Iterator[str]:
-    is_simulated_node = kind in _ON_NODES and given.get("node") and not given.get("address")
-    if kind not in _IN_THE_CLOUD and not is_simulated_node:
+    """Yield the name of a type that works outside the cloud, or of which that is not known."""
+    if kind == JOIN:
+        return
+    try:
+        plugin = _TYPES[kind]
+    except PlannerError:
+        yield kind
+        return
+    is_known = isinstance(plugin, type) and issubclass(plugin, ActionPlugin)
+    if not is_known or plugin.works_outside(given):
         yield kind

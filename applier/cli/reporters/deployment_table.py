@@ -10,10 +10,10 @@ from typing import TextIO
 from rich.table import Table
 from rich.text import Text
 
-from applier.cli.reporters.formatting import count, one_line, some
 from applier.cli.reporters.plan_table import BETWEEN, NARROW, console, put, table_of
 from applier.run import node_states
 from applier.run.node_states import NodeResult, Status, Word
+from applier.wording import count, one_line, some
 from planner.model import ActionPlan
 
 STYLES = {

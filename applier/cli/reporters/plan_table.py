@@ -15,17 +15,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from applier.cli.reporters.cloud_name import cloud_of
-from applier.cli.reporters.formatting import (
-    STYLES,
-    WIDTH,
-    count,
-    duration,
-    one_line,
-    resources,
-    some,
-)
+from applier.cli.reporters.formatting import STYLES, WIDTH
 from applier.cli.reporters.joins import through
 from applier.cli.terminal import exact
+from applier.wording import count, duration, one_line, resources, some
 from planner import graph
 from planner.errors import shortened, shown
 from planner.model import JOIN, Action, ActionPlan
@@ -96,8 +89,9 @@ def show(
             out.print(f"{rows} actions: a line for each wave; every action with --all")
     for line in footer(plan, waves, max_workers):
         out.print(Text(line))
-    for warning in shown([shortened(one_line(warning)) for warning in plan.warnings]):
-        out.print(Text(f"Warning: {warning}", "yellow"))
+    if plan.warnings:
+        for warning in shown([shortened(one_line(warning)) for warning in plan.warnings]):
+            out.print(Text(f"Warning: {warning}", "yellow"))
 
 
 def gains(plan: ActionPlan) -> Iterator[str]:

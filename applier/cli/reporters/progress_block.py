@@ -14,11 +14,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from applier.cli.reporters.cloud_name import NAME
-from applier.cli.reporters.formatting import STYLES, duration, minutes, one_line, result, retold
+from applier.cli.reporters.cloud_name import shown_name
+from applier.cli.reporters.formatting import STYLES
 from applier.cli.reporters.plan_table import console
 from applier.cli.reporters.triggers import TriggerNames
 from applier.contracts import Report
+from applier.wording import duration, minutes, one_line, result, retold
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, Outcome, PlanState
 
@@ -40,6 +41,7 @@ class ProgressBlock:
         self._bad: list[tuple[Action, Report]] = []
         self._state = self._told = ""
         self._triggers = TriggerNames(plan)
+        self._cloud = shown_name(plan)
         self._clock, self._began = clock, clock()
         self._live = Live(
             console=console(stream),
@@ -112,7 +114,7 @@ class ProgressBlock:
         words = [f"{ended}/{total} ended", f"running {running}"]
         words += [f"{word} {number}" for word, number in columns.items() if number]
         words.append(f"elapsed {minutes(self._clock() - self._began).strip()}")
-        words.append(NAME)
+        words.append(self._cloud)
         head = Table.grid(padding=(0, 1), pad_edge=False)
         head.add_column(width=20)
         head.add_column(overflow="fold")

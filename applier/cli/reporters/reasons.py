@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from applier.cli.reporters.formatting import duration, one_line, some
 from applier.contracts import Request
 from applier.scheduling.forecast import Forecast
 from applier.scheduling.gates import Gates
 from applier.store import Reservation
+from applier.wording import duration, one_line, some
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState
 

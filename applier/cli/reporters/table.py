@@ -10,7 +10,8 @@ from typing import Any, TextIO
 
 from cliff.formatters.base import ListFormatter
 
-from applier.cli.reporters.formatting import WIDTH, one_line
+from applier.cli.reporters.formatting import WIDTH
+from applier.wording import one_line
 
 #: Columns that are no wider than this are not folded, except the widest one.
 _SHORT = 26

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from applier.cli.reporters.action_text import wrapped
 from applier.cli.reporters.cloud_name import cloud_of
-from applier.cli.reporters.formatting import duration, one_line
 from applier.cli.reporters.plan_table import MOST_ROWS, cell, console, put, table_of
 from applier.scheduling.forecast import Forecast
+from applier.wording import duration, one_line
 from planner.model import Action, ActionPlan
 
 #: The width of the bars in columns, and as a fraction of the terminal: the smaller one applies.

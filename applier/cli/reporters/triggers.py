@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from applier.cli.reporters.formatting import one_line, some
 from applier.contracts import Report
+from applier.wording import one_line, some
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, Outcome
 

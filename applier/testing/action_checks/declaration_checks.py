@@ -13,8 +13,8 @@ from typing import Any
 
 import jsonschema
 
+from applier.configuration.plugin_options import of_action_type
 from applier.contracts import ActionPlugin
-from applier.plugin_options import of_action_type
 from applier.testing.action_checks.odd_parameters import examples_of
 from applier.testing.action_checks.schema_keywords import KEYWORDS, keywords_of
 from planner.model import JOIN
@@ -38,6 +38,10 @@ class DeclarationChecks:
     def test_it_says_whether_running_it_twice_does_harm(self, action: type[ActionPlugin]) -> None:
         """After a crash RERUN_SAFE decides whether an operator must confirm a second run."""
         assert isinstance(action.RERUN_SAFE, bool), "RERUN_SAFE is True or False"
+
+    def test_it_says_whether_it_uses_the_cloud(self, action: type[ActionPlugin]) -> None:
+        """Such a type runs only on the cloud of its plan."""
+        assert isinstance(action.USES_CLOUD, bool), "USES_CLOUD is True or False"
 
     def test_its_options_can_be_configured(self, action: type[ActionPlugin]) -> None:
         """Each option has a help text, which the sample configuration shows."""

@@ -61,6 +61,8 @@ def _plan(action: type[ActionPlugin], parameters: Mapping[str, Any]) -> tuple[ob
     if estimate is not None:
         fits = isinstance(estimate, int | float) and 0 <= estimate < math.inf
         assert fits, f"{dict(parameters)}: estimate {estimate!r} is no number of seconds"
+    for flag in (action.uses_cloud(parameters), action.works_outside(parameters)):
+        assert isinstance(flag, bool), f"{dict(parameters)}: {flag!r} is not True or False"
     words = action.describe(parameters)
     assert isinstance(words, str), f"{dict(parameters)}: described by {words!r}, not text"
     assert words.strip(), f"{dict(parameters)}: described by nothing"

@@ -26,7 +26,7 @@ class OperatorRequestChecks(EngineSetting):
         assert trial.run() is PlanState.CANCELLED
         assert not trial.store.started
         assert set(trial.states().values()) == {"CANCELLED"}
-        assert "ann: enough" in (trial.messages()["a"] or "")
+        _names(trial.messages()["a"], "ann", "enough")
 
     def test_a_cancel_stops_what_runs_and_awaits_it(self) -> None:
         """The plan is CANCELLING until all running actions have ended."""
@@ -45,7 +45,7 @@ class OperatorRequestChecks(EngineSetting):
         assert trial.run() is PlanState.CANCELLED
         assert seen == [PlanState.CANCELLING]
         assert trial.states() == {"a": "CANCELLED", "b": "CANCELLED", "c": "CANCELLED"}
-        assert trial.messages()["a"] == "aborted: stopped half-way"
+        _names(trial.messages()["a"], "stopped half-way")
 
     def test_an_action_that_ends_well_after_a_cancel_has_succeeded(self) -> None:
         """A cancel does not change the end of an action that did its work."""
@@ -81,7 +81,12 @@ class OperatorRequestChecks(EngineSetting):
         trial.work = work
         assert trial.run() is PlanState.SUCCEEDED
         assert trial.states() == {"a": "SUCCEEDED", "b": "SKIPPED", "c": "SUCCEEDED"}
-        assert trial.messages()["b"] == "skipped by ann: not today"
+        _names(trial.messages()["b"], "ann", "not today")
+
+
+def _names(message: str | None, *parts: str) -> None:
+    """Check that a message has what was given in the test, in any wording."""
+    assert all(part in (message or "") for part in parts), message
 
 
 def _then(ask: Any) -> Work:

@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from applier.errors import PlanConflict
+from applier.contracts import Request
+from applier.errors import PlanConflict, RequestsUnread
 from applier.store import Store
+from applier.testing.refusals import refused
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import (
     LATER,
@@ -19,6 +22,8 @@ from applier.testing.store_checks.running_plans import (
     NOW,
     at_once,
     claimed,
+    starts,
+    succeeds,
 )
 from planner.states import PlanState
 
@@ -58,15 +63,60 @@ class ClaimantChecks:
             assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=now)
         assert store.load_plan(plan.uuid).updated_at == MADE
 
+    @pytest.mark.parametrize("interval_s", [0.5, 5.0, 3600.0])
+    def test_a_claim_says_its_own_heartbeat_interval(self, store: Store, interval_s: float) -> None:
+        """Another claim of the plan says another one; a heartbeat changes neither."""
+        plan = new_plan("a", state=PlanState.PENDING)
+        store.save_plan(plan)
+        for says_s in (interval_s, 2 * interval_s):
+            me = replace(ME, heartbeat_interval_s=says_s)
+            claim = store.claim_plan(plan.uuid, me, now=NOW)
+            store.beat(plan.uuid, claim, now=LATER)
+            assert store.claimant(plan.uuid) == replace(me, heartbeat_at=LATER)
+            store.move_claimed(plan.uuid, claim, PlanState.PENDING, now=LATER)
+            found = store.last_claimant(plan.uuid)
+            assert found is not None
+            assert found.heartbeat_interval_s == says_s
+
+    def test_a_commit_is_a_heartbeat(self, store: Store) -> None:
+        """One that is refused is none."""
+        plan = new_plan("a", "b")
+        claim = claimed(store, plan)
+        a, b = plan.actions
+        store.commit(plan.uuid, claim, [starts(a)], now=NOW)
+        assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=NOW)
+        store.commit(plan.uuid, claim, [succeeds(a), starts(b)], now=LATER)
+        assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=LATER)
+        with pytest.raises(PlanConflict):
+            store.commit(plan.uuid, claim, [starts(b)], now=NOW)
+        assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=LATER)
+
+    def test_a_claim_does_not_end_over_a_request_that_was_not_read(self, store: Store) -> None:
+        """Without a number of the last request, it ends all the same."""
+        plan = new_plan("a")
+        claim = claimed(store, plan)
+        for verb in ("pause", "cancel"):
+            store.add_request(plan.uuid, Request(verb=verb, who="wanda"), now=NOW)
+        end = partial(store.move_claimed, plan.uuid, claim, PlanState.PENDING, now=NOW)
+        for read in (0, 1):
+            with pytest.raises(RequestsUnread):
+                end(read=read)
+        assert store.load_plan(plan.uuid).state is PlanState.ONGOING
+        end(read=2)
+        claim = store.claim_plan(plan.uuid, ME, now=NOW)
+        store.add_request(plan.uuid, Request(verb="pause", who="wanda"), now=NOW)
+        store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
+        assert store.load_plan(plan.uuid).state is PlanState.PAUSED
+
     def test_who_lost_its_claim_is_told_when_it_says_that_it_lives(self, store: Store) -> None:
         """Its heartbeat is refused, and does not change that of the next claimant."""
         plan = new_plan("a")
         claim = claimed(store, plan)
         store.resume_plan(plan.uuid, [], now=NOW)
-        with pytest.raises(PlanConflict, match="PENDING"):
+        with refused(PlanConflict, plan=plan.uuid, state="PENDING"):
             store.beat(plan.uuid, claim, now=NOW)
         store.claim_plan(plan.uuid, ME, now=NOW)
-        with pytest.raises(PlanConflict, match="ONGOING"):
+        with refused(PlanConflict, plan=plan.uuid, state="ONGOING"):
             store.beat(plan.uuid, claim, now=LATER)
         assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=NOW)
 

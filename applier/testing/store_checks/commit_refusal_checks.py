@@ -13,6 +13,7 @@ import pytest
 from applier.contracts import Report
 from applier.errors import ActionNotFound, PlanConflict
 from applier.store import Attempt
+from applier.testing.refusals import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
     LATER,
@@ -39,10 +40,10 @@ class CommitRefusalChecks:
         store.commit(plan.uuid, claim, [starts(a), starts(b)], now=NOW)
         before = store.load_plan(plan.uuid)
         batch = [succeeds(a, output="a"), starts(b), starts(c)]
-        with pytest.raises(PlanConflict, match=f"{b.uuid} .* is ONGOING, not PENDING"):
+        with refused(PlanConflict, plan=plan.uuid):
             store.commit(plan.uuid, claim, batch, now=LATER)
         unknown = replace(starts(c), uuid="none")
-        with pytest.raises(ActionNotFound, match="'none'"):
+        with refused(ActionNotFound, reference="none"):
             store.commit(plan.uuid, claim, [succeeds(a), unknown, starts(c)], now=LATER)
         again = Report(uuid=c.uuid, old=ActionState.SUCCEEDED, state=ActionState.ONGOING)
         with pytest.raises(InvalidTransition):
@@ -63,11 +64,11 @@ class CommitRefusalChecks:
         assert store.load_plan(plan.uuid).actions[0].attempts == 1
 
     def test_a_commit_with_another_claim_writes_nothing(self, store: RunStoreUnderTest) -> None:
-        """It is refused even if the actions are in the states that the reports expect."""
+        """A commit is refused even if the actions are in the states that its reports expect."""
         plan = new_plan("a")
         claimed(store, plan)
         before = store.load_plan(plan.uuid)
-        with pytest.raises(PlanConflict, match="claim"):
+        with refused(PlanConflict, plan=plan.uuid, state="ONGOING"):
             store.commit(plan.uuid, "another", [starts(plan.actions[0])], now=NOW)
         assert store.load_plan(plan.uuid) == before
 
@@ -77,7 +78,7 @@ class CommitRefusalChecks:
         a, b = plan.actions
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(a)], now=NOW)
-        with pytest.raises(PlanConflict, match="is PENDING, not ONGOING"):
+        with refused(PlanConflict, plan=plan.uuid):
             store.commit(plan.uuid, claim, [succeeds(a), succeeds(b)], now=LATER)
         assert store.attempts(plan.uuid, a.uuid) == [Attempt(number=1, started_at=NOW)]
         assert store.attempts(plan.uuid, b.uuid) == []

@@ -10,10 +10,9 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
-import pytest
-
 from applier.errors import ActionNotFound, PlanNotFound
 from applier.store import Store
+from applier.testing.refusals import refused
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import (
     LATER,
@@ -34,7 +33,7 @@ class ListChecks:
     def test_plans_are_listed_saved_last_first_with_counts(self, store: Store) -> None:
         """Removed plans are listed only by their state. Joins are not counted."""
         assert store.list_plans() == []
-        plan = new_plan("a", "b", "c", name="web")
+        plan = new_plan("a", "b", "c", name="web", cloud="east")
         join = Action(uuid=str(uuid4()), action_type=JOIN)
         plan = replace(plan, actions=(*plan.actions, join))
         claim = claimed(store, plan)
@@ -44,6 +43,7 @@ class ListChecks:
         store.move_plan("gone", PlanState.DELETED, now=NOW)
         empty, running = store.list_plans()
         assert (empty.uuid, empty.updated_at, dict(empty.actions)) == ("empty", None, {})
+        assert (empty.cloud, running.cloud) == (None, "east")
         assert (running.uuid, running.name, running.planner) == (plan.uuid, "web", "weight")
         assert (running.state, running.created_at) == (PlanState.ONGOING, MADE)
         assert running.updated_at == NOW
@@ -82,7 +82,7 @@ class ListChecks:
         assert store.output(plan.uuid, a.uuid) is None
         store.commit(plan.uuid, claim, [succeeds(a, output="2")], now=LATER)
         assert store.output(plan.uuid, a.uuid) == "2"
-        with pytest.raises(ActionNotFound, match="'none'"):
+        with refused(ActionNotFound, reference="none"):
             store.output(plan.uuid, "none")
-        with pytest.raises(PlanNotFound, match="'none'"):
+        with refused(PlanNotFound, reference="none"):
             store.output("none", a.uuid)

@@ -12,6 +12,7 @@ import pytest
 
 from applier.errors import PlanConflict
 from applier.store import Store
+from applier.testing.refusals import refused
 from applier.testing.sample_plans import new_plan
 from planner.errors import InvalidPlan
 
@@ -23,9 +24,8 @@ class SaveChecks:
         """A second plan with the uuid is refused, and the first does not change."""
         plan = new_plan("a", "b")
         store.save_plan(plan)
-        with pytest.raises(PlanConflict, match=plan.uuid) as refusal:
+        with refused(PlanConflict, plan=plan.uuid, state="RECOMMENDED"):
             store.save_plan(replace(plan, name="other", actions=plan.actions[:1]))
-        assert refusal.value.state == "RECOMMENDED"
         assert store.load_plan(plan.uuid).to_dict() == plan.to_dict()
 
     def test_a_plan_whose_actions_share_a_uuid_is_refused_whole(self, store: Store) -> None:

@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from applier.contracts import Request
 from applier.errors import PlanConflict
 from applier.store import Store
+from applier.testing.refusals import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
     ME,
@@ -29,13 +28,13 @@ class SendRequestChecks:
         plan = new_plan("a")
         store.save_plan(plan)
         request = Request(verb="cancel", who="wanda")
-        with pytest.raises(PlanConflict, match="RECOMMENDED"):
+        with refused(PlanConflict, plan=plan.uuid, state="RECOMMENDED"):
             store.add_request(plan.uuid, request, now=NOW)
         store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
         claim = store.claim_plan(plan.uuid, ME, now=NOW)
         store.add_request(plan.uuid, request, now=NOW)
         store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
-        with pytest.raises(PlanConflict, match="PAUSED"):
+        with refused(PlanConflict, plan=plan.uuid, state="PAUSED"):
             store.add_request(plan.uuid, request, now=NOW)
         assert [request.number for request in store.requests(plan.uuid)] == [1]
 

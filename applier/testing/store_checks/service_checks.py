@@ -29,7 +29,7 @@ class ServiceChecks:
         known: dict[str, Any] = {"host": who.host, "pid": who.pid, "user": who.user}
         known["started_at"] = MADE
         early = Service(uuid="a", heartbeat_at=NOW, **known)
-        late = Service(uuid="b", heartbeat_at=LATER, plans=3, **known)
+        late = Service(uuid="b", heartbeat_at=LATER, plans=3, cloud="east", **known)
         for service in (late, early):
             store.report_service(service)
         assert store.services() == [late, early]

@@ -13,6 +13,7 @@ import pytest
 
 from applier.errors import ActionNotFound, PlanConflict
 from applier.store import Store
+from applier.testing.refusals import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
     LATER,
@@ -47,16 +48,15 @@ class SettleChecks:
         plan = new_plan("a", "b")
         store.save_plan(plan)
         a, b = (action.uuid for action in plan.actions)
-        with pytest.raises(ActionNotFound, match="no action 'none'"):
+        with refused(ActionNotFound, plan=plan.uuid, reference="none"):
             store.skip_action(plan.uuid, "none", now=NOW, message="")
         store.skip_action(plan.uuid, a, now=NOW, message="first")
-        with pytest.raises(InvalidTransition, match="is SKIPPED"):
+        with refused(InvalidTransition, uuid=a, old="SKIPPED"):
             store.skip_action(plan.uuid, a, now=LATER, message="second")
         store.move_plan(plan.uuid, PlanState.PENDING, now=NOW)
         store.claim_plan(plan.uuid, ME, now=NOW)
-        with pytest.raises(PlanConflict, match="is ONGOING") as refusal:
+        with refused(PlanConflict, plan=plan.uuid, state="ONGOING"):
             store.skip_action(plan.uuid, b, now=LATER, message="")
-        assert refusal.value.state == "ONGOING"
         loaded = store.load_plan(plan.uuid)
         assert [x.state for x in loaded.actions] == ["SKIPPED", "PENDING"]
         assert (loaded.actions[0].status_message, loaded.updated_at) == ("first", NOW)
@@ -97,18 +97,18 @@ class SettleChecks:
         plan, claim = self.doubtful(store)
         a, b = (action.uuid for action in plan.actions)
         succeeded = ActionState.SUCCEEDED
-        with pytest.raises(PlanConflict, match="is ONGOING"):
+        with refused(PlanConflict, plan=plan.uuid, state="ONGOING"):
             store.settle_action(plan.uuid, a, succeeded, now=LATER, message="")
         store.move_claimed(plan.uuid, claim, PlanState.PAUSED, now=NOW)
         before = store.load_plan(plan.uuid)
         for new in set(ActionState) - {ActionState.SUCCEEDED, ActionState.FAILED}:
             with pytest.raises(InvalidTransition):
                 store.settle_action(plan.uuid, b, new, now=LATER, message="")
-        with pytest.raises(InvalidTransition, match="is FAILED"):
+        with refused(InvalidTransition, uuid=b, old="FAILED"):
             store.settle_action(plan.uuid, b, ActionState.FAILED, now=LATER, message="")
-        with pytest.raises(ActionNotFound, match="'none'"):
+        with refused(ActionNotFound, reference="none"):
             store.settle_action(plan.uuid, "none", succeeded, now=LATER, message="")
         assert store.load_plan(plan.uuid) == before
         store.settle_action(plan.uuid, a, succeeded, now=LATER, message="")
-        with pytest.raises(InvalidTransition, match="is SUCCEEDED"):
+        with refused(InvalidTransition, uuid=a, old="SUCCEEDED"):
             store.settle_action(plan.uuid, a, ActionState.FAILED, now=LATER, message="")

@@ -13,6 +13,7 @@ import pytest
 from applier.contracts import Request
 from applier.errors import PlanConflict
 from applier.store import Store
+from applier.testing.refusals import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
     AFTERWARDS,
@@ -40,7 +41,7 @@ class TakeOverChecks:
         seen = store.claimant(plan.uuid)
         store.beat(plan.uuid, claim, now=LATER)
         for other in (None, seen):
-            with pytest.raises(PlanConflict, match="meanwhile"):
+            with refused(PlanConflict, plan=plan.uuid, state="ONGOING"):
                 store.resume_plan(plan.uuid, [], now=LATER, seen=other)
         store.beat(plan.uuid, claim, now=LATER)
         store.resume_plan(plan.uuid, [], now=LATER, seen=store.claimant(plan.uuid))
@@ -65,7 +66,7 @@ class TakeOverChecks:
             store.move_claimed(plan.uuid, claim, old, now=NOW)
         seen = store.claimant(plan.uuid)
         store.beat(plan.uuid, claim, now=LATER)
-        with pytest.raises(PlanConflict, match="meanwhile"):
+        with refused(PlanConflict, plan=plan.uuid, state=old):
             store.move_plan(plan.uuid, new, now=LATER, seen=seen)
         seen = store.claimant(plan.uuid)
         store.move_plan(plan.uuid, new, now=LATER, message="gone", seen=seen)
@@ -91,7 +92,7 @@ class TakeOverChecks:
                 lambda: store.reserve(plan.uuid, old, ["node:a"], now=LATER),
             )
             for write in writes:
-                with pytest.raises(PlanConflict, match=state):
+                with refused(PlanConflict, plan=plan.uuid, state=state):
                     write()
             if state == "PENDING":
                 with pytest.raises(PlanConflict):

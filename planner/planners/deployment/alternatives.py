@@ -25,13 +25,13 @@ def settle(links: Links, choices: Sequence[Choice]) -> list[Mistake]:
     """Add the links of each choice; return a warning for each choice without a possible set."""
     if not choices:
         return []
+    chosen = [list(c.one_of[:1] if c.forward else c.one_of) for c in choices]
     before = [list(found) for found in links.before]
-    for choice in choices:
-        for first, then in _edges(choice, choice.one_of[:1] if choice.forward else choice.one_of):
+    for choice, sets in zip(choices, chosen, strict=True):
+        for first, then in _edges(choice, sets):
             before[then].append(first)
     try:
         graph_algorithms.topological_order([[found] for found in before])
-        chosen = [list(c.one_of[:1] if c.forward else c.one_of) for c in choices]
     except CycleError:
         chosen = _one_by_one(links, choices)
     return _add(links, choices, chosen)

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from planner.contract import Surroundings
-from planner.errors import InvalidInput, Mistake, Path
+from planner.errors import InvalidInput, Mistake, Path, short
 from planner.graph_algorithms import CycleError, topological_order
 from planner.model import JOIN, Action, ActionPlan
 from planner.planners.deployment.schema import RUNNABLE
@@ -37,7 +37,7 @@ def is_message(document: Mapping[str, Any]) -> bool:
 def write(plan: ActionPlan) -> dict[str, Any]:
     """Convert a deployment plan to a message; raises InvalidInput for a plan of another planner."""
     if plan.planner != "deployment":
-        text = f"plan {plan.uuid[:8]} is of planner {plan.planner!r}: only deployments have one"
+        text = f"plan {short(plan.uuid)} is of planner {plan.planner!r}: only deployments have one"
         raise InvalidInput([Mistake(text, place="-f message")])
     actions = {action.uuid: action for action in plan.actions}
     nodes: dict[str, list[dict[str, Any]]] = {}

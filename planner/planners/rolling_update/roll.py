@@ -29,6 +29,8 @@ class RollStep(NamedTuple):
 
         >>> RollStep(10, percent=True).of(30), RollStep(10, percent=True).of(31), RollStep(1).of(30)
         (3, 4, 1)
+        >>> RollStep(20, percent=True).of(101)
+        21
         """
         return -(-target * self.number // 100) if self.percent else self.number
 
@@ -53,7 +55,7 @@ class Phase:
     name: str
     create: int
     terminate: tuple[Member, ...]
-    creates_first: bool
+    creates_first: bool = True
     pause_before_s: float = 0
     pause_after_s: float = 0
 
@@ -156,7 +158,7 @@ def _phases(
         )
         done += batch.terminate
     if size > target:
-        yield Phase(name=RESIZE, create=size - target, terminate=(), creates_first=True)
+        yield Phase(name=RESIZE, create=size - target, terminate=())
 
 
 def _batches(
@@ -180,8 +182,8 @@ def _resized(new: Group, members: Sequence[Member]) -> Iterator[Phase]:
     size = new.size(len(members))
     if size > len(members):
         create = size - len(members)
-        yield Phase(name=RESIZE, create=create, terminate=(), creates_first=True)
+        yield Phase(name=RESIZE, create=create, terminate=())
     elif size < len(members):
         number = len(members) - size
         gone = tuple(termination_order(members, number)[:number])
-        yield Phase(name=RESIZE, create=0, terminate=gone, creates_first=True)
+        yield Phase(name=RESIZE, create=0, terminate=gone)

@@ -23,6 +23,7 @@ PLAN_COVERED: dict[str, list[Any]] = {
         ({"name": "g", "nodes": ["1", "2"], "failed_nodes": 1},),
     ],
     "on_failure": [None, "continue"],
+    "cloud": [None, "west"],
     "actions": [(), rich_plan().actions[:4], rich_plan().actions[::-1]],
 }
 PLAN_LEFT_OUT: dict[str, Any] = {
@@ -136,6 +137,8 @@ def test_each_action_that_is_taken_away_gives_another_digest() -> None:
 WRITTEN = {
     1: "sha256:90088666b826cb717d981f75cdcb44bafa918a21120fba7feab64414f04bb1d7",
     2: "v2:sha256:deabb9f34fa263dc471adad9858ea2762467e30fa507a2c755016bed89aa0fac",
+    3: "v3:sha256:deabb9f34fa263dc471adad9858ea2762467e30fa507a2c755016bed89aa0fac",
+    4: "v4:sha256:755a8305810b379ea7a931f3927033b5c9126b620cc274f0e73ba7fac6c4601b",
 }
 
 
@@ -156,6 +159,11 @@ def test_version_1_does_not_cover_tolerances_and_on_failure(changed: dict[str, A
     assert not other.has_digest(WRITTEN[2])
 
 
+def test_only_the_newest_version_covers_the_cloud() -> None:
+    other = replace(rich_plan(), cloud="west")
+    assert [version for version in WRITTEN if other.has_digest(WRITTEN[version])] == [1, 2, 3]
+
+
 @pytest.mark.parametrize("version", WRITTEN)
 def test_a_plan_that_was_changed_fits_no_version(version: int) -> None:
     assert not with_action(rich_plan(), 2, parents=()).has_digest(WRITTEN[version])
@@ -164,3 +172,12 @@ def test_a_plan_that_was_changed_fits_no_version(version: int) -> None:
 @pytest.mark.parametrize("text", ["", "sha256:", "v3:sha256:TWO", "md5:0"])
 def test_what_is_no_known_digest_fits_nothing(text: str) -> None:
     assert not rich_plan().has_digest(text)
+
+
+@pytest.mark.parametrize("field", ["estimate_s", "timeout_s"])
+def test_seconds_without_a_fraction_are_equal_however_they_are_written(field: str) -> None:
+    """A record keeps them as 5.0. Older versions tell the two apart."""
+    whole = with_action(rich_plan(), 4, **{field: 5})
+    exact = with_action(rich_plan(), 4, **{field: 5.0})
+    assert whole.digest == exact.digest
+    assert whole.digest_of_version(2) != exact.digest_of_version(2)

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner import documents, yaml_size
+from planner import documents, yaml_text
 from planner.errors import InvalidInput
 from planner.text_checks import DEEPEST
 
@@ -239,11 +239,11 @@ def test_the_bounds_are_those_of_the_document_with_its_aliases_written_out(shape
         isinstance(e, yaml.ScalarEvent | yaml.CollectionStartEvent) for e in yaml.parse(text)
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(yaml_size, "MOST_REPEATED", most)
-        patch.setattr(yaml_size, "DEEPEST", deepest)
+        patch.setattr(yaml_text, "MOST_REPEATED", most)
+        patch.setattr(yaml_text, "DEEPEST", deepest)
         refused = False
         try:
-            yaml_size.require_bounded(yaml.parse(text))
+            yaml_text.require_bounded(yaml.parse(text))
         except yaml.MarkedYAMLError:
             refused = True
     assert refused == (values(whole) - nodes > most or depth(whole) > deepest)

@@ -29,6 +29,7 @@ def rich_plan(prefix: str = "u") -> ActionPlan:
         efficacy_indicators=({"name": "released", "value": 2},),
         tolerances=({"name": "g", "nodes": ["1"], "failed_nodes": 1},),
         on_failure="pause",
+        cloud="east",
         warnings=("careful",),
         actions=(
             Action(uuid=u[0], action_type="nop", name="a", tokens=("type:nop", "node:c1")),

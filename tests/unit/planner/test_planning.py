@@ -18,6 +18,7 @@ from planner.errors import BrokenPlugin, InvalidInput, UnknownPlugin
 from planner.model import ProposedAction, Solution
 from planner.planners.deployment import message
 from planner.planners.weight import WeightPlanner
+from planner.planning import read_problem
 from planner.testing import NOW, action_type, edges, plan
 
 ROOT = Path(__file__).parents[3]
@@ -348,3 +349,28 @@ def test_a_planner_that_makes_a_loop_is_refused() -> None:
 
     with pytest.raises(PlannerError, match="a cycle: a -> b -> a"):
         plan(Loop, TWO, check_types=False)
+
+
+@pytest.mark.parametrize(
+    ("facts", "cloud", "expected"),
+    [
+        ({}, None, None),
+        ({}, "east", "east"),
+        ({"cloud": None}, "east", "east"),
+        ({"cloud": "west"}, "east", "west"),
+        ({"cloud": "west"}, None, "west"),
+    ],
+)
+def test_a_plan_is_for_the_cloud_of_its_facts_else_for_the_one_handed_over(facts, cloud, expected):
+    assert make_plan({**TWO, "facts": facts}, cloud=cloud, check_types=False).cloud == expected
+
+
+def test_the_name_of_a_cloud_is_checked():
+    with pytest.raises(InvalidInput, match=r"facts\.cloud: "):
+        make_plan({**TWO, "facts": {"cloud": 5}})
+
+
+def test_planners_see_the_tables_of_the_facts_and_not_the_name():
+    tables = {"instances": {"i": {"host": "h"}}}
+    problem = read_problem({**TWO, "facts": {"cloud": "west", **tables}}, check_types=False)
+    assert problem.problem.facts == tables

@@ -74,7 +74,7 @@ def in_scratch(folder: Path, code: str, **distributions: str) -> str:
     return done.stdout + done.stderr
 
 
-OFFER = "[watcher_planners]\nheaviest = planner.planners.weight:WeightPlanner\n"
+OFFER = "[actionplan.planners]\nheaviest = planner.planners.weight:WeightPlanner\n"
 
 
 def test_one_name_from_two_distributions_is_an_error_that_names_both(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_planner_that_cannot_be_used_says_why(tmp_path: Path, module: str, rea
     told = in_scratch(
         tmp_path,
         "registry.planner('odd')",
-        acme="[watcher_planners]\nodd = broken:Planner\n",
+        acme="[actionplan.planners]\nodd = broken:Planner\n",
     )
     assert f"BrokenPlugin: planner 'odd' cannot be used: {reason}" in told
 
@@ -129,14 +129,14 @@ def test_an_action_type_that_breaks_its_contract_says_how(
     told = in_scratch(
         tmp_path,
         "registry.ActionTypes()['odd']",
-        acme="[watcher_actions]\nodd = broken:Odd\n",
+        acme="[actionplan.actions]\nodd = broken:Odd\n",
     )
     assert f"BrokenPlugin: action type 'odd' cannot be used: {reason}" in told
 
 
 def test_a_broken_plugin_does_not_hide_the_others(tmp_path: Path) -> None:
-    code = "print('odd' in registry.names('watcher_planners'), registry.planner('weight').NAME)"
-    told = in_scratch(tmp_path, code, acme="[watcher_planners]\nodd = broken:Planner\n")
+    code = "print('odd' in registry.names('actionplan.planners'), registry.planner('weight').NAME)"
+    told = in_scratch(tmp_path, code, acme="[actionplan.planners]\nodd = broken:Planner\n")
     assert told == "True weight\n"
 
 

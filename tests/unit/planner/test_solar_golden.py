@@ -16,6 +16,7 @@ import pytest
 
 from applier.contracts import Report
 from applier.scheduling import order
+from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import Scheduler
 from planner import ActionPlan, make_plan
 from planner.errors import InvalidInput
@@ -105,7 +106,7 @@ def ran(plan: ActionPlan, outcomes: dict[str, str]) -> list[str]:
     """Run a plan without a clock; gives the names of what ran, in order."""
     label = {action.uuid: action.label for action in plan.actions}
     links = order.links(plan.actions)
-    scheduler = Scheduler(plan.actions, links, limits={}, max_workers=9)
+    scheduler = Scheduler(plan.actions, links, Concurrency(limits={}, max_workers=9))
     starts: list[str] = []
     turn = scheduler.begin()
     while turn.starts:

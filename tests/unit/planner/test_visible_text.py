@@ -16,7 +16,13 @@ from hypothesis import strategies as st
 
 from applier.cli.reporters.plan_table import console
 from applier.cli.terminal import exact, with_visible_text
-from planner.visible_text import HIDDEN, VisibleRecord, visible, visible_json
+from planner.visible_text import (
+    HIDDEN,
+    VisibleRecord,
+    visible,
+    visible_json,
+    with_visible_errors,
+)
 
 #: The categories of what is hidden: controls, formats, surrogates, separators of lines.
 CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -66,3 +72,14 @@ def test_a_log_message_is_visible(arguments: tuple[str, ...]) -> None:
     text = "\x9b %s" if arguments else "\x9b"
     record = VisibleRecord("n", logging.INFO, "p", 1, text, arguments, None)
     assert not HIDDEN.search(logging.Formatter().format(record))
+
+
+def test_a_traceback_in_a_log_is_visible() -> None:
+    formatter = with_visible_errors(logging.Formatter())
+    try:
+        raise ValueError("\x1b]0;title\x07 \u202e")
+    except ValueError:
+        record = VisibleRecord("n", logging.ERROR, "p", 1, "broke", (), sys.exc_info())
+    text = formatter.format(record)
+    assert not HIDDEN.search(text)
+    assert text.endswith("ValueError: \\x1b]0;title\\x07 \\u202e")

@@ -24,6 +24,8 @@ class Announce(ActionPlugin):
     TYPE = "announce"
     #: A line that was written is found by the precheck.
     RERUN_SAFE = True
+    #: It runs no commands.
+    USES_MACHINES = False
     SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "additionalProperties": False,

@@ -25,6 +25,7 @@ def test_it_creates_what_the_definition_says(context, cloud, printed, stop):
         "host": "compute-3",
         "flavor": "m1.nano",
         "status": "ACTIVE",
+        "task": None,
     }
     assert printed == [f"job-11 is {made}\n"]
     assert work.verify() is Verified.DONE

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 
 from applier.actions.volume_migrate import VolumeMigrate
+from applier.contracts import Verified
 from applier.errors import ActionFailed, AlreadyDone
 from planner.model import Touch
 from planner.states import Outcome
@@ -34,6 +35,28 @@ def test_the_volume_is_there_afterwards_and_then_it_is_done(
     assert cloud.volume(DATA["resource_id"]) == {**before, field: value}
     with pytest.raises(AlreadyDone, match=f"the {field} of db-1-data is {value} already"):
         work.precheck()
+
+
+def test_a_volume_that_the_cloud_works_on_is_neither_done_nor_refused(
+    context, cloud, stop, monkeypatch
+):
+    """It has its old pool, or the new one already."""
+    moved = {**TO_FAST, "source_node": "bulk"}
+    work, volume = VolumeMigrate(moved, context), cloud.volume
+    for pool in ("bulk", "fast"):
+        busy = {**volume(DATA["resource_id"]), "pool": pool, "task": "migrating"}
+        monkeypatch.setattr(cloud, "volume", lambda _, busy=busy: busy)
+        work.precheck()
+        assert work.verify() is Verified.NOT_DONE
+    monkeypatch.setattr(cloud, "volume", volume)
+    work.execute(stop)
+    assert work.verify() is Verified.DONE
+    assert work.revert(stop) is Outcome.CHANGED
+    assert work.revert(stop) is Outcome.OK
+    busy = {**volume(DATA["resource_id"]), "task": "migrating"}
+    monkeypatch.setattr(cloud, "volume", lambda _: busy)
+    # The cloud is asked, which waits for the end of its work.
+    assert work.revert(stop) is Outcome.CHANGED
 
 
 def test_a_volume_that_is_gone_is_done(context, gone):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,3 +41,11 @@ NOTHING = "simulated: nothing real is touched"
 )
 def test_a_plan_names_what_of_it_is_real(actions: Any, expected: str) -> None:
     assert cloud_of(plan(*actions)) == expected
+
+
+@pytest.mark.parametrize(
+    ("cloud", "expected"), [("toy:east", "toy:east"), ("a\nb", "a b"), (None, NOTHING)]
+)
+def test_another_cloud_is_told_by_its_name_on_one_line(cloud: str | None, expected: str) -> None:
+    shell = plan(("migrate", {}))
+    assert cloud_of(replace(shell, cloud=cloud)) == expected

@@ -49,6 +49,17 @@ def test_a_state_is_kept_in_the_command_that_lists_all(run: Run, kept: list[str]
     assert out.endswith(told)
 
 
+def test_clouds_have_a_column_where_one_is_not_simulated(run: Run, store: Store) -> None:
+    store.save_plan(new_plan("a", name="plan-1"))
+    assert run("list")[1].endswith("Cloud: simulated: no plan touches a real cloud\n")
+    store.save_plan(new_plan("a", name="plan-2", cloud="toy:east"))
+    _, out, _ = run("list")
+    assert out.splitlines()[0].endswith("cloud")
+    assert [line.split()[-1] for line in out.splitlines()[2:]] == ["toy:east", "simulated"]
+    listed = json.loads(run("list", "-f", "json")[1])
+    assert [plan["cloud"] for plan in listed] == ["toy:east", "simulated"]
+
+
 @pytest.mark.parametrize("words", [["--all"], ["--limit", "27"], ["--limit", "99"]])
 def test_nothing_is_said_where_nothing_is_left_out(
     run: Run, kept: list[str], words: list[str]

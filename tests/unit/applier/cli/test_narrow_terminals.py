@@ -17,6 +17,7 @@ from rich.cells import cell_len
 from applier.cli.reporters import action_text, deployment_table, plan_table, timeline
 from applier.cli.reporters.table import RowTable
 from applier.scheduling.forecast import forecast
+from applier.scheduling.gates import Concurrency
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -120,7 +121,7 @@ def test_no_table_of_rows_is_cut_off(given_rows, columns) -> None:
 def test_a_bar_stands_in_one_line(columns, on_terminal) -> None:
     made = a_plan("batch-1/terminate-" * 4)
     takes = dict.fromkeys((a.uuid for a in made.actions), 5.0)
-    found = forecast(made.actions, takes, limits={}, max_workers=2)
+    found = forecast(made.actions, takes, Concurrency(limits={}, max_workers=2))
     lines = on_terminal(columns, lambda stream: timeline.show(made, found, stream))
     bars = re.findall("##+", "\n".join(lines))
     assert bars == ["#" * (columns // 5)] * 2
@@ -135,7 +136,7 @@ def test_what_is_left_out_of_a_forecast_is_told(actions, told) -> None:
         for name, before in zip(names, [None, *names], strict=False)
     )
     made = ActionPlan(uuid="12345678-9", planner="weight", actions=chain)
-    found = forecast(chain, dict.fromkeys(names, 1.0), limits={}, max_workers=2)
+    found = forecast(chain, dict.fromkeys(names, 1.0), Concurrency(limits={}, max_workers=2))
     out = io.StringIO()
     timeline.show(made, found, out)
     assert (f"only {told} ones" in out.getvalue()) is bool(told)

@@ -13,11 +13,11 @@ from rich.console import Console
 
 from applier.cli.apply import question
 from applier.cli.reporters import action_text, plan_table, recap
-from applier.cli.reporters.formatting import duration, one_line
-from applier.cli.reporters.lasting import lasting
 from applier.cli.reporters.progress_block import ProgressBlock
 from applier.cli.reporters.progress_lines import ProgressLines
+from applier.cli.terminal import lasting
 from applier.contracts import Report
+from applier.wording import duration, one_line
 from planner import graph
 from planner.model import JOIN, Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome, PlanState

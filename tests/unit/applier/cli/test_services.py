@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from datetime import UTC, datetime
+
+import pytest
 
 from applier.store import Service, Store
 from applier.testing.sample_plans import new_plan
@@ -12,7 +15,9 @@ from applier.testing.sample_plans import new_plan
 from .conftest import Run
 
 
-def reported(store: Store, host: str = "control-1", pid: int = 4711) -> None:
+def reported(
+    store: Store, host: str = "control-1", pid: int = 4711, cloud: str | None = None
+) -> None:
     """Let a service report."""
     at = datetime.now(UTC)
     service = Service(
@@ -23,6 +28,7 @@ def reported(store: Store, host: str = "control-1", pid: int = 4711) -> None:
         started_at=at,
         heartbeat_at=at,
         plans=2,
+        cloud=cloud,
     )
     store.report_service(service)
 
@@ -55,3 +61,29 @@ def test_a_plan_is_left_to_the_service(run: Run, store: Store) -> None:
     assert "is PENDING, and waits for an applier service." in out
     assert "watcher on control-1, process 4711." in out
     assert f"Follow it with: actionplan watch {plan.uuid[:8]}" in out
+
+
+@pytest.mark.parametrize(
+    ("kind", "waits"), [("migrate", False), ("nop", True)], ids=["its cloud", "any cloud"]
+)
+def test_a_service_of_another_cloud_is_none_for_a_plan_that_needs_its_own(
+    run: Run, store: Store, kind: str, waits: bool
+) -> None:
+    reported(store, cloud="toy")
+    plan = new_plan("a")
+    plan = replace(plan, actions=(replace(plan.actions[0], action_type=kind),))
+    store.save_plan(plan)
+    _, out, _ = run("start", plan.uuid, "--accept-drift")
+    assert ("and waits for an applier service." in out) is waits
+    assert ("No applier service for its cloud reports on this record" in out) is not waits
+
+
+def test_the_clouds_of_services_are_listed_where_they_are_not_simulated(
+    run: Run, store: Store
+) -> None:
+    reported(store, cloud="simulated")
+    assert "simulated" not in run("service", "list")[1]
+    reported(store, cloud="toy")
+    _, out, _ = run("service", "list")
+    assert out.splitlines()[0].endswith("cloud")
+    assert out.splitlines()[2].endswith("toy")

@@ -8,11 +8,14 @@ import math
 import subprocess
 import sys
 import threading
+from datetime import datetime, timedelta
 
 import pytest
 
 from applier.clouds.simulated import SimulatedCloud
 from applier.errors import ActionFailed, ConfigurationError
+from planner import make_plan
+from planner.errors import InvalidInput
 
 WEB = [f"6a1f0001-0000-4000-8000-00000000000{n}" for n in (1, 2, 3)]
 DB_1 = "6a1f0002-0000-4000-8000-000000000001"
@@ -62,11 +65,13 @@ def test_getters_give_what_is_there_and_nothing_for_what_is_not(cloud):
         "host": "compute-1",
         "flavor": "m1.medium",
         "status": "ACTIVE",
+        "task": None,
     }
     assert cloud.volume(DATA_1)["pool"] == "bulk"
     assert cloud.service("compute-1") == {"status": "enabled", "reason": None}
     assert cloud.host("compute-1")["power"] == "on"
-    assert cloud.flavor("m1.small") == {"vcpus": 1, "ram_mb": 2048, "disk_gb": 20}
+    room = {"vcpus": 1, "ram_mb": 2048, "disk_gb": 20}
+    assert cloud.flavor("m1.small") == {"name": "m1.small", **room}
     for get in (cloud.instance, cloud.volume, cloud.service, cloud.host, cloud.flavor):
         assert get("nothing") is None
 
@@ -337,3 +342,35 @@ class TestReset:
         with pytest.raises(ConfigurationError):
             SimulatedCloud.reset(path, {"hosts": 5})
         assert cloud.snapshot() == before
+
+
+def test_the_facts_are_the_whole_cloud_with_what_is_free(tiny):
+    facts = tiny.facts()
+    assert facts["cloud"] == tiny.name
+    assert datetime.fromisoformat(facts["at"]).utcoffset() == timedelta(0)
+    x = "00000000-0000-4000-8000-000000000001"
+    assert facts["instances"][x] == tiny.instance(x)
+    assert facts["hosts"]["a"]["free"] == {"vcpus": 0, "ram_mb": 0, "disk_gb": 0}
+    assert facts["hosts"]["b"]["free"] == {"vcpus": 1, "ram_mb": 2048, "disk_gb": 20}
+    assert {name: s["state"] for name, s in facts["services"].items()} == {
+        "a": "up",
+        "b": "up",
+        "c": "down",
+    }
+    assert {"name": "one", **facts["flavors"]["one"]} == tiny.flavor("one")
+
+
+def test_the_facts_are_those_of_a_document(tiny):
+    actions = [{"action_type": "nop"}]
+    plan = make_plan({"actions": actions, "facts": tiny.facts()})
+    assert [a.action_type for a in plan.actions] == ["nop"]
+    with pytest.raises(InvalidInput, match="networks"):
+        make_plan({"actions": actions, "facts": {**tiny.facts(), "networks": {}}})
+
+
+def test_a_file_of_an_earlier_release_has_no_server_groups(cloud, path):
+    cloud.snapshot()
+    world = json.loads(path.read_text())
+    del world["server_groups"]
+    path.write_text(json.dumps(world))
+    assert SimulatedCloud(path).facts()["server_groups"] == {}

@@ -10,7 +10,7 @@ import pytest
 
 from applier.contracts import Report
 from applier.engines.in_progress import AttemptsInProgress
-from applier.engines.timers import Timer, Timers
+from applier.engines.workers import Timer, Timers
 from planner.states import ActionState, Outcome
 
 
@@ -31,17 +31,24 @@ class WorkersLog:
 
 
 def task(
-    uuid: str, *, waits_s=None, limit_s=None, continued_s=None, takes_worker=True
+    uuid: str,
+    *,
+    waits_s=None,
+    limit_s=None,
+    continued_s=None,
+    takes_worker=True,
+    stoppable=True,
 ) -> SimpleNamespace:
-    stop, aborted = threading.Event(), threading.Event()
+    stop, aborted, let_go = threading.Event(), threading.Event(), threading.Event()
     return SimpleNamespace(
         waits_s=waits_s,
         limit_s=limit_s,
         continued_s=continued_s,
-        let_go=lambda: None,
+        let_go=let_go.set,
+        is_let_go=let_go.is_set,
         stop=stop,
         aborted=aborted,
-        plugin=SimpleNamespace(TAKES_WORKER=takes_worker),
+        plugin=SimpleNamespace(TAKES_WORKER=takes_worker, STOPPABLE=stoppable),
         execute=lambda: uuid,
         abort=aborted.set,
         time_out=stop.set,
@@ -53,7 +60,10 @@ TASKS = {
     "b": {},
     "free": {"takes_worker": False},
     "freer": {"takes_worker": False},
+    "unstoppable": {"stoppable": False},
     "limited": {"limit_s": 50.0},
+    "went on": {"limit_s": 50.0, "continued_s": 20.0},
+    "went on too long": {"limit_s": 50.0, "continued_s": 60.0},
     "wait": {"waits_s": 20.0, "limit_s": 50.0},
     "long": {"waits_s": 90.0, "limit_s": 50.0},
 }
@@ -120,6 +130,16 @@ def test_an_end_that_is_told_twice_counts_once(running, caplog):
     assert "given up" in caplog.text
 
 
+def test_what_cannot_be_stopped_is_not_told_to(running, tasks, timers):
+    running.start("unstoppable")
+    assert running.stop("unstoppable") is None
+    running.stop_all()
+    assert not tasks["unstoppable"].stop.is_set()
+    assert not tasks["unstoppable"].aborted.is_set()
+    assert timers.left_s() is None
+    assert len(running) == 1
+
+
 @pytest.mark.parametrize("uuid", ["a", "free"])
 def test_what_is_given_up_is_replaced_and_is_in_doubt(running, tasks, timers, workers, clock, uuid):
     running.start(uuid)
@@ -174,6 +194,12 @@ def test_what_runs_into_its_limit_is_told_to_stop(running, tasks, timers, clock)
     assert len(running) == 1
 
 
+@pytest.mark.parametrize(("uuid", "left_s"), [("went on", 30.0), ("went on too long", 0.0)])
+def test_the_limit_of_what_went_on_counts_from_its_start(running, timers, uuid, left_s):
+    running.start(uuid)
+    assert timers.left_s() == left_s
+
+
 def test_what_only_waits_takes_no_thread_and_succeeds_when_it_is_over(
     running, timers, workers, clock
 ):
@@ -216,3 +242,12 @@ def test_everything_is_told_to_stop(running, tasks):
     assert tasks["a"].stop.is_set()
     assert tasks["free"].stop.is_set()
     assert len(running) == 2, "those in threads are awaited"
+
+
+def test_commands_go_on_if_everything_stops_and_end_if_one_is_stopped(running, tasks):
+    for uuid in ("a", "b"):
+        running.start(uuid)
+    running.stop("a")
+    assert not tasks["a"].is_let_go()
+    running.stop_all()
+    assert tasks["b"].is_let_go()

@@ -35,6 +35,14 @@ def test_linking_at_once_gives_what_linking_one_by_one_gives(seed):
     assert told(build(after, Nothing)) == told(one_by_one)
 
 
+def test_a_task_is_made_when_it_is_first_read_and_only_once():
+    made = []
+    tasks = build({"a": ["b"], "b": []}, lambda name: made.append(name) or Nothing(name)).tasks
+    assert made == []
+    assert tasks["b"] is tasks["b"]
+    assert made == ["b"]
+
+
 def test_nothing_is_added_later():
     with pytest.raises(TypeError, match="has all tasks of its plan"):
         build({"a": []}, Nothing).add(Nothing("b"))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import partial
@@ -43,7 +44,7 @@ def engine_for():
     """Return a function that makes an engine for a plan in a store of its own, and returns both."""
     with ExitStack() as stores:
 
-        def make(plan, work=changed, *, links=None, max_workers=2):
+        def make(plan, work=changed, *, links=None, max_workers=2, events=None):
             store = stores.enter_context(closing(TemporaryStore()))
             store.save_plan(plan)
             claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
@@ -53,7 +54,7 @@ def engine_for():
             run = PlanRun(
                 plan=plan,
                 recorder=Recorder(store, store.load_plan(plan.uuid), claim, clock=lambda: NOW),
-                events=queue.SimpleQueue(),
+                events=events or queue.SimpleQueue(),
                 make_task=make_task,
             )
             wanted = order.links(plan.actions) if links is None else links
@@ -158,6 +159,35 @@ def test_statistics_count_turns_and_examined_actions(engine_for):
     assert engine.statistics == {}
     engine.run()
     assert engine.statistics == {"decisions": 3, "examined": 2}
+
+
+class BothAtOnce(queue.Queue):
+    """Gives nothing before two events are there, and does not tell of the second."""
+
+    def __init__(self):
+        super().__init__()
+        self.put_one = threading.Semaphore(0)
+
+    def put(self, event):
+        super().put(event)
+        self.put_one.release()
+
+    def get(self, timeout=None):
+        if timeout is None:
+            self.put_one.acquire()
+            self.put_one.acquire()
+        return super().get(timeout=timeout)
+
+    def empty(self):
+        return True
+
+
+def test_ends_that_come_one_after_the_other_share_a_commit(engine_for):
+    two = plan_of(*(Action(uuid=uuid, action_type="nop") for uuid in "ab"))
+    engine, store = engine_for(two, events=BothAtOnce())
+    engine.run()
+    assert engine.statistics["decisions"] == 2
+    assert {a.state for a in store.load_plan("plan").actions} == {ActionState.SUCCEEDED}
 
 
 @pytest.mark.parametrize("seed", range(10))

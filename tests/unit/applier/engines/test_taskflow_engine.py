@@ -11,6 +11,7 @@ import pytest
 from taskflow import engines
 
 from applier.contracts import ActionPlugin
+from applier.engines import flow
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.testing.trials import changed
 from planner.model import Action, ActionPlan
@@ -28,16 +29,17 @@ def collecting():
 
 @pytest.mark.usefixtures("collecting")
 @pytest.mark.parametrize("enabled", [True, False])
-def test_no_garbage_is_collected_while_the_flow_is_built(open_trial, enabled):
+def test_no_garbage_is_collected_while_the_flow_is_built(open_trial, monkeypatch, enabled):
     built, ran = [], []
+    build = flow.build
+
+    def watched(*given):
+        built.append(gc.isenabled())
+        return build(*given)
 
     class Watching(ActionPlugin):
         TYPE = "watching"
         SCHEMA: ClassVar[dict[str, Any]] = {"type": "object"}
-
-        @classmethod
-        def waits_s(cls, _):
-            built.append(gc.isenabled())
 
         def execute(self, stop):
             ran.append((gc.isenabled(), gc.get_freeze_count() > 0))
@@ -52,6 +54,7 @@ def test_no_garbage_is_collected_while_the_flow_is_built(open_trial, enabled):
     one = open_trial(
         plan, TaskFlowEngine(max_workers=1), changed, max_workers=1, plugins={"watching": Watching}
     )
+    monkeypatch.setattr(flow, "build", watched)
     gc.unfreeze()
     (gc.enable if enabled else gc.disable)()
     assert one.run() is PlanState.SUCCEEDED

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 
 from applier.actions.pause import Pause
 from applier.contracts import Verified
 from applier.engines.environment import ActionEnvironment
-from applier.engines.tasks import KEPT_BYTES, Output, task_maker
+from applier.engines.tasks import Output, task_maker
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.machines import OpenMachines
 from applier.testing.trials import plugin
@@ -23,7 +25,9 @@ ACTION = Action(uuid="a1", action_type="nop", input_parameters={"size": 3})
 
 
 def make_task(work, cut_off=(), **options):
-    environment = ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None, **options)
+    made = plugin(work)
+    made.USES_CLOUD = True
+    environment = ActionEnvironment(plugins={"nop": made}, cloud=lambda: None, **options)
     return task_maker([ACTION], environment, cut_off)("a1")
 
 
@@ -135,7 +139,7 @@ def test_the_end_of_what_is_printed_is_kept():
         return Outcome.OK
 
     output = run(work).output
-    assert len(output.encode()) == KEPT_BYTES
+    assert len(output.encode()) == 64 * 1024
     assert output.endswith("line 39998\nline 39999\n")
 
 
@@ -156,7 +160,7 @@ def test_twenty_megabytes_need_little_memory(chunk):
         output = Output()
         for _ in range(min(20_000_000 // chunk, 200_000)):
             output.write(text)
-        assert len(output.text()) == min(KEPT_BYTES, chunk * 200_000)
+        assert len(output.text()) == min(64 * 1024, chunk * 200_000)
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
         tracemalloc.stop()
@@ -278,3 +282,56 @@ def test_an_attempt_that_goes_on_is_not_prechecked():
         for going_on in ({}, {"a1": 5.0})
     ]
     assert states == ["SKIPPED", "SUCCEEDED"]
+
+
+class Elsewhere:
+    """Machines of which one cannot be reached."""
+
+    def find(self, addresses):
+        raise ConnectionError("node-1: no route to host")
+
+    end = find
+
+
+class OnlyElsewhere(OpenMachines):
+    def of_attempt(self, plan, action, attempt):
+        return Elsewhere()
+
+
+def stopped_at_once(machines):
+    """The result of an attempt that goes on, and that is stopped before it is followed."""
+    work = plugin(returns(Outcome.OK))
+    environment = ActionEnvironment(plugins={"nop": work}, cloud=lambda: None, machines=machines)
+    made = task_maker([ONGOING], environment, continued={"a1": 3.0})("a1")
+    made.stop.set()
+    return made.execute()
+
+
+ONGOING = replace(ACTION, state=ActionState.ONGOING, attempts=1)
+
+
+@pytest.mark.slow
+def test_a_stop_reaches_a_command_of_another_applier_before_it_is_followed(tmp_path):
+    machines, begun = OpenMachines(place=tmp_path / "jobs"), threading.Event()
+    codes = []
+
+    def follow():
+        machine = machines.of_attempt("", "a1", 1).machine(None, threading.Event())
+        command = ["/bin/sh", "-c", "echo begun; exec sleep 1000"]
+        codes.append(machine.run(command, output=lambda _: begun.set()).code)
+
+    before = threading.Thread(target=follow)
+    before.start()
+    assert begun.wait(120)
+    report = stopped_at_once(machines)
+    assert (report.state, report.message) == ("CANCELLED", "aborted: its command was ended")
+    before.join(120)
+    assert codes == [-signal.SIGTERM]
+
+
+def test_a_command_of_another_applier_that_a_stop_cannot_reach_is_in_doubt():
+    report = stopped_at_once(OnlyElsewhere())
+    assert report.state is ActionState.UNKNOWN
+    assert report.message.startswith(
+        "node-1: no route to host; its command may still run there; it is not known"
+    )

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from applier.errors import JobLost
-from applier.machines import OpenMachines, process
+from applier.errors import ActionFailed, JobLost
+from applier.machines import OpenMachines, job_scripts, process
+from applier.machines.attempt_jobs import AttemptJobs
 from applier.machines.found_jobs import JobState
 from applier.machines.job_names import AttemptName, attempt_of
 
@@ -35,14 +38,13 @@ def lives(pid: int) -> bool:
     return stat[stat.rindex(")") + 2] not in "ZX"
 
 
-def run(place: Path, line: str, *, stop=None, output=lambda _: None, number=1, let_go=None):
+def run(place: Path, line: str, *, stop=None, output=lambda _: None, let_go=None):
     return process.run(
         ["/bin/sh", "-c", line],
         stop=stop or threading.Event(),
         output=output,
         place=place,
-        name=ATTEMPT.job(number),
-        let_go=let_go,
+        jobs=AttemptJobs(ATTEMPT, let_go or threading.Event()),
     )
 
 
@@ -63,6 +65,114 @@ def test_one_that_has_ended_is_not_started_again(place, tmp_path):
     assert [(e.code, e.last_line) for e in ends] == [(3, "said")] * 2
     assert printed == ["said\n"] * 2
     assert (tmp_path / "ran").read_text() == "once\n"
+
+
+#: Prints much more than is kept, and then a line once its output has been dropped and it may.
+FLOOD = """head -c 100000000 /dev/zero | tr '\\0' x
+while [ ! -e {go} ]; do sleep 0.02; done; echo; echo end"""
+
+
+def room_of(out: Path) -> int:
+    return out.stat().st_blocks * 512
+
+
+def when_trimmed(out: Path, go: Path) -> threading.Thread:
+    """Let a flood go on once its output takes no more room than is kept."""
+
+    def watch() -> None:
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            if out.exists() and out.stat().st_size == 100_000_000 and room_of(out) < 34_000_000:
+                go.touch()
+                return
+            threading.Event().wait(0.02)
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    return watching
+
+
+def test_output_without_end_takes_bounded_room_and_its_end_is_kept(place, tmp_path):
+    """Whoever follows later has its end, and is told how much was dropped."""
+    go, out = tmp_path / "go", place / "p.a.1.1" / "out"
+    watching = when_trimmed(out, go)
+    ended = run(place, FLOOD.format(go=go) + "; exit 3")
+    watching.join()
+    assert (ended.code, ended.last_line) == (3, "end")
+    assert room_of(out) < 34_000_000
+    printed: list[str] = []
+    assert run(place, "exit 9", output=printed.append).last_line == "end"
+    text = "".join(printed)
+    dropped = int((out.parent / "dropped").read_text())
+    assert text.startswith(f"\n[{dropped} bytes of output were dropped]\nxxx")
+    assert text.endswith("x\nend\n")
+    assert len(text.partition("]\n")[2]) == 100_000_005 - dropped
+
+
+def test_a_follower_that_is_slower_than_its_command_goes_on_with_what_is_left(place, tmp_path):
+    go, out = tmp_path / "go", place / "p.a.1.1" / "out"
+    printed: list[str] = []
+
+    def slow(text: str) -> None:
+        if not printed:
+            when_trimmed(out, go).join()
+        printed.append(text)
+
+    assert run(place, FLOOD.format(go=go), output=slow).last_line == "end"
+    text = "".join(printed)
+    assert "\0" not in text
+    dropped = int(text.partition("[")[2].partition(" ")[0])
+    assert len(text.replace(f"\n[{dropped} bytes of output were dropped]\n", "")) == (
+        100_000_005 - dropped
+    )
+
+
+def test_a_file_system_that_gives_back_no_part_of_a_file_drops_all(place, tmp_path, monkeypatch):
+    """A program that always fails stands for it."""
+    failing = tmp_path / "bin" / "fallocate"
+    failing.parent.mkdir()
+    failing.write_text("#!/bin/sh\nexit 1\n")
+    failing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{failing.parent}:{os.environ['PATH']}")
+    go, out = tmp_path / "go", place / "p.a.1.1" / "out"
+    watching = when_trimmed(out, go)
+    ended = run(place, FLOOD.format(go=go))
+    watching.join()
+    assert (ended.code, ended.last_line) == (0, "end")
+    printed: list[str] = []
+    run(place, "exit 9", output=printed.append)
+    dropped = int((out.parent / "dropped").read_text())
+    rest = "x" * (100_000_000 - dropped)
+    assert "".join(printed) == f"\n[{dropped} bytes of output were dropped]\n{rest}\nend\n"
+
+
+def watchers_of(wrapper: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            if parent == wrapper and b"\0trim\0" in (stat.parent / "cmdline").read_bytes():
+                assert b"ACTIONPLAN_JOB" not in (stat.parent / "environ").read_bytes()
+                found.append(int(stat.parent.name))
+    return found
+
+
+def test_what_watches_the_output_ends_with_the_command_and_has_no_mark(place, tmp_path):
+    watchers: list[int] = []
+
+    def look(_: str) -> None:
+        wrapper = int((place / "p.a.1.1" / "pid").read_text().split()[0])
+        end = time.monotonic() + PATIENCE_S
+        while not watchers and time.monotonic() < end:
+            watchers.extend(watchers_of(wrapper))
+        (tmp_path / "go").touch()
+
+    run(place, f"echo begun; while [ ! -e {tmp_path}/go ]; do sleep 0.02; done", output=look)
+    assert len(watchers) == 1
+    end = time.monotonic() + PATIENCE_S
+    while lives(watchers[0]) and time.monotonic() < end:
+        threading.Event().wait(0.02)
+    assert not lives(watchers[0])
 
 
 @pytest.mark.needs("mount")
@@ -101,15 +211,20 @@ def test_of_many_who_start_it_at_once_all_follow_the_same(place, tmp_path):
     assert (tmp_path / "ran").read_text() == "once\n"
 
 
-@pytest.mark.parametrize("pid", [None, ""])
-def test_a_folder_without_a_process_is_started(place, pid):
-    """Its starter was killed before the wrapper began, or while it wrote its first file."""
-    folder = place / "p.a.1.1"
-    folder.mkdir(parents=True)
-    if pid is not None:
-        (folder / "pid").write_text(pid)
+def test_a_folder_without_a_process_is_started(place):
+    """Its starter was killed before the wrapper began."""
+    (place / "p.a.1.1").mkdir(parents=True)
     assert process.find(place)[0].state is JobState.NONE
     assert run(place, "exit 4").code == 4
+
+
+def test_one_whose_wrapper_had_begun_is_not_started_even_if_it_wrote_nothing(place):
+    """Its file may have been emptied by a power failure, and another follower may be later."""
+    (place / "p.a.1.1").mkdir(parents=True)
+    (place / "p.a.1.1" / "pid").touch()
+    with pytest.raises(JobLost, match="killed together with its shell") as lost:
+        run(place, "exit 4")
+    assert lost.value.is_over
 
 
 def test_one_that_a_stop_is_to_leave_running_goes_on_and_is_followed_by_the_next(place, tmp_path):
@@ -130,6 +245,33 @@ def test_one_that_a_stop_is_to_leave_running_goes_on_and_is_followed_by_the_next
     assert (ended.code, "".join(printed)) == (0, "one\n")
 
 
+LETS_GO = """
+import sys, threading
+from pathlib import Path
+from applier.errors import JobLost
+from applier.machines import process
+from applier.machines.attempt_jobs import AttemptJobs
+from applier.machines.job_names import AttemptName
+
+stop, let_go = threading.Event(), threading.Event()
+let_go.set()
+line = ["/bin/sh", "-c", "echo one; exec sleep 1000"]
+jobs = AttemptJobs(AttemptName("p", "a", 1), let_go)
+try:
+    process.run(line, stop=stop, output=lambda _: stop.set(), place=Path(sys.argv[1]), jobs=jobs)
+except JobLost as left:
+    print(left)
+"""
+
+
+def test_the_end_of_a_follower_that_let_go_warns_of_nothing(place):
+    arguments = [sys.executable, "-W", "error", "-c", LETS_GO, str(place)]
+    follower = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    process.end(place / "p.a.1.1", "p/a/1", 0.0)
+    assert "let go of the command" in follower.stdout
+    assert follower.stderr == ""
+
+
 def test_one_that_was_killed_with_its_wrapper_is_lost(place):
     def kill(text: str) -> None:
         os.killpg(os.getpgid(int(text)), signal.SIGKILL)
@@ -139,6 +281,55 @@ def test_one_that_was_killed_with_its_wrapper_is_lost(place):
     assert lost.value.is_over
     (found,) = process.find(place, ATTEMPT.prefix, ATTEMPT.job(1).mark)
     assert found.is_lost
+
+
+def test_one_whose_wrapper_finds_no_room_was_not_started(place, tmp_path, monkeypatch):
+    """The wrapper removes ``pid`` again when it cannot write it."""
+    monkeypatch.setattr(job_scripts, "WRAPPER", "exit 0")
+    with pytest.raises(ActionFailed, match=r"not started: .*p\.a\.1\.1 cannot be written"):
+        run(place, f"echo ran >> {tmp_path}/ran")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_attempt_that_another_has_ended_starts_no_more_commands(place, tmp_path):
+    """Its applier was frozen between two of them, and another has followed them to their end."""
+    machines = OpenMachines(place=place)
+    frozen, taker = (machines.of_attempt("p", "a", 1) for _ in range(2))
+    line = ["/bin/sh", "-c", f"echo ran >> {tmp_path}/ran"]
+    machine = frozen.machine(None, threading.Event())
+    machine.run(line, output=lambda _: None)
+    for _ in range(2):
+        taker.machine(None, threading.Event()).run(line, output=lambda _: None)
+    taker.forget()
+    with pytest.raises(ActionFailed, match="another applier has ended the action"):
+        machine.run(line, output=lambda _: None)
+    assert (tmp_path / "ran").read_text() == "ran\nran\n"
+    assert list(place.iterdir()) == []
+
+
+def test_a_command_that_was_found_and_removed_since_is_not_started_again(place, tmp_path):
+    """Its applier was frozen after it had taken the attempt over."""
+    first, frozen, taker = (OpenMachines(place=place).of_attempt("p", "a", 1) for _ in range(3))
+    line = ["/bin/sh", "-c", f"echo ran >> {tmp_path}/ran"]
+    first.machine(None, threading.Event()).run(line, output=lambda _: None)
+    assert len(frozen.find([None])) == 1
+    taker.machine(None, threading.Event()).run(line, output=lambda _: None)
+    taker.forget()
+    with pytest.raises(ActionFailed, match="another applier has ended the action"):
+        frozen.machine(None, threading.Event()).run(line, output=lambda _: None)
+    assert (tmp_path / "ran").read_text() == "ran\n"
+    assert list(place.iterdir()) == []
+
+
+def test_what_an_interrupted_removal_has_left_is_no_job_and_is_swept(place):
+    run(place, "true")
+    left = place / ".removed-p.a.2.1"
+    left.mkdir()
+    (left / "out").touch()
+    machines = OpenMachines(place=place)
+    assert [job.folder for job in machines.listed(None)] == ["p.a.1.1"]
+    machines.remove(None, ["p.a.1.1"], wait=True)
+    assert list(place.iterdir()) == []
 
 
 def test_a_process_number_that_is_used_again_is_no_job(place):
@@ -166,8 +357,7 @@ def test_a_stop_reaches_what_left_the_session(place):
 def test_the_marks_of_two_attempts_are_told_apart(place):
     """Attempt 1 is no beginning of attempt 11."""
     stop, printed = threading.Event(), []
-    other = AttemptName("p", "a", 11)
-    name = other.job(1)
+    jobs = AttemptJobs(AttemptName("p", "a", 11), threading.Event())
 
     def look(text: str) -> None:
         printed.append(text)
@@ -177,7 +367,7 @@ def test_the_marks_of_two_attempts_are_told_apart(place):
         stop.set()
 
     line = ["/bin/sh", "-c", "echo up; exec sleep 1000"]
-    process.run(line, stop=stop, output=look, place=place, name=name)
+    process.run(line, stop=stop, output=look, place=place, jobs=jobs)
     assert printed == ["up\n"]
 
 

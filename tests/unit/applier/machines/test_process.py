@@ -162,8 +162,10 @@ def test_a_grandchild_that_holds_the_pipe_is_not_waited_for(stop):
 
 
 def test_a_grandchild_that_never_stops_writing_does_not_hold_it_up(stop):
+    # As fast as a shell writes: a program would fill the disk if this test were killed.
+    line = "while :; do echo y; done & echo $!; sleep 0.05"
     printed, began = Printed(), time.monotonic()
-    ended = run(shell("yes & echo $!; sleep 0.05"), stop=stop, output=printed)
+    ended = run(shell(line), stop=stop, output=printed)
     grandchild = int(next(word for word in printed.text.split() if word != "y"))
     try:
         assert ended.code == 0

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from applier.contracts import Report
+from applier.contracts import REVERT, Report
 from applier.errors import PlanConflict, StoreError
 from applier.recording.recorder import Recorder
 from applier.scheduling.decisions import Decisions
+from applier.testing.sample_plans import new_plan
 from applier.testing.trials import CLAIMANT
 from planner.errors import InvalidTransition
 from planner.model import Action, ActionPlan
@@ -195,3 +197,21 @@ def test_ends_that_could_not_be_written_come_with_the_next_turn_before_newer_one
     assert [report.uuid for report in recorder.incoming] == ["a", "b"]
     recorder.commit(Decisions())
     assert states(store)[1] == {"a": "SUCCEEDED", "b": "SUCCEEDED", "c": "PENDING"}
+
+
+def test_the_end_of_a_revert_is_written_with_what_it_undoes(store):
+    """The action of the other plan changes in the same commit."""
+    undone = new_plan("done", state=PlanState.SUCCEEDED)
+    done = replace(undone.actions[0], state=State.SUCCEEDED, outcome=Outcome.CHANGED)
+    store.save_plan(replace(undone, actions=(done,)))
+    parameters = {"undoes": {"plan": undone.uuid, "action": done.uuid}}
+    revert = Action(uuid="undo", action_type=REVERT, input_parameters=parameters)
+    rollback = new_plan(uuid="rollback", state=PlanState.PENDING)
+    store.save_plan(replace(rollback, actions=(revert, Action(uuid="other", action_type="nop"))))
+    claim = store.claim_plan("rollback", CLAIMANT, now=NOW)
+    recorder = Recorder(store, store.load_plan("rollback"), claim, clock=lambda: NOW)
+    recorder.commit(Decisions(starts=["undo", "other"]))
+    recorder.incoming += [ended("undo"), ended("other")]
+    recorder.commit(Decisions())
+    assert store.load_plan(undone.uuid).actions[0].state is State.REVERTED
+    assert [a.state for a in store.load_plan("rollback").actions] == [State.SUCCEEDED] * 2

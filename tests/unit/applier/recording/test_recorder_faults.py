@@ -142,12 +142,13 @@ def test_ends_that_could_not_be_committed_are_committed_with_the_next_turn(store
     assert recorder.incoming == []
 
 
-def test_they_stand_before_those_that_came_in_meanwhile(store, recorder):
+@pytest.mark.parametrize(("before", "meanwhile"), [("ab", "c"), ("a", "bc")])
+def test_they_stand_before_those_that_came_in_meanwhile(store, recorder, before, meanwhile):
     recorder.commit(Decisions(starts=["a", "b", "c"]))
-    recorder.incoming += [ended("a"), ended("b")]
+    recorder.incoming += map(ended, before)
 
     def wait(seconds):
-        recorder.incoming.append(ended("c"))
+        recorder.incoming += map(ended, meanwhile)
         store.take_away()
 
     store.failures = ["before"]
@@ -173,6 +174,17 @@ def test_ends_stay_incoming_when_a_change_is_not_allowed(recorder):
     with pytest.raises(InvalidTransition):
         recorder.commit(Decisions(ended=[wrong]))
     assert [report.uuid for report in recorder.incoming] == ["a"]
+
+
+def test_a_change_that_is_not_allowed_does_not_count_as_written(store, recorder):
+    """The state that it names is on record already, and the store fails once."""
+    recorder.commit(Decisions(starts=["a"]))
+    recorder.incoming.append(ended("a"))
+    recorder.commit(Decisions())
+    store.failures = ["before"]
+    wrong = Report(uuid="a", old=State.SUCCEEDED, state=State.SUCCEEDED)
+    with pytest.raises(InvalidTransition):
+        recorder.commit(Decisions(ended=[wrong]), at_once)
 
 
 # A write of which only the answer was lost

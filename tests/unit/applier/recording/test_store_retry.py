@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from applier.errors import PlanConflict, StoreError
-from applier.recording.store_retry import FIRST_DELAY_S, LONGEST_DELAY_S, StoreRetry
+from applier.recording.store_retry import StoreRetry
 
 CONFLICT = PlanConflict("plan", "ONGOING", "the row has changed")
 
@@ -44,8 +44,8 @@ def test_what_is_written_at_once_waits_for_nothing():
 def test_delays_grow_up_to_the_longest(away, caplog):
     store = Store(*[away] * 10, None)
     store.write()
-    assert store.waited[:3] == [FIRST_DELAY_S, 2 * FIRST_DELAY_S, 4 * FIRST_DELAY_S]
-    assert store.waited[-1] == LONGEST_DELAY_S
+    assert store.waited[:3] == [0.05, 0.1, 0.2]
+    assert store.waited[-1] == 5.0
 
 
 def test_when_patience_ends_the_error_comes_out(away, caplog):

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.run.durations import Durations, PastDurations, took
+from applier.run.durations import Durations, PastDurations, estimates, took
+from applier.scheduling.type_policy import TypePolicy
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
 
@@ -81,3 +82,12 @@ def test_quantiles_are_what_they_say(runs):
     assert within >= 0.9 * len(runs)
     assert sum(r < found.nine_in_ten_s for r in runs) < 0.9 * len(runs)
     assert min(runs) <= found.median_s <= found.nine_in_ten_s or len(runs) < 2
+
+
+def test_only_a_type_with_an_estimate_has_one_even_if_it_is_zero():
+    policies = {
+        "nop": TypePolicy(estimate_s=0.0),
+        "sleep": TypePolicy(estimate_s=7.0),
+        "migrate": TypePolicy(retries=2),
+    }
+    assert estimates(policies) == {"nop": 0.0, "sleep": 7.0}

@@ -11,7 +11,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from applier.contracts import Claimant
-from applier.run.liveness import MISSED_HEARTBEATS, SilenceWatch, gone, has_died, is_gone
+from applier.run.liveness import (
+    MISSED_HEARTBEATS,
+    SilenceWatch,
+    gone,
+    has_died,
+    is_gone,
+    this_host,
+)
 from applier.testing.sample_plans import new_plan
 from planner.states import PlanState
 
@@ -90,6 +97,29 @@ def test_a_process_is_gone_only_if_that_can_be_known(ended_pid):
     assert not is_gone(Claimant(host=f"not-{here}", pid=ended_pid, user="u"))
     assert not is_gone(Claimant(host=here, pid=1, user="u"))
     assert gone(ELSEWHERE) == "process 1 on elsewhere, which ran it, is gone"
+
+
+@pytest.mark.parametrize(
+    ("namespace", "named"),
+    [("pid:[4026531836]", ""), ("pid:[4026532501]", " pid:[4026532501]"), (None, "")],
+)
+def test_a_container_is_told_from_the_host_whose_name_it_shares(monkeypatch, namespace, named):
+    def readlink(path):
+        assert path == "/proc/self/ns/pid"
+        if namespace is None:
+            raise FileNotFoundError(path)
+        return namespace
+
+    monkeypatch.setattr(os, "readlink", readlink)
+    assert this_host() == f"{socket.gethostname()}{named}"
+
+
+@pytest.mark.slow
+def test_a_process_of_another_container_is_not_gone(monkeypatch, ended_pid):
+    other = Claimant(host=f"{socket.gethostname()} pid:[4026532501]", pid=ended_pid, user="u")
+    assert not is_gone(other)
+    monkeypatch.setattr(os, "readlink", lambda _: "pid:[4026532501]")
+    assert is_gone(other)
 
 
 class Watched:

@@ -89,6 +89,11 @@ def test_a_paused_one_is_stopped_and_a_running_one_is_in_progress():
     )
 
 
+def test_a_node_of_which_as_much_runs_as_waits_is_in_progress():
+    found = told("ONGOING", task("1/a", "ONGOING"), task("1/b", "PENDING"))
+    assert statuses(found) == {"1": "in progress"}
+
+
 def test_a_failed_node_that_still_has_tasks_goes_on():
     actions = [task("1/a", "FAILED"), task("1/b", "PENDING")]
     assert statuses(told("ONGOING", *actions)) == {"1": "in progress"}
@@ -148,3 +153,8 @@ def test_a_plan_has_begun_once_one_of_its_actions_is_not_pending_any_more():
     assert not has_begun(plan("PENDING", "PENDING"))
     assert has_begun(plan("PENDING", "ONGOING"))
     assert has_begun(plan("SUCCEEDED"))
+
+
+def test_an_anchor_that_was_left_out_belongs_to_no_node_either():
+    found = told("SUCCEEDED", task("1/a"), task("sync/deployed", "SKIPPED", "skipped"))
+    assert (found.status, statuses(found)) == (Status.READY, {"1": "ready"})

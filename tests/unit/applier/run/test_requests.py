@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import queue
+from dataclasses import fields
 from datetime import UTC, datetime
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from applier.contracts import Request
 from applier.engines import ReservationsChanged
 from applier.errors import StoreError
-from applier.run.requests import RequestReader, can_follow
+from applier.run.periodic import RequestReader, can_follow
+from applier.run.setup import RunSetup
 from applier.store import Reservation
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -131,3 +133,8 @@ def test_a_limit_is_at_least_one(limits, followed, caplog):
     asked = Request(verb="limit", who="ann", limits=limits)
     assert can_follow("plan", asked) is followed
     assert ("a limit is at least 1" in caplog.text) is not followed
+
+
+def test_an_operator_waits_about_a_second_until_a_running_plan_hears_of_it():
+    defaults = {field.name: field.default for field in fields(RunSetup)}
+    assert defaults["request_interval_s"] <= 1.0

@@ -259,6 +259,36 @@ def test_a_random_plan_ends_as_the_rules_say(trial, store):
     assert one.store.ends == expected_ends(plan, lambda _uuid: CHANGED)
 
 
+@pytest.mark.parametrize("halted", ["hand_back", "pause"])
+@pytest.mark.parametrize(
+    ("asked", "state", "rest"),
+    [("pause", "PAUSED", "PENDING"), ("cancel", "CANCELLED", "CANCELLED")],
+)
+def test_a_request_after_the_last_look_is_followed(trial, halted, asked, state, rest):
+    """It comes right before the claim ends."""
+    one = trial(chain("nop", "nop"), request_interval_s=3600.0)
+
+    def work(parameters, context, stop):
+        getattr(one.runner, halted)(why="it ends")
+        return Outcome.CHANGED
+
+    requests, made = one.store.requests, []
+
+    def late(plan, after=0):
+        found = requests(plan, after)
+        if one.store.load_plan("plan").actions[0].state is ActionState.SUCCEEDED and not made:
+            made.append(asked)
+            one.store.add_request("plan", Request(verb=asked, who="wanda", why="late"), now=NOW)
+        return found
+
+    one.store.requests, one.work = late, work
+    assert one.run() is PlanState(state)
+    assert one.states() == {"a": "SUCCEEDED", "b": rest}
+    assert one.plan().state is PlanState(state)
+    if asked == "cancel":
+        assert one.plan().status_message == "cancelled by wanda: late"
+
+
 @pytest.mark.parametrize(("asked", "state"), [(None, "PENDING"), ("pause", "PAUSED")])
 def test_a_plan_that_is_handed_back_is_pending_unless_an_operator_paused_it(trial, asked, state):
     one = trial(chain("nop", "nop"))

@@ -9,6 +9,7 @@ import pytest
 
 from applier.scheduling.course import Course
 from applier.scheduling.forecast import Forecast, best_ranks, forecast, makespan_s
+from applier.scheduling.gates import Concurrency
 from applier.testing.random_plans import random_plan
 from planner.model import JOIN, Action, Trigger
 from planner.states import ActionState, Outcome
@@ -19,10 +20,10 @@ def action(uuid: str, **fields) -> Action:
 
 
 def predicted(*actions: Action, seconds: dict[str, float], **options) -> Forecast:
-    given = {"limits": {}, "max_workers": 9, **options}
-    found = forecast(actions, seconds, **given)
-    assert makespan_s(actions, seconds, **given) == found.timeline.makespan_s
-    assert best_ranks(actions, seconds, **given) == found.ranks
+    given = Concurrency(**{"limits": {}, "max_workers": 9, **options})
+    found = forecast(actions, seconds, given)
+    assert makespan_s(actions, seconds, given) == found.timeline.makespan_s
+    assert best_ranks(actions, seconds, given) == found.ranks
     return found
 
 
@@ -135,6 +136,23 @@ def test_triggers_and_alternatives_are_links(field):
     assert found.slack_s == {"w": 1.0, "a": 0.0, "b": 0.0}
 
 
+def test_who_was_not_needed_because_another_was_enough_may_be_late():
+    found = predicted(
+        action("quick"), action("slow"), action("b", needs_any=(("quick", "slow"),)),
+        seconds={"quick": 1.0, "slow": 5.0, "b": 9.0},
+    )  # fmt: skip
+    assert found.critical == ("quick", "b")
+    assert found.slack_s == {"quick": 0.0, "slow": 5.0, "b": 0.0}
+
+
+def test_what_takes_no_time_has_no_more_slack_than_what_follows_it():
+    found = predicted(
+        action("stage"), action("skipped", parents=("stage",)), action("b", parents=("skipped",)),
+        seconds={"stage": 0.0, "skipped": 0.0, "b": 5.0},
+    )  # fmt: skip
+    assert found.slack_s == {"stage": 0.0, "skipped": 0.0, "b": 0.0}
+
+
 def test_joins_of_a_plan_take_no_time_and_are_on_no_path():
     found = predicted(
         action("a"), action("b"), action("j", action_type=JOIN, parents=("a",), needs=("b",)),
@@ -144,6 +162,16 @@ def test_joins_of_a_plan_take_no_time_and_are_on_no_path():
     assert found.critical == ("b", "c")
     assert found.slack_s == {"a": 2.0, "b": 0.0, "c": 0.0}
     assert found.timeline.makespan_s == 4.0
+
+
+def test_a_join_of_which_one_is_enough_links_what_is_before_and_after_it():
+    found = predicted(
+        action("a"), action("w"), action("j", action_type=JOIN, needs_any=(("a",),)),
+        action("b", needs=("j",)),
+        seconds={"a": 3.0, "w": 3.0, "b": 1.0},
+    )  # fmt: skip
+    assert found.critical == ("a", "b")
+    assert found.slack_s == {"a": 0.0, "w": 1.0, "b": 0.0}
 
 
 def test_a_longer_path_goes_first():
@@ -175,15 +203,26 @@ def test_a_plan_in_which_nothing_is_left_takes_no_time():
     assert (found.critical, found.slack_s) == ((), {})
 
 
+#: Two workers take 12 seconds in the first order that is tried, and 10 in the best one.
+IMPROVED = (
+    action("a"), action("b"), action("c"), action("d", parents=("b", "c")),
+    action("e", parents=("c",)),
+)  # fmt: skip
+TAKES = {"a": 5.0, "b": 2.0, "c": 3.0, "d": 5.0, "e": 5.0}
+
+
 def test_scheduling_backwards_and_forwards_again_finds_a_shorter_order():
-    actions = (
-        action("a"), action("b"), action("c"), action("d", parents=("b", "c")),
-        action("e", parents=("c",)),
-    )  # fmt: skip
-    seconds = {"a": 5.0, "b": 2.0, "c": 3.0, "d": 5.0, "e": 5.0}
-    first = forecast(actions, seconds, limits={}, max_workers=2, rounds=0)
+    first = forecast(IMPROVED, TAKES, Concurrency(limits={}, max_workers=2), rounds=0)
     assert first.timeline.makespan_s == 12.0
-    assert predicted(*actions, seconds=seconds, max_workers=2).timeline.makespan_s == 10.0
+    assert predicted(*IMPROVED, seconds=TAKES, max_workers=2).timeline.makespan_s == 10.0
+
+
+@pytest.mark.parametrize(("many", "makespan"), [(5, 10.0), (4, 12.0)])
+def test_no_shorter_order_is_looked_for_in_a_plan_with_too_many_actions(
+    many, makespan, monkeypatch
+):
+    monkeypatch.setattr("applier.scheduling.forecast.MANY", many)
+    assert predicted(*IMPROVED, seconds=TAKES, max_workers=2).timeline.makespan_s == makespan
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -191,9 +230,9 @@ def test_more_rounds_are_never_longer_and_the_ranks_give_what_was_found(seed):
     plan = random_plan(seed, 25)
     chance = random.Random(seed)
     seconds = {a.uuid: float(chance.randint(1, 5)) for a in plan.actions}
-    options = {"limits": plan.limits, "max_workers": 2}
-    found = [forecast(plan.actions, seconds, rounds=rounds, **options) for rounds in (0, 1, 2, 3)]
+    two = Concurrency(limits=plan.limits, max_workers=2)
+    found = [forecast(plan.actions, seconds, two, rounds=rounds) for rounds in (0, 1, 2, 3)]
     spans = [one.timeline.makespan_s for one in found]
     assert spans == sorted(spans, reverse=True)
-    again = Course(plan.actions, seconds, plan.limits, 2).run(found[-1].ranks)
+    again = Course(plan.actions, seconds, two).run(found[-1].ranks)
     assert again == found[-1].timeline

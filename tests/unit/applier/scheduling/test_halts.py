@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from test_scheduler_faults import Faults
-from test_scheduler_stories import CANCEL, PAUSE, action
+from test_scheduler_faults import Faults, held
+from test_scheduler_stories import CANCEL, PAUSE, action, skip
 
 from applier.contracts import Report, Request
 from applier.scheduling.scheduler import Stopped
@@ -88,4 +88,30 @@ def test_what_was_aborted_in_its_delay_does_not_start_when_the_delay_is_over():
     assert story.turn(abort) == ["a CANCELLED: aborted by ann"]
     assert story.turn(elapsed=["a"]) == []
     assert story.turn("b") == []
+    assert story.scheduler.done
+
+
+def test_what_was_cancelled_in_its_delay_is_not_ended_again_by_an_abort():
+    story = Faults(action("a", retries=1), action("b"))
+    story.begin()
+    story.turn("a fails")
+    assert "a CANCELLED: the plan was cancelled by ann: enough" in story.turn(CANCEL)
+    assert story.turn(Request(verb="abort", who="ann", action="a")) == []
+    assert story.turn(elapsed=["a"]) == []
+
+
+def test_what_was_skipped_in_its_delay_does_not_start_when_the_delay_is_over():
+    story = Faults(action("a", retries=1), action("b"))
+    story.begin()
+    story.turn("a fails")
+    assert story.turn(skip("a")) == ["a SKIPPED: skipped by ann: it is broken"]
+    assert story.turn(elapsed=["a"]) == []
+
+
+def test_what_was_skipped_at_the_gates_is_not_looked_for_there_when_another_plan_takes_its_node():
+    story = Faults(action("a"), action("b", tokens=("node:1",)), max_workers=1)
+    story.begin()
+    story.turn(skip("b"))
+    assert story.turn(held_by_others=held("node:1")) == []
+    assert story.turn("a") == []
     assert story.scheduler.done

@@ -7,12 +7,14 @@ import pytest
 from test_scheduler_stories import CANCEL, PAUSE, Story, action, skip
 
 from applier.contracts import Report, Request
+from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import Scheduler, Stopped, WaitReason
 from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
 from planner.states import ActionState
 
+ONE_WORKER = Concurrency(limits={}, max_workers=1)
 TWICE = {"nop": TypePolicy(retries=1, retry_delay_s=5)}
 ABORT_A = Request(verb="abort", who="ann", why="it loops", action="a")
 
@@ -69,6 +71,13 @@ def test_the_plan_says_how_often_before_its_type():
         assert story.turn("a fails") == ["delay a 5"]
         assert story.turn(elapsed=["a"]) == ["start a"]
     assert story.turn("a fails") == []
+
+
+def test_without_a_policy_of_its_type_only_what_the_plan_allows_is_tried_again_and_at_once():
+    story = Faults(action("a", retries=1), action("b"))
+    story.begin()
+    assert story.turn("a fails") == ["delay a 0"]
+    assert story.turn("b fails") == []
 
 
 @pytest.mark.parametrize("end", ["a UNKNOWN", "a CANCELLED", "a SKIPPED", "a"])
@@ -303,10 +312,10 @@ def test_fewer_workers_bind_new_starts_and_more_let_in_at_once():
 
 
 def test_a_turn_tells_how_many_workers_there_are_now():
-    scheduler = Scheduler([], {}, limits={}, max_workers=1)
+    scheduler = Scheduler([], {}, ONE_WORKER)
     assert scheduler.decide([], [limit(max_workers=3)]).max_workers is None, "it comes too late"
     one = action("a")
-    scheduler = Scheduler([one], {"a": []}, limits={}, max_workers=1)
+    scheduler = Scheduler([one], {"a": []}, ONE_WORKER)
     assert scheduler.begin([limit(max_workers=3)]).max_workers == 3
 
 

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from applier.contracts import Report, Request
 from applier.scheduling import order
+from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import Decisions, Scheduler, Stopped, WaitReason
-from applier.scheduling.verdict import End, OnFailure
+from applier.scheduling.verdict import FailureRules, OnFailure, ends
 from planner.model import JOIN, Action, Blocker, Trigger
 from planner.states import ActionState, Outcome
 
@@ -23,11 +26,12 @@ class Story:
     """A scheduler whose turns are told as lines: what ends (and why), what starts, what stops."""
 
     def __init__(self, *actions: Action, max_workers: int = 9, limits=None, **options) -> None:
-        ended = options.get("ended", {})
-        links = order.links(actions, order.completed(actions, ended))
-        self.scheduler = Scheduler(
-            actions, links, limits=limits or {}, max_workers=max_workers, **options
+        workerless, ranks = options.pop("workerless", ()), options.pop("ranks", None)
+        links = order.links(actions, order.completed(actions, ends(actions)))
+        concurrency = Concurrency(
+            limits=limits or {}, max_workers=max_workers, workerless=workerless
         )
+        self.scheduler = Scheduler(actions, links, concurrency, FailureRules(**options), ranks)
 
     def begin(self, *requests: Request) -> list[str]:
         return self.told(self.scheduler.begin(requests))
@@ -427,29 +431,25 @@ def test_a_skip_of_what_runs_or_is_not_there_changes_nothing(uuid):
 
 
 def test_what_ended_in_an_earlier_run_is_not_run_again():
-    ended = {"a": End(State.SUCCEEDED, Outcome.CHANGED)}
-    story = Story(action("a"), action("b", needs=("a",)), ended=ended)
+    done = action("a", state=State.SUCCEEDED, outcome=Outcome.CHANGED)
+    story = Story(done, action("b", needs=("a",)))
     assert story.begin() == ["start b"]
 
 
 def test_what_was_skipped_early_passes_its_turn_on():
     """b was skipped before the plan ran; c must still wait for a, which is before b."""
-    ended = {"b": End(State.SKIPPED)}
-    story = Story(
-        action("a"), action("b", parents=("a",)), action("c", parents=("b",)), ended=ended
-    )
+    skipped = action("b", parents=("a",), state=State.SKIPPED)
+    story = Story(action("a"), skipped, action("c", parents=("b",)))
     assert story.begin() == ["start a"]
     assert story.turn("a") == ["start c"]
 
 
 def test_an_earlier_failure_still_decides():
-    ended = {"a": End(State.FAILED, Outcome.FAILED), "b": End(State.SUCCEEDED, Outcome.OK)}
     story = Story(
-        action("a"),
-        action("b"),
+        action("a", state=State.FAILED, outcome=Outcome.FAILED),
+        action("b", state=State.SUCCEEDED, outcome=Outcome.OK),
         action("c", needs=("a",)),
         action("d", needs_any=(("a", "b"),)),
-        ended=ended,
     )
     assert story.begin() == ["c FAILED_DEPENDENCIES: needs a, which ended FAILED", "start d"]
 
@@ -549,11 +549,9 @@ def test_what_fails_beyond_what_is_tolerated_is_not_tried_again():
 
 
 def test_nodes_that_failed_in_an_earlier_run_count():
-    ended = {"a": End(State.UNKNOWN)}
     story = Story(
-        on_node("a", "1"),
+        replace(on_node("a", "1"), state=State.UNKNOWN),
         on_node("b", "2"),
-        ended=ended,
         tolerances=[{"name": "compute", "nodes": ["1", "2"], "failed_nodes": 0}],
     )
     assert story.begin() == [
@@ -577,13 +575,12 @@ def test_a_pause_after_a_failure_comes_before_a_tolerance():
 
 def test_what_goes_on_keeps_its_token_and_its_worker():
     story = Story(
-        action("a", tokens=("node:1",)),
+        action("a", tokens=("node:1",), state=State.ONGOING),
         action("b", tokens=("node:1",)),
         action("c"),
         action("d"),
         limits={"node:*": 1},
         max_workers=2,
-        continued=["a"],
     )
     assert story.begin() == ["start c"], "b waits for the token, d for a worker"
     assert story.turn("c") == ["start d"]
@@ -591,9 +588,8 @@ def test_what_goes_on_keeps_its_token_and_its_worker():
 
 
 def test_what_goes_on_may_end_before_what_stands_before_it_runs_again():
-    story = Story(
-        action("a"), action("b", parents=("a",)), action("c", parents=("b",)), continued=["b"]
-    )
+    going_on = action("b", parents=("a",), state=State.ONGOING)
+    story = Story(action("a"), going_on, action("c", parents=("b",)))
     assert story.begin() == ["start a"]
     assert story.turn("b") == [], "c is behind a, through b"
     assert story.turn("a") == ["start c"]
@@ -601,5 +597,5 @@ def test_what_goes_on_may_end_before_what_stands_before_it_runs_again():
 
 def test_a_cancel_and_an_abort_stop_what_goes_on():
     for verb in ("cancel", "abort"):
-        story = Story(action("a"), continued=["a"])
+        story = Story(action("a", state=State.ONGOING))
         assert "stop a" in story.begin(Request(verb=verb, who="ann", action="a"))

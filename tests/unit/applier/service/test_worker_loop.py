@@ -15,7 +15,7 @@ from functools import partial
 import pytest
 
 from applier.contracts import Claimant, Request, Verified
-from applier.errors import StoreError, UnknownActionTypes
+from applier.errors import OtherCloud, StoreError, UnknownActionTypes
 from applier.run import resume
 from applier.run.liveness import SilenceWatch
 from applier.scheduling.resumption import decide
@@ -27,6 +27,8 @@ from planner.states import ActionState, PlanState
 
 PATIENCE_S = 120.0
 ME = Claimant(host=socket.gethostname(), pid=os.getpid(), user="me")
+#: It counts as dead soon after its last heartbeat.
+BEATS_OFTEN = Claimant(host="elsewhere", pid=1, user="u", heartbeat_interval_s=0.02)
 
 
 class Fake:
@@ -38,6 +40,7 @@ class Fake:
 
     def end_commands(self, uuid):
         self.ended.append(uuid)
+        return ()
 
     def hand_back(self, who, why):
         self.handed_back.set()
@@ -157,6 +160,29 @@ def test_an_outage_is_told_once_and_lived_through(make_trial, caplog):
     assert told[1] == "The record can be reached again"
 
 
+def test_a_plan_of_another_cloud_is_left_to_its_appliers_and_told_once(make_trial, caplog):
+    caplog.set_level(logging.INFO, "applier.service")
+
+    def work(uuid):
+        tried.append(uuid)
+        if uuid == first:
+            raise OtherCloud(uuid, "west", "east")
+        ran.set()
+        return PlanState.SUCCEEDED
+
+    trial, tried, ran = make_trial(work), [], threading.Event()
+    first = trial.pending()
+    with trial:
+        trial.pending()
+        assert ran.wait(PATIENCE_S)
+    assert tried.count(first) == 1
+    assert trial.store.load_plan(first).state is PlanState.PENDING
+    (told,) = [r for r in caplog.records if first in r.message]
+    assert told.levelno == logging.INFO
+    assert "is left to an applier of its cloud" in told.message
+    assert "'west', and 'east' is configured" in told.message
+
+
 @pytest.mark.parametrize("error", [UnknownActionTypes("p", ["x"], []), ValueError("a bug")])
 def test_a_plan_that_cannot_run_does_not_end_the_service(make_trial, error, caplog):
     def work(uuid):
@@ -176,10 +202,10 @@ def test_a_plan_that_cannot_run_does_not_end_the_service(make_trial, error, capl
 
 
 def test_whose_heartbeat_stays_old_loses_its_plan(make_trial):
-    trial, resumed = make_trial(), None
+    trial = make_trial()
     uuid = trial.pending()
     old = datetime.now(UTC) - timedelta(hours=1)
-    trial.store.claim_plan(uuid, Claimant(host="elsewhere", pid=1, user="u"), now=old)
+    trial.store.claim_plan(uuid, BEATS_OFTEN, now=old)
     resumed = happens(trial, "resume_plan", times=1)
     with trial:
         assert resumed.wait(PATIENCE_S)
@@ -208,7 +234,7 @@ def test_the_clock_of_a_dead_applier_may_have_been_fast(make_trial):
     trial = make_trial()
     uuid = trial.pending()
     later = datetime.now(UTC) + timedelta(days=400)
-    trial.store.claim_plan(uuid, Claimant(host="elsewhere", pid=1, user="u"), now=later)
+    trial.store.claim_plan(uuid, BEATS_OFTEN, now=later)
     resumed = happens(trial, "resume_plan", times=1)
     with trial:
         assert resumed.wait(PATIENCE_S)

@@ -8,7 +8,17 @@ from contextlib import closing
 import pytest
 
 from applier.storage import schema_version
-from applier.storage.action_statements import AGAIN, AT_ONCE, END, KEEP_ATTEMPT, START, writes
+from applier.storage.action_statements import (
+    AGAIN,
+    AT_ONCE,
+    DROP_ATTEMPT,
+    END,
+    KEEP_ATTEMPT,
+    REOPEN,
+    START,
+    UNDONE,
+    writes,
+)
 from applier.storage.changes import writes_of
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
@@ -54,3 +64,18 @@ def test_postgresql_finds_an_action_by_its_key_before_it_has_statistics(postgres
         plan = "\n".join(line for (line,) in cursor.fetchall())
     (found,) = [line for line in plan.splitlines() if "Index Cond" in line and "(plan)" in line]
     assert "(uuid)::text = 'a'" in found, plan
+
+
+@pytest.mark.parametrize(
+    "statements", [START, REOPEN, DROP_ATTEMPT, END, AGAIN, UNDONE, KEEP_ATTEMPT]
+)
+def test_sqlite_reads_no_table_as_a_whole(tmp_path, statements):
+    url = f"sqlite:///{tmp_path}/record.sqlite"
+    with closing(SqlStore(url)) as store, store._database.write() as transaction:
+        compiled = transaction._compiled[statements(2)]
+        values = dict.fromkeys(compiled._names)
+        cursor = transaction._connection.cursor
+        cursor.execute(f"EXPLAIN QUERY PLAN {compiled.text}", compiled.parameters(values))
+        steps = [step for *_, step in cursor.fetchall()]
+    assert steps
+    assert not [step for step in steps if step.startswith("SCAN actionplan")], steps

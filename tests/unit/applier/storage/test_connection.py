@@ -13,10 +13,9 @@ from scratch_database import MYSQL, POSTGRESQL
 from sqlalchemy.exc import SQLAlchemyError
 
 from applier.errors import ConfigurationError, StoreError
-from applier.storage.connection import make_engine
+from applier.storage.connection import make_engine, parse, shown
 from applier.storage.refusals import lost
 from applier.storage.sql import SqlStore
-from applier.storage.urls import parse, shown
 
 
 @pytest.mark.parametrize(

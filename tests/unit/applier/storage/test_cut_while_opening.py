@@ -12,9 +12,9 @@ from sqlalchemy.exc import OperationalError
 
 from applier.errors import PlanConflict, StoreError
 from applier.storage import schema_version
+from applier.storage.connection import parse
 from applier.storage.refusals import translate_errors
 from applier.storage.sql import SqlStore
-from applier.storage.urls import parse
 
 PORTS = {"postgresql": 5432, "mysql": 3306}
 #: More answers than a server sends while the record is opened.

@@ -8,8 +8,9 @@ import threading
 import pytest
 
 from applier.errors import StoreError
-from applier.storage import database
-from applier.storage.refusals import ConnectionLost, Deadlock
+from applier.storage import database, lock_holders
+from applier.storage.lock_holders import Holder
+from applier.storage.refusals import Busy, ConnectionLost, Deadlock
 from applier.storage.sql import SqlStore
 
 
@@ -19,8 +20,9 @@ def open_database(tmp_path, monkeypatch):
     monkeypatch.setattr(threading.Event, "wait", lambda *_: False)
     opened = []
 
-    def open_with(patience_s):
-        opened.append(SqlStore(f"sqlite:///{tmp_path}/plans.db", patience_s=patience_s))
+    def open_with(patience_s, **options):
+        url = f"sqlite:///{tmp_path}/plans.db"
+        opened.append(SqlStore(url, patience_s=patience_s, **options))
         return opened[-1]._database
 
     yield open_with
@@ -74,3 +76,33 @@ def test_a_closed_database_waits_for_nothing(open_database):
     with pytest.raises(StoreError):
         opened.tried(what)
     assert what.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("holder", "busy_timeout_s", "goes_on"),
+    [
+        (Holder(7, "another applier", stopped=False), 60, True),
+        (None, 60, True),
+        (Holder(7, "another applier", stopped=True), 60, False),
+        (None, lock_holders.SOON_S, False),  # the driver has waited for as long already
+    ],
+)
+def test_a_file_that_another_writes_to_is_waited_for_unless_that_one_is_stopped(
+    open_database, monkeypatch, holder, busy_timeout_s, goes_on
+):
+    monkeypatch.setattr(lock_holders, "of_record", lambda _url: holder)
+    opened = open_database(patience_s=0, busy_timeout_s=busy_timeout_s)
+    what = Refusing(Busy(), Busy())
+    if goes_on:
+        assert opened.tried(what, lost_too=False) == "done"
+    else:
+        with pytest.raises(StoreError):
+            opened.tried(what)
+    assert what.calls == (3 if goes_on else 1)
+
+
+def test_the_pauses_between_two_tries_grow_to_one_second(open_database, monkeypatch):
+    opened, pauses = open_database(patience_s=60), []
+    monkeypatch.setattr(opened._closed, "wait", pauses.append)
+    opened.tried(Refusing(*[ConnectionLost()] * 7))
+    assert pauses == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0])

@@ -11,10 +11,9 @@ from contextlib import suppress
 import pytest
 
 from applier.storage import idle, refusals
-from applier.storage.connection import make_engine
+from applier.storage.connection import make_engine, parse
 from applier.storage.idle import IdleConnections
 from applier.storage.transactions import Transactions
-from applier.storage.urls import parse
 
 
 @pytest.fixture
@@ -58,6 +57,26 @@ def test_one_that_was_interrupted_is_not_used_again(connections):
     broken = rolled_back(connections, KeyboardInterrupt())
     assert not is_open(broken)
     assert connections.begin("BEGIN").driver is not broken.driver
+
+
+class Interrupted:
+    """A cursor or connection of a driver whose user presses Ctrl-C."""
+
+    def execute(self, _statement):
+        raise KeyboardInterrupt
+
+    commit = rollback = lambda self: self.execute("")
+
+
+def test_an_interrupt_while_a_transaction_begins_or_ends_is_raised(connections):
+    begins = rolled_back(connections, ValueError())
+    connections._idle = [begins._replace(cursor=Interrupted())]
+    with pytest.raises(KeyboardInterrupt):
+        connections.begin("BEGIN")
+    ends = connections.begin("BEGIN")
+    with pytest.raises(KeyboardInterrupt):
+        connections.commit(ends._replace(driver=Interrupted()))
+    assert (is_open(begins), is_open(ends)) == (False, False)
 
 
 def test_an_error_of_the_driver_is_raised_as_a_refusal(connections):

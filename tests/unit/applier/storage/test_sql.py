@@ -27,9 +27,9 @@ import sqlalchemy as sa
 from applier.errors import PlanConflict, StoreError
 from applier.storage import schema_version
 from applier.storage.compiled import Compiled
+from applier.storage.connection import parse
 from applier.storage.sql import SqlStore
 from applier.storage.tables import attempts
-from applier.storage.urls import parse
 from applier.store import Service
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import ME, NOW, claimed, starts, succeeds

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from applier.errors import PlanNotFound, StoreError
 from applier.storage import schema_version
+from applier.storage.connection import parse
 from applier.storage.sql import SqlStore
-from applier.storage.urls import parse
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import (
     LATER,

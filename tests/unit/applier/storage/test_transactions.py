@@ -9,9 +9,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.storage.connection import make_engine
+from applier.storage.connection import make_engine, parse
 from applier.storage.transactions import Transactions, Unexpected, Write
-from applier.storage.urls import parse
 
 services = sa.table("services", sa.column("name", sa.String), sa.column("state", sa.String))
 INSERT = sa.insert(services).values(name=bindparam("name"), state="up")

@@ -169,6 +169,9 @@ def test_all_on_all_others_cost_a_join_and_not_their_square() -> None:
     assert {a.needs for name, a in found.items() if name.endswith("/b")} == {
         (found["join/a@*"].uuid,)
     }
+    told = message.write(plan(DeploymentPlanner, value, check_types=False))
+    needed = told["nodes"][4]["tasks"][1]["requires"]
+    assert {f"{link['node']}/{link['task']}" for link in needed} == {f"{i}/a" for i in range(1, 98)}
 
 
 def test_one_of_all_on_all_others_cost_a_join_and_not_their_square() -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planner.planners.deployment.conditions import DEEPEST, Condition, Unreadable
 
@@ -46,6 +48,46 @@ SETTINGS: dict[str, Any] = {
 )
 def test_a_condition_holds_or_not(text: str, expected: bool) -> None:
     assert Condition(text).holds(SETTINGS) is expected
+
+
+@st.composite
+def combined(draw: Any, depth: int = 0) -> tuple[str, bool]:
+    """A condition with every part in parentheses, and its value."""
+    kind = draw(st.sampled_from(["constant"] if depth > 6 else ["constant", "not", "and", "or"]))
+    if kind == "constant":
+        value = draw(st.booleans())
+        return draw(st.sampled_from([str(value).lower(), f"(1 == {int(value)})"])), value
+    left, first = draw(combined(depth + 1))
+    if kind == "not":
+        return f"(not {left})", not first
+    right, second = draw(combined(depth + 1))
+    return f"({left} {kind} {right})", first and second if kind == "and" else first or second
+
+
+@given(combined())
+def test_parentheses_decide_what_is_combined_first(condition: tuple[str, bool]) -> None:
+    text, value = condition
+    assert Condition(text).holds({}) is value
+
+
+@given(st.lists(st.tuples(st.sampled_from(["and", "or"]), st.booleans()), min_size=1))
+def test_without_parentheses_a_row_of_or_holds_if_one_of_its_rows_of_and_does(
+    row: list[tuple[str, bool]],
+) -> None:
+    text = "".join(f" {sign} {str(value).lower()}" for sign, value in row).split(" ", 2)[2]
+    rows_of_and: list[list[bool]] = [[]]
+    for k, (sign, value) in enumerate(row):
+        if sign == "or" and k:
+            rows_of_and.append([])
+        rows_of_and[-1].append(value)
+    assert Condition(text).holds({}) is any(map(all, rows_of_and))
+
+
+@pytest.mark.parametrize("one", ["(true)", "not false"])
+def test_only_nesting_is_limited_not_how_many_stand_side_by_side(one: str) -> None:
+    assert Condition(" and ".join([one] * 3 * DEEPEST)).holds({})
+    deepest = "(" * DEEPEST + "true" + ")" * DEEPEST
+    assert Condition(f"{deepest} and {deepest}").holds({})
 
 
 def test_what_is_missing_is_told_unless_it_may_be() -> None:

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``actionplan drain`` and ``undrain``: documents that empty hosts, and that take them back."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from applier.assembly import user
+from applier.cli.arguments import with_reason
+from applier.cli.plan_files import rendered, write_text
+from applier.cli.verb import REFUSED, Verb
+
+
+class _HostVerb(Verb):
+    """A verb that writes a document about hosts."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the arguments: hosts and an output file."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("hosts", metavar="HOST", nargs="+", help="name of a compute host")
+        parser.add_argument("--out", metavar="FILE", help="write the document to a file")
+        return parser
+
+    def write(self, document: Mapping[str, Any], out: str | None) -> None:
+        """Write the document to standard output, or to a file."""
+        text = rendered(document, "yaml")
+        if out:
+            write_text(out, text)
+            self.say(f"Next: actionplan create {out}")
+        else:
+            self.app.stdout.write(text)
+
+
+class Drain(_HostVerb):
+    """Write a document that moves all instances off hosts
+
+    It disables the hosts and moves each instance to a host that has room for it, live if it is
+    ACTIVE, cold if it is SHUTOFF. Nothing is changed: 'create' makes a plan of the document. If an
+    instance has to stay, the reason is written to standard error, and the exit code is 1.
+    """
+
+    EXAMPLES = (
+        "drain compute-1 | actionplan create -",
+        "drain compute-1 compute-2 --power-off --reason 'new power supplies' --out drain.yaml",
+        "drain compute-1 --scheduler",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the arguments: hosts, what is done with them, a reason."""
+        parser = with_reason(super().get_parser(prog_name))
+        parser.add_argument(
+            "--power-off", action="store_true", help="switch the hosts off when they are empty"
+        )
+        parser.add_argument(
+            "--scheduler",
+            action="store_true",
+            help="let the cloud choose a host for instances that fit nowhere",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Read the cloud, write the document, and tell which instances stay."""
+        from planner.problems import drain
+
+        facts = self.session.assembly.facts()
+        document, stays = drain.drain(
+            facts,
+            parsed_args.hosts,
+            reason=parsed_args.reason or f"drained by {user()}",
+            power_off=parsed_args.power_off,
+            scheduler=parsed_args.scheduler,
+        )
+        self.write(document, parsed_args.out)
+        for uuid, why in stays.items():
+            instance = facts["instances"][uuid]
+            self.note(f"{instance['name']} ({uuid}) stays on {instance['host']}: {why}")
+        return REFUSED if stays else 0
+
+
+class Undrain(_HostVerb):
+    """Write a document that takes hosts back into use
+
+    It powers them on if they are off, and enables them. No instance is moved back.
+    """
+
+    EXAMPLES = ("undrain compute-1 | actionplan create -", "undrain compute-1 --out back.yaml")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Read the cloud, and write the document."""
+        from planner.problems import drain
+
+        self.write(drain.undrain(self.session.assembly.facts(), parsed_args.hosts), parsed_args.out)
+        return 0

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interface of clouds, which are plugins."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from applier.contracts import Print, StopSignal, silent
+from applier.errors import ActionFailed
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+
+class Cloud(ABC):
+    """The operations of a cloud that actions use; a plugin, registered under ``actionplan.clouds``.
+
+    One object serves all actions of a process, from any number of threads. Each operation returns
+    when the work is done. It raises :class:`applier.errors.ActionFailed` with a sentence if the
+    cloud refuses it, and if it fails. If the cloud cannot be reached any more, it raises
+    :class:`applier.errors.JobLost`: the work may go on, and the action is in doubt. Once
+    ``stop`` is set, it ends early with ActionFailed; an operation that cannot be stopped goes on to
+    its end. Work that is under way in the cloud already, because an earlier attempt was
+    interrupted, is followed to its end and not begun again. What the cloud calls its work (request
+    and migration ids) is passed to ``output``. Getters return None if the object does not exist.
+    """
+
+    #: Options of the section ``[NAME]`` of the configuration, where NAME is that of the plugin. An
+    #: object is created with their values as keyword arguments; that connects to nothing, and
+    #: raises ConfigurationError.
+    OPTIONS: ClassVar[Sequence[cfg.Opt]] = ()
+    #: False if nothing real is touched.
+    IS_REAL: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name that tells this cloud from all others, such as ``simulated``.
+
+        It is recorded with each plan: a plan is run only on the cloud that it was made for.
+        """
+
+    def close(self) -> None:  # noqa: B027
+        """Close its connections."""
+
+    @abstractmethod
+    def instance(self, instance_id: str) -> Mapping[str, Any] | None:
+        """Return ``name, host, flavor, status, task`` of an instance.
+
+        ``status`` is ACTIVE, SHUTOFF, SHELVED, or another word of the cloud. ``task`` is what the
+        cloud is doing with it at the moment, or None.
+        """
+
+    @abstractmethod
+    def instance_named(self, name: str) -> str | None:
+        """Return the id of the one instance of that name; ActionFailed if there are several."""
+
+    @abstractmethod
+    def volume(self, volume_id: str) -> Mapping[str, Any] | None:
+        """Return ``name, pool, type, instance, task`` of a volume."""
+
+    @abstractmethod
+    def service(self, host: str) -> Mapping[str, Any] | None:
+        """Return ``status`` (enabled, disabled) and ``reason`` of the compute service on a host."""
+
+    @abstractmethod
+    def host(self, host: str) -> Mapping[str, Any] | None:
+        """Return ``power`` of a host: on, off, suspended, or unknown, also while it changes."""
+
+    @abstractmethod
+    def flavor(self, flavor: str) -> Mapping[str, Any] | None:
+        """Return ``name, vcpus, ram_mb, disk_gb`` of a flavor."""
+
+    @abstractmethod
+    def facts(self) -> Mapping[str, Any]:
+        """Read the whole cloud, and return it as the ``facts`` of a document.
+
+        ``cloud`` is its name, ``at`` the time when the reading began (ISO 8601, UTC). The others
+        are tables: ``instances`` by id, as :meth:`instance`; ``hosts`` by name: ``vcpus, ram_mb,
+        disk_gb``, how much of these is ``free``, and ``power``; ``services`` by host: ``status,
+        reason`` and ``state`` (up, down); ``flavors`` by name, as :meth:`flavor`;
+        ``server_groups`` by id: ``name, policy, members, max_server_per_host``. What is not known
+        is left out. Raises ActionFailed and ConnectionError.
+        """
+
+    @abstractmethod
+    def migrate(
+        self,
+        instance_id: str,
+        destination: str | None,
+        live: bool,
+        stop: StopSignal,
+        output: Print = silent,
+    ) -> str:
+        """Move an instance; return its new host."""
+
+    def force_complete(self, instance_id: str) -> None:  # noqa: ARG002
+        """End the live migration of an instance at once, although it pauses the instance.
+
+        Returns when the cloud has accepted that; :meth:`migrate` returns as ever. Raises
+        ActionFailed if none is running, and if the cloud cannot do this.
+        """
+        raise ActionFailed(f"the cloud {self.name} cannot complete a migration at once")
+
+    @abstractmethod
+    def resize(
+        self, instance_id: str, flavor: str, stop: StopSignal, output: Print = silent
+    ) -> None:
+        """Change the flavor of an instance."""
+
+    @abstractmethod
+    def set_instance_status(
+        self, instance_id: str, status: str, stop: StopSignal, output: Print = silent
+    ) -> None:
+        """Start, stop, shelve or unshelve an instance: ACTIVE, SHUTOFF or SHELVED."""
+
+    @abstractmethod
+    def create_instance(
+        self, name: str, wanted: Mapping[str, Any], stop: StopSignal, output: Print = silent
+    ) -> str:
+        """Create an instance, whose name must be new; return its id.
+
+        ``wanted`` has those of the fields ``flavor, image, key_name, user_data, networks, ...``
+        that are defined. In their values, ``${NAME}`` is a reference to the resource of that name
+        in the cloud. ``${NoEcho NAME DIGEST}`` is a placeholder for a hidden value: the cloud
+        inserts the value or refuses to create the instance.
+        """
+
+    @abstractmethod
+    def delete_instance(self, instance_id: str, stop: StopSignal, output: Print = silent) -> None:
+        """Delete an instance."""
+
+    @abstractmethod
+    def set_service_status(
+        self, host: str, status: str, reason: str | None, stop: StopSignal, output: Print = silent
+    ) -> None:
+        """Enable or disable the compute service of a host."""
+
+    @abstractmethod
+    def set_host_power(
+        self, host: str, power: str, stop: StopSignal, output: Print = silent
+    ) -> None:
+        """Switch a host on or off, or suspend it (ACPI S3).
+
+        Switching off and suspending are refused while instances that run are on the host; the
+        error names them.
+        """
+
+    @abstractmethod
+    def migrate_volume(
+        self,
+        volume_id: str,
+        pool: str | None,
+        volume_type: str | None,
+        stop: StopSignal,
+        output: Print = silent,
+    ) -> None:
+        """Move a volume to another pool, or change its type."""

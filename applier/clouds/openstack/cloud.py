@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cloud ``openstack``: passes each operation on to the part that does it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from oslo_config import cfg
+
+from applier.cloud_contracts import Cloud
+from applier.clouds.openstack import connection
+from applier.clouds.openstack.servers import is_gone, view
+from applier.contracts import Print, StopSignal, silent
+from applier.errors import ActionFailed, JobLost
+from planner import ranges
+
+if TYPE_CHECKING:
+    from applier.clouds.openstack.parts import Parts
+
+
+class OpenStackCloud(Cloud):
+    """A real OpenStack cloud, by its name in clouds.yaml.
+
+    The parts are made when they are first used; the first use of any of them connects.
+    """
+
+    OPTIONS: ClassVar = (
+        cfg.StrOpt(
+            "cloud",
+            help="Name of the cloud in clouds.yaml. Default: the environment variable OS_CLOUD.",
+        ),
+        cfg.FloatOpt(
+            "reconnect_timeout_s",
+            default=60.0,
+            min=0,
+            max=ranges.LONGEST_S,
+            help="Seconds for which a request is repeated while the cloud cannot be reached, "
+            "answers 500 or above, or says that something else is under way.",
+        ),
+        cfg.FloatOpt(
+            "soft_power_off_s",
+            default=0.0,
+            min=0,
+            max=ranges.LONGEST_S,
+            help="Seconds in which the operating system of a host may shut down before the host "
+            "is switched off hard. 0: hard at once.",
+        ),
+    )
+
+    def __init__(
+        self,
+        *,
+        cloud: str | None = None,
+        reconnect_timeout_s: float = 60.0,
+        soft_power_off_s: float = 0.0,
+    ) -> None:
+        self._region = connection.region(cloud)
+        self._patience_s, self._soft_s = reconnect_timeout_s, soft_power_off_s
+        self._lock = threading.Lock()
+        self._parts: Parts | None = None
+
+    @property
+    def name(self) -> str:
+        """The name in clouds.yaml, with the address of Keystone and the region."""
+        return connection.name_of(self._region)
+
+    def close(self) -> None:
+        """Close the connections, if there are any."""
+        with self._lock:
+            if self._parts is not None:
+                self._parts.close()
+                self._parts = None
+
+    def instance(self, instance_id: str) -> Mapping[str, Any] | None:
+        """Return ``name, host, flavor, status, task``; a move that waits is ``verify_resize``."""
+        with self._asked() as parts:
+            server = parts.compute.server(instance_id)
+        return None if is_gone(server) else view(server)
+
+    def instance_named(self, name: str) -> str | None:
+        """Return the id of the one server of that name; ActionFailed if there are several."""
+        with self._asked() as parts:
+            return parts.creation.named(name)
+
+    def volume(self, volume_id: str) -> Mapping[str, Any] | None:
+        """Return ``name, pool, type, instance, task`` of a volume."""
+        with self._asked() as parts:
+            return parts.volumes.volume(volume_id)
+
+    def service(self, host: str) -> Mapping[str, Any] | None:
+        """Return ``status, reason`` of the compute service on a host."""
+        with self._asked() as parts:
+            return parts.services.service(host)
+
+    def host(self, host: str) -> Mapping[str, Any] | None:
+        """Return ``power`` of a host."""
+        with self._asked() as parts:
+            return parts.power.host(host)
+
+    def flavor(self, flavor: str) -> Mapping[str, Any] | None:
+        """Return ``name, vcpus, ram_mb, disk_gb`` of a flavor, by its name or id."""
+        with self._asked() as parts:
+            return parts.compute.flavor(flavor)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the whole cloud, by one list call for each table and one for free capacity."""
+        with self._asked() as parts:
+            return parts.inventory.facts(self.name)
+
+    def migrate(
+        self,
+        instance_id: str,
+        destination: str | None,
+        live: bool,
+        stop: StopSignal,
+        output: Print = silent,
+    ) -> str:
+        """Move a server; return its new host."""
+        with self._working() as parts:
+            return parts.moves.migrate(instance_id, destination, live, stop, output)
+
+    def force_complete(self, instance_id: str) -> None:
+        """Let Nova end the live migration of a server at once."""
+        with self._working() as parts:
+            parts.moves.force_complete(instance_id)
+
+    def resize(
+        self, instance_id: str, flavor: str, stop: StopSignal, output: Print = silent
+    ) -> None:
+        """Change the flavor of a server, and confirm it."""
+        with self._working() as parts:
+            parts.moves.resize(instance_id, flavor, stop, output)
+
+    def set_instance_status(
+        self, instance_id: str, status: str, stop: StopSignal, output: Print = silent
+    ) -> None:
+        """Start, stop, shelve or unshelve a server."""
+        with self._working() as parts:
+            parts.statuses.set(instance_id, status, stop, output)
+
+    def create_instance(
+        self, name: str, wanted: Mapping[str, Any], stop: StopSignal, output: Print = silent
+    ) -> str:
+        """Create a server; return its id."""
+        with self._working() as parts:
+            return parts.creation.create(name, wanted, stop, output)
+
+    def delete_instance(self, instance_id: str, stop: StopSignal, output: Print = silent) -> None:
+        """Delete a server."""
+        with self._working() as parts:
+            parts.creation.delete(instance_id, stop, output)
+
+    def set_service_status(
+        self,
+        host: str,
+        status: str,
+        reason: str | None,
+        stop: StopSignal,
+        output: Print = silent,  # noqa: ARG002
+    ) -> None:
+        """Enable or disable the compute service of a host."""
+        with self._working() as parts:
+            parts.services.set(host, status, reason, stop)
+
+    def set_host_power(
+        self, host: str, power: str, stop: StopSignal, output: Print = silent
+    ) -> None:
+        """Switch a host on or off by Ironic."""
+        with self._working() as parts:
+            parts.power.set(host, power, stop, output)
+
+    def migrate_volume(
+        self,
+        volume_id: str,
+        pool: str | None,
+        volume_type: str | None,
+        stop: StopSignal,
+        output: Print = silent,
+    ) -> None:
+        """Move a volume to another pool, or change its type."""
+        with self._working() as parts:
+            parts.volumes.migrate(volume_id, pool, volume_type, stop, output)
+
+    @contextmanager
+    def _asked(self) -> Iterator[Parts]:
+        """Yield the parts for a question; raises ActionFailed if the cloud cannot be reached."""
+        try:
+            yield self._connected()
+        except ConnectionError as lost:
+            raise ActionFailed(str(lost)) from lost
+
+    @contextmanager
+    def _working(self) -> Iterator[Parts]:
+        """Yield the parts for an operation.
+
+        If the cloud cannot be reached, it raises JobLost: what was begun goes on there.
+        """
+        try:
+            yield self._connected()
+        except ConnectionError as lost:
+            raise JobLost(str(lost), is_over=False) from lost
+
+    def _connected(self) -> Parts:
+        with self._lock:
+            if self._parts is None:
+                # Imported here: openstacksdk is large, and most verbs need no cloud.
+                from applier.clouds.openstack import parts
+
+                self._parts = parts.connected(self._region, self._patience_s, self._soft_s)
+            return self._parts

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nova as the operations use it: reads with patience, waiting, and why something failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from applier.clouds.openstack.calls import Calls
+from applier.clouds.openstack.following import Following
+from applier.clouds.openstack.servers import Server, task_of
+from applier.contracts import Print, StopSignal
+from applier.errors import ActionFailed
+
+#: A migration record of Nova, as openstacksdk returns it.
+Migration = Any
+
+
+class Compute:
+    """Reads of Nova; ``nova`` is the compute proxy of openstacksdk."""
+
+    def __init__(self, nova: Any, calls: Calls) -> None:
+        self.nova, self.calls = nova, calls
+        self._following = Following(self.server, self._changed)
+
+    def server(self, server_id: str) -> Server | None:
+        """Return a server, or None if there is none."""
+        return self.calls.read(lambda: self.nova.get_server(server_id))
+
+    def existing(self, server_id: str) -> Server:
+        """Return a server; raises ActionFailed if there is none."""
+        server = self.server(server_id)
+        if server is None:
+            raise ActionFailed(f"there is no instance {server_id}")
+        return server
+
+    def flavor(self, flavor: str) -> dict[str, Any] | None:
+        """Return ``name, vcpus, ram_mb, disk_gb`` of a flavor, by its name or id."""
+        found = self.calls.read(lambda: self.nova.find_flavor(flavor))
+        if found is None:
+            return None
+        room = {"vcpus": found.vcpus, "ram_mb": found.ram, "disk_gb": found.disk}
+        return {"name": found.name, **room}
+
+    def wait(
+        self, server_id: str, is_over: Callable[[Server], bool], stop: StopSignal
+    ) -> Server | None:
+        """Wait until ``is_over`` returns True; None if the server is gone. Raises Stopped."""
+        return self._following.wait(server_id, is_over, stop)
+
+    def settled(self, server: Server, stop: StopSignal) -> Server:
+        """Wait until Nova does nothing with a server; raises ActionFailed if it is gone."""
+        if task_of(server) is None:
+            return server
+        found = self.wait(server.id, lambda s: task_of(s) is None, stop)
+        if found is None:
+            raise ActionFailed(f"{server.name} was deleted meanwhile")
+        return found
+
+    def migrations(self, server_id: str) -> list[Migration]:
+        """Return the migration records of a server, the newest first."""
+        found = self.calls.read(lambda: list(self.nova.migrations(server_id=server_id))) or []
+        return sorted(found, key=lambda migration: int(migration.id), reverse=True)
+
+    def print_request(self, server: Server, output: Print) -> None:
+        """Print the id that Nova gave to the request that it answered last for a server."""
+        action = self._last_action(server.id)
+        if action is not None:
+            output(f"{action.action} of {server.name}: request {action.request_id}\n")
+
+    def reason(self, server: Server, otherwise: str) -> str:
+        """Return why the last work on a server failed, as far as Nova tells; else ``otherwise``."""
+        fault = getattr(server, "fault", None) or {}
+        if fault.get("message"):
+            return str(fault["message"])
+        action = self._last_action(server.id)
+        for event in (action.events or []) if action is not None else ():
+            if event.result == "Error" and event.details:
+                return str(event.details)
+        if action is not None and action.message:
+            return f"{otherwise} ({action.message})"
+        return otherwise
+
+    def _last_action(self, server_id: str) -> Any:
+        def read() -> Any:
+            newest = next(iter(self.nova.server_actions(server_id)), None)
+            return newest and self.nova.get_server_action(newest.request_id, server_id)
+
+        return self.calls.read(read)
+
+    def _changed(self, since: str) -> list[Server]:
+        found = self.calls.read(
+            lambda: list(self.nova.servers(all_projects=True, changes_since=since))
+        )
+        return found or []

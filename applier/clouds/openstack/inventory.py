@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a whole cloud: servers, hosts, services, flavors, server groups, by one list call each.
+
+What is free on a host is what Placement gives out and has not given yet, so overcommitment and
+reservations count. It is told by one call about all hosts that have any memory left; of the others
+nothing is free. Free disk is left out: whether a server takes any depends on its volumes, and hosts
+may share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from openstack import exceptions
+
+from applier.clouds.openstack.compute import Compute
+from applier.clouds.openstack.servers import is_gone, view
+
+Answer = TypeVar("Answer")
+_CANDIDATES = "/allocation_candidates?resources=MEMORY_MB:1"
+#: The first version in which the answer has all resources of a provider.
+_WHOLE_SUMMARIES = "1.27"
+#: Names of Placement for the kinds of capacity.
+_CLASSES = {"vcpus": "VCPU", "ram_mb": "MEMORY_MB"}
+_DISK = {"disk_gb": "DISK_GB"}
+
+
+class Inventory:
+    """The contents of a cloud; ``connection`` is that of openstacksdk."""
+
+    def __init__(self, connection: Any, compute: Compute) -> None:
+        self._connection, self._compute, self._nova = connection, compute, compute.nova
+
+    def facts(self, cloud: str) -> dict[str, Any]:
+        """Return the facts of a cloud of this name: see ``Cloud.facts``."""
+        at = datetime.now(UTC)
+        servers = self._list(lambda: self._nova.servers(all_projects=True))
+        return {
+            "cloud": cloud,
+            "at": at.isoformat(timespec="seconds"),
+            "instances": {server.id: view(server) for server in servers if not is_gone(server)},
+            "hosts": self._hosts(),
+            "services": self._services(),
+            "flavors": self._flavors(servers),
+            "server_groups": self._server_groups(),
+        }
+
+    def _hosts(self) -> dict[str, dict[str, Any]]:
+        """Return the hosts of one hypervisor each; one of many is a front of bare metal."""
+        hypervisors = self._list(lambda: self._nova.hypervisors(details=True))
+        found, powers = self._capacities(), self._powers()
+        by_host: dict[str, list[str]] = {}
+        for hypervisor in hypervisors:
+            by_host.setdefault(hypervisor.service_details["host"], []).append(hypervisor.id)
+        hosts: dict[str, dict[str, Any]] = {}
+        for host, ids in by_host.items():
+            power = {"power": powers[host]} if host in powers else {}
+            hosts[host] = {**(_room(found.get(ids[0])) if len(ids) == 1 else {}), **power}
+        return hosts
+
+    def _capacities(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return capacity and use of each resource of the hosts with free memory, by id."""
+
+        def read() -> Any:
+            answer = self._connection.placement.get(_CANDIDATES, microversion=_WHOLE_SUMMARIES)
+            exceptions.raise_from_response(answer)
+            return answer.json()["provider_summaries"]
+
+        summaries = self._compute.calls.read(read) or {}
+        return {uuid: summary["resources"] for uuid, summary in summaries.items()}
+
+    def _powers(self) -> dict[str, str]:
+        """Return the power (on, off) of the nodes of Ironic by name, if there is Ironic."""
+        if not self._connection.has_service("baremetal"):
+            return {}
+        nodes = self._list(lambda: self._connection.baremetal.nodes(fields=["name", "power_state"]))
+        states = {node.name: str(node.power_state) for node in nodes if node.name}
+        return {
+            name: state.removeprefix("power ")
+            for name, state in states.items()
+            if state in ("power on", "power off")
+        }
+
+    def _services(self) -> dict[str, dict[str, Any]]:
+        found = self._list(lambda: self._nova.services(binary="nova-compute"))
+        return {
+            service.host: {
+                "status": service.status,
+                "reason": service.disabled_reason,
+                "state": service.state,
+            }
+            for service in found
+        }
+
+    def _flavors(self, servers: list[Any]) -> dict[str, dict[str, Any]]:
+        """Return the flavors, and those that servers still have although they were deleted."""
+        flavors = self._list(lambda: self._nova.flavors(is_public="None"))
+        kept = {s.flavor.get("original_name"): s.flavor for s in servers if s.flavor}
+        return {
+            name: {"vcpus": flavor.vcpus, "ram_mb": flavor.ram, "disk_gb": flavor.disk}
+            for name, flavor in {**kept, **{f.name: f for f in flavors}}.items()
+            if name
+        }
+
+    def _server_groups(self) -> dict[str, dict[str, Any]]:
+        found = self._list(lambda: self._nova.server_groups(all_projects=True))
+        return {group.id: dict(_group(group)) for group in found}
+
+    def _list(self, call: Callable[[], Any]) -> list[Any]:
+        return self._compute.calls.read(lambda: list(call())) or []
+
+
+def _room(resources: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the capacity of a host and what is free; nothing is, if Placement left it out."""
+    if resources is None:
+        return {"free": dict.fromkeys(_CLASSES, 0)}
+    total = {
+        room: resources[known]["capacity"]
+        for room, known in {**_CLASSES, **_DISK}.items()
+        if known in resources
+    }
+    free = {
+        room: max(0, resources[known]["capacity"] - resources[known]["used"])
+        for room, known in _CLASSES.items()
+        if known in resources
+    }
+    return {**total, "free": free}
+
+
+def _group(group: Any) -> Iterator[tuple[str, Any]]:
+    yield "name", group.name
+    yield "policy", group.policy or next(iter(group.policies or ()), None)
+    yield "members", list(group.member_ids or ())
+    if most := (group.rules or {}).get("max_server_per_host"):
+        yield "max_server_per_host", most

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the servers that a host must not be switched off under."""
+
+from __future__ import annotations
+
+from applier.clouds.openstack.compute import Compute, Migration
+from applier.clouds.openstack.servers import Server, task_of
+from applier.errors import ActionFailed
+from planner.errors import shown
+
+#: What Nova has of a server whose memory would be lost: its statuses and power states.
+_RUNS = {"ACTIVE", "PAUSED", "RESCUE", "PASSWORD", "VERIFY_RESIZE"}
+_RUNNING, _PAUSED = 1, 3
+#: The statuses of a migration that has ended, or waits for its confirmation.
+_ENDED = {"completed", "done", "confirmed", "reverted", "error", "failed", "cancelled", "finished"}
+
+
+def must_not_run(compute: Compute, host: str, what: str) -> None:
+    """Raise ActionFailed with the names of the instances that run on a host or move to it.
+
+    Also if Nova has no compute service of that name: it may know the host by another name.
+    """
+    nova = compute.nova
+    if not compute.calls.read(lambda: list(nova.services(binary="nova-compute", host=host))):
+        raise ActionFailed(f"{what} was refused: Nova has no host {host} to ask for its instances")
+    servers = compute.calls.read(lambda: list(nova.servers(all_projects=True, compute_host=host)))
+    running = sorted(str(server.name) for server in servers or () if _runs(server))
+    if running:
+        raise ActionFailed(f"{what} was refused: {host} still runs {', '.join(shown(running))}")
+    records = compute.calls.read(lambda: list(nova.migrations(host=host)))
+    coming = {record.server_id for record in records or () if _comes(record, host)}
+    # A record without an end may be all that is left of a move whose Nova died.
+    moved = [server for server in map(compute.server, coming) if server and task_of(server)]
+    if moved:
+        names = ", ".join(shown(sorted(str(server.name) for server in moved)))
+        raise ActionFailed(f"{what} was refused: on the way to {host}: {names}")
+
+
+def _runs(server: Server) -> bool:
+    is_up = server.status in _RUNS or server.power_state in (_RUNNING, _PAUSED)
+    return is_up or task_of(server) is not None
+
+
+def _comes(record: Migration, host: str) -> bool:
+    return record.dest_compute == host and record.status not in _ENDED

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the parts of the cloud, which share one connection."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from applier.clouds.openstack import connection
+from applier.clouds.openstack.calls import Calls
+from applier.clouds.openstack.compute import Compute
+from applier.clouds.openstack.creation import Creation
+from applier.clouds.openstack.inventory import Inventory
+from applier.clouds.openstack.moves import Moves
+from applier.clouds.openstack.power import Power
+from applier.clouds.openstack.services import Services
+from applier.clouds.openstack.statuses import Statuses
+from applier.clouds.openstack.volumes import Volumes
+
+
+class Parts(NamedTuple):
+    """The connection, and what makes calls through it."""
+
+    connection: Any
+    compute: Compute
+    moves: Moves
+    statuses: Statuses
+    creation: Creation
+    services: Services
+    power: Power
+    volumes: Volumes
+    inventory: Inventory
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+
+def connected(region: Any, patience_s: float, soft_power_off_s: float) -> Parts:
+    """Return the parts for a cloud; a request is repeated for at most ``patience_s`` seconds.
+
+    Raises ConnectionError if the cloud cannot be reached, ActionFailed if it lets nobody in.
+    """
+    opened = connection.connect(region)
+    calls = Calls(patience_s)
+    # The first use of a proxy connects, and is not safe in several threads: this is it.
+    compute = Compute(calls.read(lambda: opened.compute), calls)
+    return Parts(
+        opened,
+        compute,
+        Moves(compute),
+        Statuses(compute),
+        Creation(compute, calls.read(lambda: opened.image)),
+        Services(compute),
+        Power(opened, compute, soft_power_off_s),
+        Volumes(opened, calls),
+        Inventory(opened, compute),
+    )

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Cinder tells of a volume: what is being done with it, and when that is over.
+
+The migration status of a volume stays after its last move, whatever is done later. While a copied
+volume takes the place of the old one it is None for a moment, which is no end of a move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+#: A volume as openstacksdk returns it.
+Volume = Any
+
+_RETYPING = "retyping"
+#: The statuses that are followed by another without being told to.
+_TASKS = {
+    *("creating", "downloading", "uploading", "attaching", "detaching", "deleting", "extending"),
+    *("maintenance", "backing-up", "restoring-backup", "reverting", _RETYPING),
+}
+_MOVING = {"starting", "migrating", "completing"}
+_SUCCESS, _ERROR = "success", "error"
+
+
+def task_of(volume: Volume) -> str | None:
+    """Return what Cinder is doing with a volume, or None if the volume is settled."""
+    if volume.status in _TASKS:
+        return str(volume.status)
+    return str(volume.migration_status) if volume.migration_status in _MOVING else None
+
+
+def view(volume: Volume) -> dict[str, Any]:
+    """Return ``name, pool, type, instance, task`` of a volume."""
+    attached = [attachment.get("server_id") for attachment in volume.attachments or ()]
+    return {
+        "name": name_of(volume),
+        "pool": volume.host,
+        "type": volume.volume_type,
+        "instance": next(iter(attached), None),
+        "task": task_of(volume),
+    }
+
+
+def name_of(volume: Volume) -> str:
+    """Return the name of a volume, or its id if it has none."""
+    return volume.name or str(volume.id)
+
+
+def place(volume: Volume) -> tuple[str | None, str | None]:
+    """Return the pool and the type of a volume."""
+    return volume.host, volume.volume_type
+
+
+def fields(volume: Volume) -> tuple[str | None, ...]:
+    """Return all that a move or a change of the type can change."""
+    return (volume.status, volume.migration_status, *place(volume))
+
+
+def described(volume: Volume) -> str:
+    """Return the state of a volume, such as ``available, of type ssd, on a@b#c (error)``."""
+    status = f" (migration status {volume.migration_status})" if volume.migration_status else ""
+    return f"{volume.status}, of type {volume.volume_type}, on {volume.host}{status}"
+
+
+def is_moving(volume: Volume) -> bool:
+    """Return whether a volume is being moved, or its type is being changed."""
+    return volume.status == _RETYPING or volume.migration_status in _MOVING
+
+
+def is_move_over(volume: Volume) -> bool:
+    """Return whether the move that was begun last is over."""
+    return volume.migration_status in (_SUCCESS, _ERROR)
+
+
+def is_retype_over(host: str | None, volume: Volume) -> bool:
+    """Return whether the change of the type is over; ``host`` is where the volume was before."""
+    if volume.status == _RETYPING:
+        return False
+    return bool(volume.host == host) or volume.migration_status == _SUCCESS
+
+
+def over(volume: Volume) -> Callable[[Volume], bool]:
+    """Return the function that says of later states that what is done with a volume now is over."""
+    if volume.status == _RETYPING:
+        return partial(is_retype_over, volume.host)
+    if volume.migration_status in _MOVING:
+        return is_move_over
+    return lambda now: task_of(now) is None

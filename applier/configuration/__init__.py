@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads the configuration, and says where the product keeps its state.
+
+There is no global configuration: an entry point makes one with :func:`load`, and passes values to
+the other modules.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from oslo_config import cfg
+from platformdirs import user_config_path, user_state_path
+
+from applier.configuration import check, plugin_options
+from applier.configuration.options import OWN
+from applier.errors import ConfigurationError
+from planner import registry
+from planner.errors import PlannerError
+
+#: The name of the configuration file; it may be the one of Watcher's services.
+FILE = "watcher.conf"
+SITE_FILE = Path("/etc/watcher") / FILE
+
+
+def list_opts() -> list[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]]]:
+    """List all options by section, with those of installed plugins, all of which are imported.
+
+    A planner that cannot be imported is left out; using it raises the error.
+    """
+    return [*OWN, *_of_planners(), *plugin_options.listed()]
+
+
+def register_all(conf: cfg.ConfigOpts) -> None:
+    """Register the options of every installed plugin, which :func:`load` does not do."""
+    for section, options in list_opts():
+        conf.register_opts(options, group=section)
+
+
+def _of_planners() -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
+    for name in registry.names(registry.PLANNERS):
+        try:
+            options = registry.planner(name).OPTIONS
+        except PlannerError:
+            continue
+        if options:
+            yield registry.section_of(registry.PLANNERS, name), options
+
+
+def files() -> list[str]:
+    """Find the configuration file that is read unless another is named: the user's, else the
+    site's. Never one in the working directory."""
+    for path in (user_config_path("actionplan") / FILE, SITE_FILE):
+        if path.is_file():
+            return [str(path)]
+    return []
+
+
+def load(
+    config_files: Sequence[str] | None = None,
+    *,
+    arguments: Sequence[str] = (),
+    description: str | None = None,
+    prepare: Callable[[cfg.ConfigOpts], None] = lambda _: None,
+    warn: Callable[[str], None] = lambda _: None,
+    checked: bool = True,
+) -> cfg.ConfigOpts:
+    """Read and check the configuration; raises ConfigurationError with all mistakes.
+
+    Sections may also contain options of Watcher. ``arguments`` are command line arguments that
+    oslo.config parses, such as ``--config-file``; ``description`` is shown in their help.
+    ``prepare`` registers further options, ``warn`` is called with each warning. Without
+    ``checked``, invalid values raise an error when they are read.
+    """
+    conf = cfg.ConfigOpts()
+    prepare(conf)
+    for section, options in OWN:
+        conf.register_opts(options, group=section)
+    try:
+        conf(
+            args=list(arguments),
+            project="actionplan",
+            version=version("actionplan") if arguments else None,
+            description=description,
+            default_config_files=list(config_files) if config_files else files(),
+            default_config_dirs=[],
+        )
+    except cfg.ConfigFilesNotFoundError as reason:
+        raise ConfigurationError(
+            f"no configuration file {', '.join(reason.config_files)}"
+        ) from reason
+    except cfg.Error as reason:
+        raise ConfigurationError(str(reason)) from reason
+    if checked:
+        for text in check.check(conf, _by_section(), os.environ):
+            warn(text)
+    return conf
+
+
+def _by_section() -> dict[str, Sequence[cfg.Opt]]:
+    return {g if isinstance(g, str) else g.name: options for g, options in OWN}
+
+
+def state_path() -> Path:
+    """Return the folder of the user's SQLite file and simulated cloud."""
+    return Path(user_state_path("actionplan"))
+
+
+def connection(conf: cfg.ConfigOpts) -> str:
+    """Return the URL of the database."""
+    given = conf.actionplan.connection
+    return str(given) if given else f"sqlite:///{state_path() / 'actionplan.sqlite'}"
+
+
+def simulator_path(conf: cfg.ConfigOpts) -> Path:
+    """Return the file of the simulated cloud."""
+    given = conf.actionplan.simulator
+    return Path(os.path.expanduser(given)) if given else state_path() / "simulator.json"
+
+
+def jobs_path(conf: cfg.ConfigOpts) -> Path:
+    """Return the folder of the commands that run on this machine: beside a record in a file."""
+    given = conf.actionplan.connection or ""
+    path = given.removeprefix("sqlite:///") if given.startswith("sqlite:///") else ""
+    file = path.partition("?")[0]
+    return (Path(file).absolute().parent if file else state_path()) / "jobs"

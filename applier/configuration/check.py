@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks a configuration at start: names, values and repetitions, in all files and the environment.
+
+A plugin is imported only if one of its options is set.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from oslo_config import cfg, types
+
+from applier.configuration import plugin_options, watcher_options
+from applier.errors import ConfigurationError
+from planner import registry
+from planner.configuration_files import entries, files_of
+from planner.errors import Mistake, PlannerError, accepted
+from planner.options import Limits
+from planner.planners.numbers import NumberByType
+
+_VARIABLE = re.compile("OS_(.+?)__(.+)")
+#: A number in ASCII digits. Python reads other digits and "_" as well.
+_NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
+#: How similar a name is to a known one that was probably meant; 1 is equal. Names of sections begin
+#: alike, those of plugins do not.
+_SIMILAR, _SIMILAR_NAME = 0.85, 0.6
+#: The namespace of plugins by what their sections begin with, as in ``[watcher_actions.migrate]``.
+_NAMESPACES = {section: namespace for namespace, section in registry.SECTIONS.items()}
+
+
+class Setting(NamedTuple):
+    """An option that is set; ``place`` is the file and line, or the environment variable."""
+
+    place: str
+    section: str
+    option: str
+    text: str
+
+
+class Option(NamedTuple):
+    """An option of ours, and the section under which it is registered."""
+
+    section: str
+    opt: cfg.Opt
+
+
+class _NotOurs(Exception):
+    """A setting that is not checked. The message is a warning; it is empty for those of Watcher."""
+
+
+def check(
+    conf: cfg.ConfigOpts,
+    own: Mapping[str, Sequence[cfg.Opt]],
+    environment: Mapping[str, str],
+) -> list[str]:
+    """Check everything that is set; return warnings. Raises ConfigurationError with all mistakes.
+
+    ``own`` are the options by section that belong to no plugin. Options of Watcher are left alone.
+    """
+    settings = [*_in_files(conf), *_in_environment(environment, own)]
+    mistakes: list[Mistake] = []
+    told = list(_repeated(conf, own))
+    # The last setting of an option holds; those in the environment come after those in files.
+    holding: dict[Option, Setting] = {}
+    for setting in settings:
+        try:
+            option = _option(setting, own, conf)
+            holding[option] = setting
+        except _NotOurs as reason:
+            told += [f"{setting.place}: {reason}"] if str(reason) else []
+        except ValueError as reason:
+            mistakes.append(Mistake(str(reason), place=setting.place))
+    for option, setting in holding.items():
+        try:
+            value = _value(conf, option, setting.text)
+            told += [f"{setting.place}: {text}" for text in _without_effect(option.opt, value)]
+        except ValueError as reason:
+            mistakes.append(Mistake(str(reason), place=setting.place))
+    if mistakes:
+        order = {setting.place: i for i, setting in enumerate(settings)}
+        mistakes.sort(key=lambda mistake: order[mistake.place or ""])
+        raise ConfigurationError("; ".join(map(str, mistakes)), mistakes)
+    return list(dict.fromkeys(told))
+
+
+def _in_files(conf: cfg.ConfigOpts) -> Iterator[Setting]:
+    for file in files_of(conf):
+        for entry in entries(file):
+            yield Setting(entry.place, entry.section, entry.option, entry.value)
+
+
+def _in_environment(
+    environment: Mapping[str, str], own: Mapping[str, Sequence[cfg.Opt]]
+) -> Iterator[Setting]:
+    """Yield what environment variables set in our sections, as oslo.config reads them."""
+    for variable, text in environment.items():
+        found = _VARIABLE.fullmatch(variable)
+        if found and _is_ours(found[1].lower(), own):
+            place = f"environment variable {variable}"
+            yield Setting(place, found[1].lower(), found[2].lower(), text)
+
+
+def _is_ours(section: str, own: Mapping[str, Sequence[cfg.Opt]]) -> bool:
+    return (
+        section in own
+        or section.partition(".")[0] in _NAMESPACES
+        or section in map(str.lower, registry.names(registry.CLOUDS))
+    )
+
+
+def _repeated(conf: cfg.ConfigOpts, own: Mapping[str, Sequence[cfg.Opt]]) -> Iterator[str]:
+    """Yield a warning for each option of ours that one file sets again."""
+    for file in files_of(conf):
+        lines: dict[tuple[str, str], int] = {}
+        for entry in entries(file):
+            key = entry.section, entry.option
+            if key in lines and _is_ours(entry.section, own):
+                yield f"{entry.place}: set on line {lines[key]} already; this one holds"
+            lines[key] = entry.line
+
+
+def _option(setting: Setting, own: Mapping[str, Sequence[cfg.Opt]], conf: cfg.ConfigOpts) -> Option:
+    """Return the option that a setting sets; raises ValueError, or _NotOurs."""
+    section, name = setting.section, setting.option
+    known: dict[str, Option] = {}
+    for registered, options in _options_of(section, own):
+        known |= {n: Option(registered, o) for o in options for n in (o.dest, o.name)}
+        if name in known:
+            return known[name]
+    of_watcher = watcher_options.options(section)
+    # The options of libraries, such as oslo.log, are in the section DEFAULT.
+    if name in of_watcher or (section == "DEFAULT" and name in conf):
+        raise _NotOurs
+    raise ValueError(f"no such option; {accepted(name, known or of_watcher)}")
+
+
+def _options_of(
+    section: str, own: Mapping[str, Sequence[cfg.Opt]]
+) -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
+    """Yield the options of a section, those that need no import first; raises as _option."""
+    group, _, name = section.partition(".")
+    if section in own:
+        yield section, own[section]
+    elif group in _NAMESPACES:
+        own_names = [s.removeprefix(f"{group}.") for s in own if s.startswith(f"{group}.")]
+        yield from _options_of_plugin(_NAMESPACES[group], name, own_names)
+    elif section.lower() in map(str.lower, registry.names(registry.CLOUDS)):
+        yield from _options_of_plugin(registry.CLOUDS, section, ())
+    elif section != "DEFAULT":
+        if watcher_options.has_section(section):
+            raise _NotOurs
+        groups = (*registry.SECTIONS, registry.CLOUDS)
+        plugins = [registry.section_of(g, n) for g in groups for n in registry.names(g)]
+        _refuse_similar(section, [*own, *plugins], _SIMILAR)
+        raise _NotOurs("no such section, neither here nor in Watcher: it has no effect")
+
+
+def _options_of_plugin(
+    group: str, name: str, own_names: Sequence[str]
+) -> Iterator[tuple[str, Iterable[cfg.Opt]]]:
+    known = {n.lower(): n for n in registry.names(group)}
+    if name not in known:
+        _refuse_similar(name, [*known, *own_names], _SIMILAR_NAME)
+        raise _NotOurs(f"no {name!r} is installed in {group}: the section has no effect")
+    registered = registry.section_of(group, known[name])
+    if group == registry.ACTIONS:
+        yield registered, plugin_options.OF_EVERY_TYPE
+    try:
+        plugin = registry.load(group, known[name])
+        if group == registry.ENGINES:
+            yield registered, plugin_options.of_engine(name, plugin)
+        elif group == registry.ACTIONS:
+            yield registered, plugin_options.of_action_type(name, plugin)
+        elif group == registry.CLOUDS:
+            yield registered, plugin_options.of_cloud(name, plugin)
+        else:
+            yield registered, plugin.OPTIONS
+    except PlannerError as reason:
+        raise _NotOurs(f"not checked: {reason}") from reason
+
+
+def _refuse_similar(name: str, known: Iterable[str], cutoff: float) -> None:
+    """Raise ValueError for the name of a section, or its last part, that is like a known one."""
+    import difflib
+
+    if near := difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff):
+        raise ValueError(f"no such section; did you mean {near[0]!r}?")
+
+
+def _value(conf: cfg.ConfigOpts, option: Option, text: str) -> Any:
+    """Return the value of an option; raises ValueError if it cannot be used."""
+    section, opt = option
+    conf.register_opt(opt, group=section)
+    try:
+        value = conf[section][opt.dest]
+    except RecursionError:
+        raise ValueError("it refers to itself: $NAME stands for the option NAME") from None
+    except cfg.NoSuchOptError as reason:
+        why = "" if opt.secret else f"{reason}: "
+        raise ValueError(f"{why}$NAME stands for an option, $$ for a dollar sign") from None
+    except (cfg.Error, ValueError) as reason:
+        # The part before this in the message of oslo.config is the name of a class.
+        raise ValueError(str(reason).rpartition("is not valid: ")[2]) from reason
+    if isinstance(opt.type, types.Integer | types.Float):
+        plain = text.strip("\"'")
+        if value is None and opt.default is not None:
+            raise ValueError("it is empty: a number is expected")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{plain!r} is not a finite number")
+        if value is not None and "$" not in plain and not _NUMBER.fullmatch(plain):
+            raise ValueError(f"{plain!r} is not a number in the digits 0 to 9")
+    return value
+
+
+def _without_effect(opt: cfg.Opt, value: Any) -> Iterator[str]:
+    """Yield a warning for each action type in a value that no plugin offers."""
+    if isinstance(opt.type, NumberByType):
+        names = list(value or ())
+    elif isinstance(opt.type, Limits):
+        names = [t.removeprefix("type:") for t in value or () if t.startswith("type:")]
+    else:
+        return
+    known = registry.names(registry.ACTIONS)
+    for name in names:
+        if name not in known and name != "*":
+            yield f"no action type {name!r} is installed; {accepted(name, known)}"

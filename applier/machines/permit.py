@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The permit of an attempt to begin, which is given before its start is recorded.
+
+It is a folder beside the jobs on the machine of the applier. The link in it says who was first: the
+attempt that has begun, or an applier that took its plan over and withdrew the permit. Only one can
+make the link, whatever is killed, frozen or late. So an attempt whose permit was withdrawn has not
+begun, and never will.
+
+The name of the folder contains the boot id. After a restart of the machine it is not known whether
+its files are as they were, so the permits of before count for nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from applier.errors import ActionFailed
+from applier.machines.job_names import REMOVED, AttemptName
+
+LOG = logging.getLogger(__name__)
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_USED, _WITHDRAWN = "used", "withdrawn"
+
+
+class Permit:
+    """The permit of one attempt; ``place`` is the folder of the jobs on this machine."""
+
+    def __init__(self, place: Path, attempt: AttemptName) -> None:
+        self._folder = place / attempt.permit(_boot_id())
+        self._first_job = place / attempt.job(1).folder
+        self._state = self._folder / "state"
+        self._lock = threading.Lock()
+        self._is_to_be_used = False
+
+    def give(self) -> None:
+        """Let the attempt begin; called before its start is recorded.
+
+        If the folder cannot be made, the attempt may begin, but cannot be told from one that has.
+        """
+        try:
+            self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as reason:
+            LOG.warning("%s cannot be made: %s", self._folder, reason.strerror)
+        else:
+            self._is_to_be_used = True
+
+    def use(self) -> None:
+        """Say that the attempt begins, once; raise ActionFailed if the permit was withdrawn."""
+        with self._lock:
+            if not self._is_to_be_used:
+                return
+            try:
+                os.symlink(_USED, self._state)
+            except (FileExistsError, FileNotFoundError) as reason:
+                text = "not started: another applier has taken the plan over"
+                raise ActionFailed(text) from reason
+            except OSError as reason:
+                raise ActionFailed(f"not started: {self._state}: {reason.strerror}") from reason
+            self._is_to_be_used = False
+
+    def withdraw(self) -> bool:
+        """Return whether the attempt has not begun and never will."""
+        try:
+            with suppress(FileExistsError):
+                os.symlink(_WITHDRAWN, self._state)
+            if os.readlink(self._state) != _WITHDRAWN:
+                return False
+        except OSError:
+            return False
+        with suppress(OSError):
+            self._first_job.rmdir()  # it was made, and its attempt was about to use the permit
+        return True
+
+    def remove(self) -> None:
+        """Remove the permit of an attempt whose end is on record."""
+        removed = self._folder.with_name(f"{REMOVED}{self._folder.name}")
+        with suppress(OSError):
+            # An applier that was frozen must not find the folder without its link.
+            self._folder.rename(removed)
+            (removed / self._state.name).unlink(missing_ok=True)
+            removed.rmdir()
+
+
+@cache
+def _boot_id() -> str:
+    return _BOOT_ID.read_text(encoding="ascii").strip()

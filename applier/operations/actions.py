@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Skip, abort and settle an action of a plan, or let the cloud end its migration at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from applier import plan_cloud
+from applier.assembly import Assembly, now
+from applier.contracts import Request
+from applier.errors import PlanConflict
+from applier.operations import Operator, claim
+from applier.store import Store
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+
+def skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
+    """Skip a PENDING action, or ask the claimant of the plan to; tell what depends on it.
+
+    Raises PlanConflict for an action or a plan in another state.
+    """
+    if action.state is not ActionState.PENDING:
+        text = f"{action.label} is {action.state}: only PENDING actions can be skipped"
+        raise PlanConflict(plan.uuid, plan.state, text)
+    for line in consequences(plan, action):
+        operator.say(line)
+    claim.retried(store, plan, lambda p: _skip(store, operator, p, action, why))
+
+
+def _skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
+    if plan.state is PlanState.ONGOING:
+        request = Request(verb="skip", who=operator.name, why=why, action=action.uuid)
+        store.add_request(plan.uuid, request, now=now())
+        operator.say(claim.asked(store, plan, f"to skip {action.label}"))
+        operator.say("It is skipped once everything before it has ended, unless it starts first.")
+        return
+    message = f"skipped by {operator.name}: {why}"
+    store.skip_action(plan.uuid, action.uuid, now=now(), message=message)
+    operator.say(f"{claim.named(plan)}: {action.label} is SKIPPED.")
+
+
+def consequences(plan: ActionPlan, action: Action) -> Iterator[str]:
+    """List the actions that need an action directly, and count those that need it indirectly."""
+    direct = [a for a in plan.actions if action.uuid in _needed_by(a)]
+    dependants: dict[str, list[str]] = {}
+    for later in plan.actions:
+        for uuid in _needed_by(later):
+            dependants.setdefault(uuid, []).append(later.uuid)
+    reached, ahead = {action.uuid}, [action.uuid]
+    while ahead:
+        new = [u for u in dependants.get(ahead.pop(), ()) if u not in reached]
+        reached.update(new)
+        ahead += new
+    if not direct:
+        yield f"No action needs {action.label}."
+        return
+    yield f"{action.label} will count as done for the actions that need it:"
+    yield f"  {', '.join(a.label for a in direct)}"
+    through = len(reached) - 1 - len(direct)
+    if through:
+        yield f"  and, through these, {through} more"
+
+
+def _needed_by(action: Action) -> set[str]:
+    return {*action.needs, *(uuid for group in action.needs_any for uuid in group)}
+
+
+def abort(
+    store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str | None
+) -> None:
+    """Ask the claimant of a plan to stop an ONGOING action; raises PlanConflict."""
+    if action.state is not ActionState.ONGOING:
+        text = f"{action.label} is {action.state}: only ONGOING actions can be aborted"
+        if action.state is ActionState.PENDING:
+            text += f". To leave it out: actionplan action skip {plan.uuid[:8]} {action.label}"
+        raise PlanConflict(plan.uuid, plan.state, text)
+    request = Request(verb="abort", who=operator.name, why=why, action=action.uuid)
+    store.add_request(plan.uuid, request, now=now())
+    operator.say(claim.asked(store, plan, f"to abort {action.label}"))
+
+
+def force_complete(
+    assembly: Assembly, operator: Operator, plan: ActionPlan, action: Action
+) -> None:
+    """Ask the cloud to end an ONGOING migration at once.
+
+    Raises PlanConflict, OtherCloud, and ActionFailed if the cloud cannot do it.
+    """
+    if action.action_type != "migrate" or action.state is not ActionState.ONGOING:
+        text = f"{action.label} ({action.action_type}) is {action.state}"
+        text += ": only ONGOING migrations can be completed at once"
+        raise PlanConflict(plan.uuid, plan.state, text)
+    plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
+    instance = str(action.resource_id)
+    assembly.ask_cloud(lambda cloud: cloud.force_complete(instance))
+    what = f"the cloud was asked to complete {action.label} at once"
+    operator.say(f"{claim.named(plan)}: {what}.")
+
+
+def settle(
+    store: Store,
+    operator: Operator,
+    plan: ActionPlan,
+    action: Action,
+    new: ActionState,
+    why: str,
+) -> None:
+    """Set an UNKNOWN action to SUCCEEDED or FAILED, or a FAILED one to SUCCEEDED.
+
+    Raises PlanConflict for an action in another state, and while somebody runs the plan.
+    """
+    taken = claim.already_running(store, plan.uuid)
+    if taken:
+        raise taken
+    known = [ActionState.UNKNOWN]
+    if new is ActionState.SUCCEEDED:
+        known.append(ActionState.FAILED)
+    if action.state not in known:
+        text = f"{action.label} is {action.state}: only {' and '.join(known)} can be set to"
+        raise PlanConflict(plan.uuid, plan.state, f"{text} {new}")
+    message = f"set by {operator.name}: {why}"
+    store.settle_action(plan.uuid, action.uuid, new, now=now(), message=message)
+    operator.say(f"{claim.named(plan)}: {action.label} is {new}.")
+    operator.say(f"Continue the plan: actionplan resume {plan.uuid[:8]}")

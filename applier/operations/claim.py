@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages about who runs a plan, and which commands are possible in its state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+
+from applier.contracts import Claimant, Request
+from applier.errors import PlanConflict
+from applier.store import Store
+from applier.wording import ago, one_line
+from planner.errors import InvalidTransition
+from planner.model import ActionPlan
+from planner.states import PlanState
+
+#: States of a plan that has a claimant.
+RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
+#: The reason why a plan in one of these states cannot be started or removed.
+_STANDS = {
+    PlanState.RECOMMENDED: "it has not been started yet",
+    PlanState.ONGOING: "it runs",
+    PlanState.CANCELLING: "it is being cancelled",
+    PlanState.FAILED: "it has ended",
+    PlanState.CANCELLED: "it has ended",
+}
+#: The commands for a plan in one of these states. In any other state, a new plan must be made.
+_INSTEAD = {
+    PlanState.RECOMMENDED: "run it: actionplan apply {}",
+    PlanState.PENDING: "run it here: actionplan apply {}",
+    PlanState.ONGOING: "look: actionplan show {}",
+    PlanState.CANCELLING: "look: actionplan show {}",
+    PlanState.FAILED: "go on with it: actionplan resume {}",
+    PlanState.CANCELLED: "go on with it: actionplan resume {}",
+}
+
+
+def words(claimant: Claimant | None) -> str:
+    """Return the user, host and process of a claimant.
+
+    >>> words(Claimant(host="control-1", pid=4711, user="operator"))
+    'operator on control-1, process 4711'
+    """
+    if claimant is None:
+        return "nobody that is known"
+    return f"{claimant.user} on {claimant.host}, process {claimant.pid}"
+
+
+def named(plan: ActionPlan) -> str:
+    """Return the beginning of a sentence that identifies a plan by uuid and name."""
+    return f"Plan {plan.uuid[:8]}" + (f" ({one_line(plan.name)})" if plan.name else "")
+
+
+def is_gone(claimant: Claimant | None) -> bool:
+    """Return True if the process ran on this host and no longer exists."""
+    from applier.run import liveness
+
+    return claimant is not None and liveness.is_gone(claimant)
+
+
+def headline(store: Store, plan: ActionPlan) -> str | None:
+    """Return who runs a plan, or None if nobody does."""
+    claimant = store.claimant(plan.uuid) if plan.state in RUNNING else None
+    return run_by(claimant) if claimant else None
+
+
+def run_by(claimant: Claimant) -> str:
+    """Return who runs a plan, and whether that process is gone."""
+    lost = " (that process is gone: it crashed or was killed)" if is_gone(claimant) else ""
+    return f"Run by {words(claimant)}{lost}"
+
+
+def under_way(store: Store, plan: ActionPlan, record: str, now: datetime) -> Iterator[str]:
+    """Yield who runs a plan, the age of its last heartbeat, and the open requests."""
+    claimant = store.claimant(plan.uuid) if plan.state in RUNNING else None
+    if claimant is None:  # it may have ended after the plan was read
+        return
+    yield run_by(claimant)
+    heard = claimant.heartbeat_at
+    since = f"Heard of {ago((now - heard).total_seconds())}" if heard else "Never heard of"
+    yield f"{since}, in the record {record}"
+    names = {a.uuid: a.label for a in plan.actions}
+    for request in store.requests(plan.uuid):
+        yield asked_for(request, names)
+
+
+def asked_for(request: Request, names: Mapping[str, str]) -> str:
+    """Return a line about a request: its verb, its user, its time and its reason.
+
+    >>> asked_for(Request(verb="skip", who="ada", why="by hand", action="u"), {"u": "db-1"})
+    'Requested: skip db-1, by ada: by hand'
+    """
+    limits = " ".join(f"{name}={number}" for name, number in request.limits.items())
+    of = names.get(request.action, request.action) if request.action else limits
+    at = f" at {request.created_at:%Y-%m-%d %H:%M:%S} UTC" if request.created_at else ""
+    why = f": {request.why}" if request.why else ""
+    return f"Requested: {request.verb}{f' {of}' if of else ''}, by {request.who}{at}{why}"
+
+
+def already_running(store: Store, uuid: str) -> PlanConflict | None:
+    """Return the error for starting a plan that somebody runs; None if nobody does."""
+    state = store.load_plan(uuid).state
+    if state not in RUNNING:
+        return None
+    claimant, short = store.claimant(uuid), uuid[:8]
+    if claimant is None:  # it has ended meanwhile
+        return None
+    text = f"plan {short} is {state}: {words(claimant)} runs it"
+    if is_gone(claimant):
+        text += (
+            ", and that process is gone: it crashed or was killed. "
+            f"Continue it: actionplan resume {short}"
+        )
+    else:
+        text += f". Look: actionplan show {short}. Stop it: actionplan cancel {short}"
+    return PlanConflict(uuid, state, text)
+
+
+def wrong_state(plan: ActionPlan) -> PlanConflict:
+    """Return the error for a command that the state of a plan forbids, with possible commands."""
+    from applier.run import resume
+
+    why = {**resume.REFUSED, **_STANDS}[plan.state]
+    instead = _INSTEAD.get(plan.state, "make a new one: actionplan create FILE")
+    if plan.state is PlanState.SUCCEEDED and not resume.refused(plan):
+        why, instead = "a rollback undid some of it", "do that again: actionplan resume {}"
+    text = f"{named(plan).replace('Plan', 'plan', 1)} is {plan.state}: {why}"
+    return PlanConflict(plan.uuid, plan.state, f"{text}; {instead.format(plan.uuid[:8])}")
+
+
+def retried(store: Store, plan: ActionPlan, change: Callable[[ActionPlan], None]) -> None:
+    """Change a plan; if that is refused, try it again on what the plan is now.
+
+    The state of the plan may have changed after it was read, for example because a service claimed
+    it. Raises the refusal if the state is the same as before.
+    """
+    while True:
+        try:
+            return change(plan)
+        except (PlanConflict, InvalidTransition):
+            before, plan = plan, store.load_plan(plan.uuid)
+            if plan.state is before.state:
+                raise
+
+
+def asked(store: Store, plan: ActionPlan, what: str) -> str:
+    """Return the message about a request that was sent, with a warning if the claimant has died."""
+    claimant = store.claimant(plan.uuid)
+    if claimant is None:
+        return f"{named(plan)} was asked {what}, and its run has ended meanwhile."
+    text = f"{named(plan)} is ONGOING: {words(claimant)} runs it, and has been asked {what}."
+    if is_gone(claimant):
+        text += " But that process is gone: it crashed or was killed, and nobody will do it."
+    return text

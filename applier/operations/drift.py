@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells what is not as planned any more: the cloud as it is against the parameters of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from applier.actions.parameters import resource, text
+from applier.assembly import Assembly, now
+from applier.errors import OutOfDate
+from applier.operations import Tell
+from applier.wording import ago
+from planner.model import Action, ActionPlan
+from planner.states import ActionState
+
+Facts = Mapping[str, Any]
+_OPEN = (ActionState.PENDING, ActionState.ONGOING, ActionState.UNKNOWN)
+#: The states that make a host ready to receive instances, by action type.
+_MAKES_READY = {
+    "change_nova_service_state": ("enabled", "up"),
+    "change_node_power_state": ("on",),
+}
+
+
+def tell(
+    assembly: Assembly, plan: ActionPlan, say: Tell, *, accepted: bool, in_any_case: bool
+) -> None:
+    """Tell what differs from a plan, and the age of the plan; nothing if no action is compared.
+
+    ``in_any_case``: also tell that nothing differs. Raises OutOfDate if anything differs and that
+    is not accepted.
+    """
+    compared = (a.state is ActionState.PENDING and a.action_type in _COMPARED for a in plan.actions)
+    if not any(compared):
+        return
+    differences = found(plan, assembly.facts())
+    age = f" {ago((now() - plan.created_at).total_seconds())}" if plan.created_at else ""
+    if differences:
+        say(f"Planned{age}; the cloud is not as planned:")
+        for difference in differences:
+            say(f"  {difference}")
+        if not accepted:
+            raise OutOfDate(
+                f"plan {plan.uuid[:8]} is out of date: make a new one, "
+                "or run it nevertheless with --accept-drift"
+            )
+    elif in_any_case:
+        say(f"Planned{age}; the cloud is as planned.")
+
+
+def found(plan: ActionPlan, facts: Facts) -> list[str]:
+    """Return a sentence for each difference that concerns an action that has not started.
+
+    Of several open actions on an instance only the first is compared: it changes what the others
+    find. So does an action that enables a host or powers it on. One that was interrupted is not
+    compared, because it is verified before it runs. An instance that is where it is to go is no
+    difference: the same document can be planned and applied until everything is done.
+    """
+    ready = {
+        resource(a.input_parameters, "")
+        for a in plan.actions
+        if a.input_parameters.get("state") in _MAKES_READY.get(a.action_type, ())
+    }
+    seen: set[str] = set()
+    sentences: list[str] = []
+    for action in plan.actions:
+        if action.action_type not in _COMPARED or action.state not in _OPEN:
+            continue
+        what = action.resource_id or resource(action.input_parameters, "")
+        if action.state is ActionState.PENDING and what not in seen:
+            sentences += _COMPARED[action.action_type](action, facts, ready)
+        seen.add(what)
+    return list(dict.fromkeys(sentences))
+
+
+def _moved(action: Action, facts: Facts, ready: set[str]) -> Iterator[str]:
+    parameters = action.input_parameters
+    instance = facts["instances"].get(action.resource_id)
+    if instance is None:
+        yield from _gone(action, facts, ready)
+        return
+    name, source = instance["name"], parameters.get("source_node")
+    destination = text(parameters, "destination_node")
+    if instance["host"] is not None and instance["host"] == destination:
+        return
+    if instance["host"] != source:
+        yield f"{name} is on {instance['host'] or 'no host'}, and was planned to leave {source}"
+    if destination is None or destination in ready:
+        return
+    service = facts["services"].get(destination)
+    if service is None:
+        yield f"there is no compute service on {destination}, where instances are to go"
+    elif service["status"] != "enabled":
+        why = f" ({service['reason']})" if service["reason"] else ""
+        yield f"{destination}, where instances are to go, is disabled{why}"
+    elif service["state"] == "down":
+        yield f"{destination}, where instances are to go, is down"
+
+
+def _gone(action: Action, facts: Facts, _: set[str]) -> Iterator[str]:
+    if action.resource_id not in facts["instances"]:
+        name = resource(action.input_parameters, "an instance")
+        yield f"{name} does not exist, and is to be changed by {action.label}"
+
+
+def _no_host(action: Action, facts: Facts, _: set[str]) -> Iterator[str]:
+    host = resource(action.input_parameters, "")
+    if host not in facts["hosts"] and host not in facts["services"]:
+        yield f"there is no host {host}, which is to be changed by {action.label}"
+
+
+_COMPARED: Mapping[str, Callable[[Action, Facts, set[str]], Iterator[str]]] = {
+    "migrate": _moved,
+    "resize": _gone,
+    "stop": _gone,
+    "shelve": _gone,
+    "change_nova_service_state": _no_host,
+    "change_node_power_state": _no_host,
+    "turn_host_to_acpi_s3_state": _no_host,
+}

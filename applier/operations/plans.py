@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Start, pause, cancel and delete a plan, and change its limits.
+
+The state of a plan may change after it was read, for example because a service claims it. Then the
+operation is tried again on what the plan is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from applier import plan_cloud
+from applier.assembly import Assembly, now
+from applier.contracts import Claimant, Report, Request
+from applier.errors import ConfigurationError, PlanConflict, UnknownActionTypes
+from applier.operations import Operator, claim, drift
+from applier.store import Store
+from planner.model import ActionPlan
+from planner.states import ENDED_PLAN, ActionState, PlanState
+
+
+def start(
+    assembly: Assembly, operator: Operator, plan: ActionPlan, *, accept_drift: bool = False
+) -> None:
+    """Make a RECOMMENDED or PAUSED plan PENDING, so that an applier service runs it.
+
+    Raises PlanConflict, OtherCloud, and OutOfDate if the cloud is not as planned any more and that
+    is not accepted.
+    """
+    claim.retried(assembly.store, plan, lambda p: _start(assembly, operator, p, accept_drift))
+
+
+def _start(assembly: Assembly, operator: Operator, plan: ActionPlan, accept_drift: bool) -> None:
+    if plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
+        raise claim.wrong_state(plan)
+    plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
+    if plan_cloud.needed_by(plan, assembly.plugins) is not None:
+        drift.tell(assembly, plan, operator.say, accepted=accept_drift, in_any_case=False)
+    assembly.store.move_plan(plan.uuid, PlanState.PENDING, now=now())
+
+
+def pause(store: Store, operator: Operator, plan: ActionPlan, why: str | None) -> None:
+    """Ask the claimant of an ONGOING plan to pause it; raises PlanConflict if nobody runs it."""
+    claim.retried(store, plan, lambda p: _pause(store, operator, p, why))
+
+
+def _pause(store: Store, operator: Operator, plan: ActionPlan, why: str | None) -> None:
+    short = plan.uuid[:8]
+    if plan.state is PlanState.PAUSED:
+        instead = f"Continue it with: actionplan apply {short}"
+        operator.say(f"{claim.named(plan)} is PAUSED already. {instead}")
+        return
+    if plan.state is not PlanState.ONGOING:
+        text = f"plan {short} is {plan.state}: only a running plan can be paused"
+        if plan.state is PlanState.PENDING:
+            text += f". To keep it from being run: actionplan cancel {short}"
+        raise PlanConflict(plan.uuid, plan.state, text)
+    store.add_request(plan.uuid, Request(verb="pause", who=operator.name, why=why), now=now())
+    operator.say(claim.asked(store, plan, "to pause it"))
+
+
+def cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | None) -> None:
+    """Cancel a plan that nobody runs, or ask its claimant to; raises PlanConflict if it ended."""
+    claim.retried(assembly.store, plan, lambda p: _cancel(assembly, operator, p, why))
+
+
+def _cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | None) -> None:
+    store = assembly.store
+    if plan.state in ENDED_PLAN:
+        text = f"plan {plan.uuid[:8]} is {plan.state}: nothing is left to cancel"
+        raise PlanConflict(plan.uuid, plan.state, text)
+    claimant = store.claimant(plan.uuid)
+    is_gone = plan.state in claim.RUNNING and claim.is_gone(claimant)
+    if is_gone or plan.state not in claim.RUNNING:
+        message = f"cancelled by {operator.name}" + (f": {why}" if why else "")
+        _end(assembly, operator, plan, message, claimant if is_gone else None)
+    elif plan.state is PlanState.CANCELLING:
+        running = "its running actions are awaited"
+        operator.say(f"{claim.named(plan)} is being cancelled already; {running}.")
+    else:
+        store.add_request(plan.uuid, Request(verb="cancel", who=operator.name, why=why), now=now())
+        operator.say(claim.asked(store, plan, "to cancel it"))
+
+
+def _end(
+    assembly: Assembly, operator: Operator, plan: ActionPlan, message: str, gone: Claimant | None
+) -> None:
+    """Cancel a plan that nobody runs; end what its claimant, which has died, left running."""
+    reports: Sequence[Report] = ()
+    if any(action.state is ActionState.ONGOING for action in plan.actions):
+        try:
+            reports = assembly.runner().end_commands(plan.uuid)
+        except (UnknownActionTypes, ConfigurationError) as reason:
+            operator.note(f"Its commands may go on: {reason}")
+    assembly.store.move_plan(
+        plan.uuid, PlanState.CANCELLED, now=now(), message=message, seen=gone, reports=reports
+    )
+    why = ": the process that ran it is gone" if gone else ""
+    operator.say(f"{claim.named(plan)} is CANCELLED{why}.")
+    names = {action.uuid: action.label for action in plan.actions}
+    for report in reports:
+        operator.say(f"  {names[report.uuid]} is {report.state}: {report.message}")
+
+
+def set_limits(
+    store: Store, operator: Operator, plan: ActionPlan, limits: Mapping[str, int], why: str | None
+) -> None:
+    """Ask the claimant of an ONGOING plan for other limits; raises PlanConflict if nobody runs it.
+
+    ``limits`` are numbers by token, and ``max_workers``.
+    """
+    if plan.state is not PlanState.ONGOING:
+        text = (
+            f"plan {plan.uuid[:8]} is {plan.state}: limits are changed while somebody runs it; "
+            "before that: apply --set max_workers=N, or limits in the document"
+        )
+        raise PlanConflict(plan.uuid, plan.state, text)
+    request = Request(verb="limit", who=operator.name, why=why, limits=limits)
+    store.add_request(plan.uuid, request, now=now())
+    words = ", ".join(f"{name}={number}" for name, number in limits.items())
+    operator.say(claim.asked(store, plan, f"for {words}"))
+
+
+def delete(store: Store, operator: Operator, plan: ActionPlan) -> None:
+    """Mark a plan DELETED; raises PlanConflict for one that waits, runs, pauses or is DELETED."""
+    state, short = plan.state, plan.uuid[:8]
+    if state in (*claim.RUNNING, PlanState.PENDING, PlanState.PAUSED):
+        who = claim.headline(store, plan)
+        text = f"plan {short} is {state}: cancel it first (actionplan cancel {short})"
+        raise PlanConflict(plan.uuid, state, f"{text}. {who}" if who else text)
+    if state is PlanState.DELETED:
+        raise claim.wrong_state(plan)
+    store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=f"removed by {operator.name}")
+    operator.say(f"{claim.named(plan)} is DELETED.")

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which applier services may run a plan that waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from applier.assembly import now
+from applier.operations import claim
+from applier.store import Service, ServiceStore
+from applier.wording import ago
+from planner.model import ActionPlan
+
+
+def present(store: ServiceStore, cloud: str | None = None) -> list[Service]:
+    """List the services whose process is not known to be gone, latest heartbeat first.
+
+    With the name of a cloud, those that are known to be configured for another are left out.
+    """
+    from applier.run import liveness
+
+    there = [service for service in store.services() if not liveness.is_gone(service)]
+    return [s for s in there if cloud is None or s.cloud in (None, cloud)]
+
+
+def nobody_present(store: ServiceStore) -> str:
+    """Return the beginning of a sentence about a plan for which no service is present."""
+    return f"No applier service{' for its cloud' if present(store) else ''}"
+
+
+def awaited(plan: ActionPlan, last: Service) -> Iterator[str]:
+    """Yield lines about a PENDING plan; ``last`` is the service with the latest heartbeat."""
+    heard = ago((now() - last.heartbeat_at).total_seconds())
+    yield f"{claim.named(plan)} is PENDING, and waits for an applier service."
+    yield f"Heard of {heard}: {last.user} on {last.host}, process {last.pid}."
+    yield f"Follow it with: actionplan watch {plan.uuid[:8]}"

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log of the service: a file that cannot be written is said, and stops nothing."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from oslo_config import cfg
+from oslo_log import log
+
+from applier.errors import ConfigurationError
+from planner.visible_text import VisibleRecord, with_visible_errors
+
+
+def set_up(conf: cfg.ConfigOpts, name: str) -> None:
+    """Send log messages where the configuration says; raise ConfigurationError if that fails."""
+    log.set_defaults(default_log_levels=[*log.get_default_log_levels(), "alembic=WARN"])
+    conf.set_default("use_stderr", True)
+    try:
+        log.setup(conf, name)
+    except OSError as reason:
+        text = f"the log {reason.filename} cannot be written: {reason.strerror}"
+        raise ConfigurationError(text) from reason
+    except log.LogConfigError as reason:
+        raise ConfigurationError(f"log_config_append: {' '.join(str(reason).split())}") from reason
+    logging.setLogRecordFactory(VisibleRecord)
+    for handler in logging.getLogger().handlers:
+        if handler.formatter is not None:
+            with_visible_errors(handler.formatter)
+        if isinstance(handler, logging.FileHandler):
+            _go_on_without(handler)
+
+
+def _go_on_without(handler: logging.FileHandler) -> None:
+    """Tell once that the file cannot be written, and go on.
+
+    The handlers of Python print a trace for each message, or raise the error where it is logged.
+    """
+    write, is_told = handler.emit, False
+
+    def tell(_record: logging.LogRecord) -> None:
+        nonlocal is_told
+        if not is_told:
+            reason = sys.exc_info()[1]
+            why = reason.strerror if isinstance(reason, OSError) else reason
+            sys.stderr.write(f"The log {handler.baseFilename} cannot be written: {why}\n")
+        is_told = True
+
+    def emit(record: logging.LogRecord) -> None:
+        try:
+            write(record)
+        except OSError:
+            tell(record)
+
+    handler.__dict__.update(emit=emit, handleError=tell)

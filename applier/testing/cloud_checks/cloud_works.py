@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the checks of clouds work on, and the operations that they try on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from applier.cloud_contracts import Cloud
+from applier.contracts import Print, StopSignal
+
+#: The name of the instance that is created.
+NEW = "actionplan-contract"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CloudSample:
+    """A cloud, and things in it that a test may change.
+
+    ``instance`` is ACTIVE on ``host``, and may be moved to ``other_host``, and resized to
+    ``other_flavor``. No instance is on ``idle_host``. ``volume`` may be moved to ``other_pool``,
+    and changed to ``other_type``. No instance is called ``actionplan-contract``.
+    """
+
+    cloud: Cloud
+    instance: str
+    host: str
+    other_host: str
+    flavor: str
+    other_flavor: str
+    idle_host: str = ""
+    volume: str = ""
+    other_pool: str = ""
+    other_type: str = ""
+
+
+class Work(NamedTuple):
+    """An operation: ``do`` begins and ends it, ``is_done`` looks in the cloud for its result."""
+
+    do: Callable[[StopSignal, Print], object]
+    is_done: Callable[[], bool]
+
+
+def works(sample: CloudSample) -> Mapping[str, Work]:
+    """Return the operations of a cloud by name; each is tried on a sample of its own."""
+    return {**_of_instance(sample), **_of_hosts(sample), **_of_volume(sample)}
+
+
+def back(sample: CloudSample) -> Mapping[str, Work]:
+    """Return, by the name of an operation, the one that undoes it."""
+    cloud, instance, idle = sample.cloud, sample.instance, sample.idle_host
+
+    def active() -> Work:
+        return Work(
+            lambda stop, out: cloud.set_instance_status(instance, "ACTIVE", stop, out),
+            lambda: _of(cloud.instance(instance), "status") == "ACTIVE",
+        )
+
+    return {
+        "stop": active(),
+        "shelve": active(),
+        "service": Work(
+            lambda stop, out: cloud.set_service_status(sample.host, "enabled", None, stop, out),
+            lambda: _of(cloud.service(sample.host), "status") == "enabled",
+        ),
+        "power": Work(
+            lambda stop, out: cloud.set_host_power(idle, "on", stop, out),
+            lambda: _of(cloud.host(idle), "power") == "on",
+        ),
+    }
+
+
+def _of(found: Mapping[str, Any] | None, field: str) -> Any:
+    return None if found is None else found[field]
+
+
+def _of_instance(sample: CloudSample) -> dict[str, Work]:
+    cloud, instance = sample.cloud, sample.instance
+
+    def moved(live: bool) -> Work:
+        return Work(
+            lambda stop, out: cloud.migrate(instance, sample.other_host, live, stop, out),
+            lambda: _of(cloud.instance(instance), "host") == sample.other_host,
+        )
+
+    def status(new: str) -> Work:
+        return Work(
+            lambda stop, out: cloud.set_instance_status(instance, new, stop, out),
+            lambda: _of(cloud.instance(instance), "status") == new,
+        )
+
+    return {
+        "live_migrate": moved(live=True),
+        "cold_migrate": moved(live=False),
+        "resize": Work(
+            lambda stop, out: cloud.resize(instance, sample.other_flavor, stop, out),
+            lambda: _of(cloud.instance(instance), "flavor") == sample.other_flavor,
+        ),
+        "stop": status("SHUTOFF"),
+        "shelve": status("SHELVED"),
+        "create": Work(
+            lambda stop, out: cloud.create_instance(NEW, {"flavor": sample.flavor}, stop, out),
+            lambda: cloud.instance_named(NEW) is not None,
+        ),
+        "delete": Work(
+            lambda stop, out: cloud.delete_instance(instance, stop, out),
+            lambda: cloud.instance(instance) is None,
+        ),
+    }
+
+
+def _of_hosts(sample: CloudSample) -> dict[str, Work]:
+    cloud, idle = sample.cloud, sample.idle_host
+
+    def power(new: str) -> Work:
+        return Work(
+            lambda stop, out: cloud.set_host_power(idle, new, stop, out),
+            lambda: _of(cloud.host(idle), "power") == new,
+        )
+
+    return {
+        "service": Work(
+            lambda stop, out: cloud.set_service_status(
+                sample.host, "disabled", "maintenance", stop, out
+            ),
+            lambda: _of(cloud.service(sample.host), "status") == "disabled",
+        ),
+        "power": power("off"),
+        "suspend": power("suspended"),
+    }
+
+
+def _of_volume(sample: CloudSample) -> dict[str, Work]:
+    cloud, volume = sample.cloud, sample.volume
+    return {
+        "volume_migrate": Work(
+            lambda stop, out: cloud.migrate_volume(volume, sample.other_pool, None, stop, out),
+            lambda: _of(cloud.volume(volume), "pool") == sample.other_pool,
+        ),
+        "retype": Work(
+            lambda stop, out: cloud.migrate_volume(volume, None, sample.other_type, stop, out),
+            lambda: _of(cloud.volume(volume), "type") == sample.other_type,
+        ),
+    }

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of a cloud that many threads use at once."""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+import pytest
+
+from applier.contracts import Print, StopSignal
+from applier.testing.cloud_checks.cloud_works import CloudSample, Work, works
+from applier.testing.cloud_checks.offered import Offered, require_refusal
+
+THREADS = 8
+
+
+class ConcurrencyChecks(Offered):
+    """Operations and getters at the same time."""
+
+    def test_any_number_of_threads_may_look(self, sample: CloudSample) -> None:
+        """The getters of one object give each thread the same answers."""
+        cloud, seen = sample.cloud, list[object]()
+
+        def look(_stop: StopSignal, _output: Print) -> None:
+            seen.append((cloud.instance(sample.instance), cloud.service(sample.host)))
+
+        ends = self.ends_of([Work(look, lambda: True)] * THREADS)
+        assert ends == [None] * THREADS
+        assert len(seen) == THREADS
+        assert all(answer == seen[0] for answer in seen)
+
+    @pytest.mark.parametrize("name", ["live_migrate", "stop", "create", "delete", "service"])
+    def test_what_is_under_way_is_not_begun_again(self, sample: CloudSample, name: str) -> None:
+        """Of two callers one does the work; the other follows it, or is refused."""
+        self.require_offered(name)
+        work = works(sample)[name]
+        ends = self.ends_of([work, work])
+        failures = [end for end in ends if end is not None]
+        assert len(failures) < 2, f"nobody has done it: {failures}"
+        for end in failures:
+            require_refusal(end)
+        # Several instances of one name would be refused here.
+        assert work.is_done()

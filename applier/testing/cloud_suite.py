@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract of clouds, as tests that any project can run on its own cloud.
+
+In a test module, with pytest::
+
+    from applier.testing.cloud_suite import CloudContract, CloudSample
+
+    @pytest.fixture
+    def sample():
+        cloud = MyCloud(url=...)
+        yield CloudSample(cloud=cloud, instance=..., host="compute-1", ...)
+        cloud.close()
+
+    class TestMyCloud(CloudContract):
+        LEFT_OUT = frozenset({"suspend"})
+
+Each test gets a new sample and changes it. What a cloud does not offer is named in ``LEFT_OUT``; it
+has to be refused with a sentence.
+"""
+
+from __future__ import annotations
+
+from applier.testing.cloud_checks.cloud_works import CloudSample
+from applier.testing.cloud_checks.concurrency_checks import ConcurrencyChecks
+from applier.testing.cloud_checks.looking_checks import LookingChecks
+from applier.testing.cloud_checks.operation_checks import OperationChecks
+from applier.testing.cloud_checks.refused_checks import RefusedChecks
+
+__all__ = ["CloudContract", "CloudSample"]
+
+
+class CloudContract(LookingChecks, OperationChecks, RefusedChecks, ConcurrencyChecks):
+    """Tests of the cloud of the fixture ``sample``."""

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watcher's action plugins as ours: any class of ``watcher_actions`` runs unchanged."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, ClassVar
+
+from watcher.applier.loading.default import DefaultActionLoader
+from watcher.common.exception import (
+    ActionExecutionFailure,
+    ActionSkipped,
+    LoadingError,
+    WatcherException,
+)
+
+from applier.contracts import ActionPlugin, StopSignal, Verified
+from applier.errors import ActionFailed, AlreadyDone
+from applier.watcher import parameters
+from applier.watcher.engine_options import TypeTouches
+from applier.watcher.verify import VERIFIERS
+from planner import registry
+from planner.errors import BrokenPlugin, UnknownPlugin
+from planner.model import Touch
+from planner.states import Outcome
+
+LOG = logging.getLogger(__name__)
+
+#: The types whose work is the same if it is done twice.
+RERUN_SAFE = frozenset({"nop", "sleep", "change_nova_service_state"})
+
+
+class WatcherAction(ActionPlugin):
+    """One action of Watcher: pre_condition, execute and post_condition, in one worker.
+
+    ``make`` creates Watcher's object. ``on_begin`` is called with the action's uuid after its
+    pre_condition has passed. The messages are those of Watcher's own engine.
+    """
+
+    SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
+    #: Watcher's actions have run to their end since 2026.1, also when their plan is cancelled.
+    STOPPABLE = False
+    REVERTIBLE = True
+    make: ClassVar[Callable[[], Any]]
+    on_begin: ClassVar[Callable[[str], None]]
+
+    def precheck(self) -> None:
+        """Call pre_condition; ActionSkipped becomes AlreadyDone."""
+        try:
+            self._work = self._made()
+            self._work.pre_condition()
+        except ActionSkipped as reason:
+            raise AlreadyDone(f"Action was skipped automatically: {reason}") from reason
+        except Exception as reason:
+            self._clean_up()
+            raise _failed("pre_condition", reason) from reason
+        type(self).on_begin(self.context.name)
+
+    def execute(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
+        """Call execute, then post_condition, whatever execute did."""
+        try:
+            if self._work.execute() is not True:
+                raise ActionExecutionFailure(action_id=self.context.name)
+        except Exception as reason:
+            self._clean_up()
+            raise _failed("execute", reason) from reason
+        try:
+            self._work.post_condition()
+        except Exception as reason:
+            raise _failed("post_condition", reason) from reason
+        return Outcome.CHANGED
+
+    def verify(self) -> Verified:
+        """Find out whether the work of an interrupted attempt is done, by the rule of its type."""
+        rule = VERIFIERS.get(self.TYPE)
+        return rule(self._made()) if rule else Verified.IN_DOUBT
+
+    def revert(self, stop: StopSignal) -> Outcome:  # noqa: ARG002
+        """Call revert."""
+        if not self._made().revert():
+            raise ActionFailed(f"{self.TYPE} could not be reverted")
+        return Outcome.CHANGED
+
+    def _made(self) -> Any:
+        made = type(self).make()
+        made.input_parameters = dict(self.parameters)
+        parameters.check(made)
+        return made
+
+    def _clean_up(self) -> None:
+        """Call post_condition after a failure, which is reported in any case."""
+        try:
+            if hasattr(self, "_work"):
+                self._work.post_condition()
+        except Exception as reason:
+            LOG.warning(
+                "Action %s: its post_condition failed as well: %s", self.context.name, reason
+            )
+
+
+class WatcherTypes(Mapping[str, type[ActionPlugin]]):
+    """Watcher's action types by name; each is imported when it is first accessed.
+
+    What actions touch is known from our own type of that name, else from ``touches``. ``osc``
+    returns the clients that Watcher's actions share.
+    """
+
+    def __init__(
+        self,
+        touches: Mapping[str, TypeTouches],
+        *,
+        osc: Callable[[], Any] = lambda: None,
+        on_begin: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._touches, self._osc, self._on_begin = touches, osc, on_begin
+        self._loader = DefaultActionLoader()
+        self._own = registry.ActionTypes()
+        self._names = frozenset(e.name for e in registry.entries("watcher_actions"))
+        self._loaded: dict[str, type[ActionPlugin]] = {}
+
+    def __getitem__(self, name: str) -> type[ActionPlugin]:
+        """Return the class for a type; raises KeyError or BrokenPlugin."""
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._loaded:
+            self._loaded[name] = self._adapted(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names, without importing."""
+        return iter(sorted(self._names))
+
+    def __len__(self) -> int:
+        """Return the number of installed types."""
+        return len(self._names)
+
+    def _adapted(self, name: str) -> type[ActionPlugin]:
+        try:
+            loaded = self._loader.load(name)
+        except LoadingError as reason:
+            raise BrokenPlugin("action type", name, str(reason)) from reason
+
+        def make() -> Any:
+            return type(loaded)(loaded.config, osc=self._osc())
+
+        members: dict[str, Any] = {
+            "TYPE": name,
+            "RERUN_SAFE": name in RERUN_SAFE,
+            "make": staticmethod(make),
+            "on_begin": staticmethod(self._on_begin),
+        }
+        return type(f"Watcher_{name}", (WatcherAction,), members | self._planned(name))
+
+    def _planned(self, name: str) -> dict[str, Any]:
+        """Return the methods that say what actions of a type touch, and describe them."""
+        line = self._touches.get(name)
+        if line is not None:
+            return {"touches": staticmethod(partial(_configured, line))}
+        try:
+            own = self._own[name]
+        except UnknownPlugin:
+            _say_unknown(name)
+            return {}
+        return {key: staticmethod(getattr(own, key)) for key in ("touches", "describe")}
+
+
+@cache
+def _say_unknown(name: str) -> None:
+    """Log, once in the life of the process, that it is not known what a type touches."""
+    LOG.warning(
+        "What actions of type %s touch is not known: they keep their order, and hold no resources. "
+        "It can be said in the option touches of [watcher_workflow_engines.actionplan].",
+        name,
+    )
+
+
+def _configured(line: TypeTouches, parameters: Mapping[str, Any]) -> Sequence[Touch]:
+    return line.of(parameters)
+
+
+def _failed(phase: str, reason: Exception) -> ActionFailed:
+    """Return the failure of a phase; of an unexpected error, its class is named."""
+    text = str(reason).partition("\n")[0]
+    if not isinstance(reason, WatcherException):
+        text = f"{type(reason).__name__}: {text}" if text else type(reason).__name__
+    return ActionFailed(f"Action failed in {phase}: {text}")

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transactions on Watcher's database, and the version of the tables that ActionPlan adds to it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+from oslo_db.api import wrap_db_retry
+from oslo_db.sqlalchemy import enginefacade
+
+from applier.errors import StoreError
+from applier.watcher.tables import REVISIONS, VERSION_TABLE
+
+Called = TypeVar("Called", bound=Callable[..., Any])
+
+#: The thread's transactions. Those of Watcher's own objects are separate ones.
+_CONTEXT = threading.local()
+#: By database: how one process keeps others from changing the tables meanwhile.
+_LOCKS = {
+    "mysql": ("SELECT GET_LOCK('actionplan_watcher', 60)", "DO RELEASE_LOCK('actionplan_watcher')"),
+    "postgresql": (
+        "SELECT pg_advisory_lock(hashtext('actionplan_watcher'))",
+        "SELECT pg_advisory_unlock(hashtext('actionplan_watcher'))",
+    ),
+}
+
+
+@contextmanager
+def reading() -> Iterator[sa.Connection]:
+    """Open a transaction that only reads."""
+    with enginefacade.reader.connection.using(_CONTEXT) as connection:
+        yield connection
+
+
+@contextmanager
+def writing() -> Iterator[sa.Connection]:
+    """Open a transaction that is committed at the end of the block, or rolled back by an error."""
+    with enginefacade.writer.connection.using(_CONTEXT) as connection:
+        yield connection
+
+
+def translated(function: Called) -> Called:
+    """Decorate a function that uses transactions: its database errors become StoreError.
+
+    If a deadlock ended its transaction, the function is called again.
+    """
+    again = wrap_db_retry(max_retries=5, retry_interval=0.05, retry_on_deadlock=True)(function)
+
+    @wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return again(*args, **kwargs)
+        except (db_exception.DBError, sa.exc.SQLAlchemyError) as error:
+            why = str(error).partition("\n")[0]
+            raise StoreError(f"Watcher's database cannot be used: {why}") from error
+
+    return called  # type: ignore[return-value]
+
+
+@translated
+def prepare() -> None:
+    """Create the tables that ActionPlan adds, or upgrade them to this release.
+
+    Several processes may do so at once. Raises StoreError for tables of a newer release.
+    """
+    with reading() as connection:
+        if _version(connection) == REVISIONS[-1]:
+            return
+    engine = enginefacade.writer.get_engine()
+    with engine.connect() as connection, _alone(connection):
+        with connection.begin():
+            current = _version(connection) == REVISIONS[-1]
+        if not current:
+            with connection.begin():
+                _migrate(connection, "head")
+
+
+def _version(connection: sa.Connection) -> str | None:
+    """Return the version of the tables, None if there are none; raises StoreError."""
+    if not sa.inspect(connection).has_table(VERSION_TABLE):
+        return None
+    column: sa.ColumnClause[str] = sa.column("version_num")
+    found = connection.execute(sa.select(column).select_from(sa.table(VERSION_TABLE))).scalar()
+    if found is not None and found not in REVISIONS:
+        raise StoreError(
+            f"the tables that ActionPlan added to Watcher's database have version {found}, of a "
+            f"newer release than this one, which knows versions up to {REVISIONS[-1]}"
+        )
+    return found
+
+
+@contextmanager
+def _alone(connection: sa.Connection) -> Iterator[None]:
+    """Lock out other processes that change the tables. SQLite, for one process, has no lock."""
+    lock, release = _LOCKS.get(connection.dialect.name, (None, None))
+    if lock is None or release is None:
+        yield
+        return
+    with connection.begin():
+        connection.exec_driver_sql(lock)
+    try:
+        yield
+    finally:
+        with connection.begin():
+            connection.exec_driver_sql(release)
+
+
+def _migrate(connection: sa.Connection, revision: str) -> None:
+    # The import takes long, and is needed once in the life of a database.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    folder = str(Path(__file__).with_name("migrations"))
+    config.set_main_option("script_location", folder.replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends runs of plans that cannot go on: refused ones, and those whose applier has died."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from watcher.db.sqlalchemy import models
+
+from applier.contracts import Claimant
+from applier.watcher import claims, database, deadly
+from applier.watcher.states import (
+    CANCEL_STATES,
+    DOUBT,
+    NOT_RUN,
+    cut,
+    stopped_action,
+    stopped_plan,
+)
+from applier.watcher.tables import attempts
+from planner.states import ActionState, PlanState
+
+PLANS, ACTIONS = claims.PLANS, models.Action.__table__
+#: The states of Watcher's actions that have not ended, and of those that were begun.
+OPEN, BEGUN = ("PENDING", "ONGOING", "CANCELLING"), ("ONGOING", "CANCELLING")
+
+
+@database.translated
+def plan_state(uuid: str) -> str:
+    """Return the state of a plan in Watcher's words; raises PlanNotFound."""
+    with database.reading() as connection:
+        return str(claims.plan_row(connection, uuid).state)
+
+
+def is_open(uuid: str) -> bool:
+    """Return whether an action of a plan has not ended."""
+    return _any(uuid, OPEN)
+
+
+def has_failed(uuid: str) -> bool:
+    """Return whether an action of a plan is FAILED, so that Watcher's handler fails the plan."""
+    return _any(uuid, ("FAILED",))
+
+
+@database.translated
+def _any(uuid: str, states: tuple[str, ...]) -> bool:
+    with database.reading() as connection:
+        mine = _mine(claims.plan_row(connection, uuid), states)
+        found = connection.execute(sa.select(ACTIONS.c.id).where(*mine).limit(1)).first()
+    return found is not None
+
+
+@database.translated
+def is_claimed_by(uuid: str, token: str | None) -> bool:
+    """Return whether a claim on a plan has not ended."""
+    with database.reading() as connection:
+        row = claims.run_row(connection, uuid)
+    return token is not None and row is not None and row.claim == token
+
+
+@database.translated
+def refuse(uuid: str, reason: str, token: str | None) -> None:
+    """Record why a plan cannot be run, or not to its end; its handler makes it FAILED.
+
+    What had not begun is CANCELLED, what runs is in doubt. The claim ``token`` ends, if there is
+    one. If another process has claimed the plan, nothing is written.
+    """
+    now = datetime.now(UTC)
+    with database.writing() as connection:
+        row = claims.plan_row(connection, uuid)
+        run = claims.run_row(connection, uuid)
+        if run is not None and run.claim is not None:
+            if token is None or run.claim != token:
+                return
+            claims.release(connection, uuid, token)
+        _settle(connection, row, ("PENDING",), "CANCELLED", f"{NOT_RUN}{reason}", now)
+        _settle(connection, row, BEGUN, "FAILED", DOUBT, now)
+        _end_attempts(connection, uuid, now)
+        sentence = sa.update(PLANS).where(PLANS.c.id == row.id, PLANS.c.state.not_in(CANCEL_STATES))
+        connection.execute(sentence.values(status_message=cut(reason)))
+
+
+@database.translated
+def take_over(uuid: str, seen: Claimant, *, resume: bool) -> None:
+    """End the claim of a claimant that has died.
+
+    With ``resume``, the next run verifies the actions that were begun; see also
+    :mod:`applier.watcher.deadly`.
+    Else the plan is CANCELLED as Watcher does when an applier starts again. A cancel by a user is
+    finished. Raises PlanConflict if the claimant was heard of meanwhile.
+    """
+    now = datetime.now(UTC)
+    with database.writing() as connection:
+        claims.end(connection, uuid, seen)
+        row = claims.plan_row(connection, uuid)
+        if row.state in CANCEL_STATES:
+            _settle(connection, row, ("PENDING",), "CANCELLED", None, now)
+            _settle(connection, row, BEGUN, "FAILED", DOUBT, now)
+            _end_attempts(connection, uuid, now)
+            _set_plan(connection, row, PlanState.CANCELLED, row.status_message, now)
+        elif resume:
+            deadly.settle(connection, ACTIONS, uuid, now)
+        else:
+            host = claims.run_row(connection, uuid).service_host
+            _settle(connection, row, OPEN, "CANCELLED", stopped_action(host), now)
+            message = cut(stopped_plan(host))
+            _set_plan(connection, row, PlanState.CANCELLED, message, now)
+
+
+def _set_plan(
+    connection: sa.Connection, row: Any, state: PlanState, message: str | None, now: datetime
+) -> None:
+    values = {"state": str(state), "status_message": message, "updated_at": claims.naive(now)}
+    connection.execute(sa.update(PLANS).where(PLANS.c.id == row.id).values(**values))
+
+
+def _mine(row: Any, states: tuple[str, ...]) -> tuple[Any, ...]:
+    return (
+        ACTIONS.c.action_plan_id == row.id,
+        ACTIONS.c.deleted_at.is_(None),
+        ACTIONS.c.state.in_(states),
+    )
+
+
+def _settle(
+    connection: sa.Connection,
+    row: Any,
+    states: tuple[str, ...],
+    new: str,
+    message: str | None,
+    now: datetime,
+) -> None:
+    """Change the state of all actions of a plan that are in one of these."""
+    values = {"state": new, "status_message": cut(message), "updated_at": claims.naive(now)}
+    connection.execute(sa.update(ACTIONS).where(*_mine(row, states)).values(**values))
+
+
+def _end_attempts(connection: sa.Connection, uuid: str, now: datetime) -> None:
+    """Record that it is not known how the attempts ended that had not ended."""
+    left = sa.update(attempts).where(attempts.c.plan_uuid == uuid, attempts.c.ended_at.is_(None))
+    doubt = {"state": str(ActionState.UNKNOWN), "message": DOUBT}
+    connection.execute(left.values(ended_at=claims.naive(now), **doubt))

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``[watcher_applier] workflow_engine = actionplan``: Watcher's plans, run by our engine."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from oslo_config import cfg
+from watcher.applier.workflow_engine.base import BaseWorkFlowEngine
+from watcher.common.exception import ActionPlanCancelled, WorkflowExecutionException
+
+from applier.assembly import user
+from applier.contracts import Claimant
+from applier.engines.environment import ActionEnvironment
+from applier.errors import ActionFailed, ApplierError, PlanConflict
+from applier.run.liveness import has_died, this_host
+from applier.run.runner import Runner
+from applier.run.setup import RunSetup
+from applier.scheduling.verdict import OnFailure
+from applier.watcher import database, endings, verify
+from applier.watcher.actions import WatcherTypes
+from applier.watcher.engine_options import ENGINE_OPTIONS
+from applier.watcher.notifications import Notifier
+from applier.watcher.record import WatcherRecord
+from applier.watcher.states import CANCEL_STATES
+from planner import registry
+from planner.errors import PlannerError
+from planner.states import PlanState
+
+CONF = cfg.CONF
+LOG = logging.getLogger(__name__)
+#: Never set: used to wait.
+_NEVER = threading.Event()
+
+
+class ActionPlanEngine(BaseWorkFlowEngine):
+    """Runs what is left of a plan; a failure stops what needs the failed action, and no more.
+
+    A plan that another process runs is not run twice: the engine waits until that one has ended.
+    """
+
+    @classmethod
+    def get_config_opts(cls) -> Sequence[cfg.Opt]:
+        """Return the options of ``[watcher_workflow_engines.actionplan]``."""
+        return list(ENGINE_OPTIONS)
+
+    def execute(self, actions: Sequence[Any]) -> None:
+        """Run the actions of one plan that have not ended; Watcher's handler computes its state.
+
+        Raises ActionPlanCancelled if the plan was cancelled, and WorkflowExecutionException if it
+        cannot be run; then its ``status_message`` says why.
+        """
+        if not any(action.state in endings.OPEN for action in actions):
+            return
+        uuid = actions[0].action_plan.uuid
+        record = None
+        try:
+            database.prepare()
+            with Notifier(
+                self.context, actions, lambda: self.notify_cancel_start(uuid)
+            ) as notifier:
+                types = WatcherTypes(
+                    self.config.touches, osc=lambda: self.osc, on_begin=notifier.begun
+                )
+                record = WatcherRecord(
+                    types, self.config.limits, service_host=CONF.host, resume=self.config.resume
+                )
+                state = self._run(uuid, record, self._runner(record, types, notifier))
+        except (ApplierError, PlannerError) as reason:
+            LOG.warning("Plan %s: %s", uuid, reason)
+            endings.refuse(uuid, str(reason), record.token if record else None)
+            raise WorkflowExecutionException(error=str(reason)) from reason
+        if state in CANCEL_STATES:
+            self.notify_cancel_start(uuid)
+            raise ActionPlanCancelled(uuid=uuid)
+        if state == PlanState.FAILED and not endings.has_failed(uuid):
+            raise WorkflowExecutionException(error="an action that is needed was cancelled before")
+
+    def _run(self, uuid: str, record: WatcherRecord, runner: Callable[[], Runner]) -> str:
+        """Run a plan, or wait while another process does; return the state in which it ended."""
+        while True:
+            self._await_others(record, uuid)
+            state = endings.plan_state(uuid)
+            if state in CANCEL_STATES or not endings.is_open(uuid):
+                return state
+            try:
+                return runner().run(uuid)
+            except PlanConflict as conflict:
+                LOG.warning("Plan %s: %s", uuid, conflict)
+                if endings.is_claimed_by(uuid, record.token):
+                    return self._broken_off(uuid, record, conflict)
+
+    def _broken_off(self, uuid: str, record: WatcherRecord, conflict: PlanConflict) -> str:
+        """Return the state of a plan that Watcher cancelled as if its applier were dead.
+
+        Raises the conflict if that was not the reason.
+        """
+        state = endings.plan_state(uuid)
+        if state not in CANCEL_STATES:
+            raise conflict
+        endings.refuse(uuid, str(conflict), record.token)
+        return state
+
+    def _await_others(self, record: WatcherRecord, uuid: str) -> None:
+        """Return when nobody runs the plan. The claim of a process that has died is ended.
+
+        With ``resume``, the plan can be claimed then; else it is CANCELLED, as Watcher does.
+        """
+        while (claimant := record.claimant(uuid)) is not None:
+            record.set_hostname(uuid)
+            if has_died(record, uuid, claimant, wait=_NEVER.wait):
+                try:
+                    endings.take_over(uuid, claimant, resume=self.config.resume)
+                except PlanConflict as conflict:
+                    LOG.info("Plan %s: %s", uuid, conflict)
+
+    def _runner(
+        self, record: WatcherRecord, types: WatcherTypes, notifier: Notifier
+    ) -> Callable[[], Runner]:
+        """Return a function that makes the runner of one run."""
+        workers = self.config.max_workers
+        setup = RunSetup(
+            store=record,
+            engine=registry.load(registry.ENGINES, "taskflow")(max_workers=workers),
+            environment=ActionEnvironment(plugins=types, cloud=_no_cloud),
+            claimant=Claimant(host=this_host(), pid=os.getpid(), user=user()),
+            on_failure=OnFailure(self.config.on_failure),
+            listeners=(notifier,),
+            heartbeat_interval_s=self.config.heartbeat_interval_s,
+            verify_patience_s=verify.patience_s(),
+        )
+        return partial(Runner, setup)
+
+
+def _no_cloud() -> Any:
+    raise ActionFailed("Watcher's actions make their own connections")

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of ``[watcher_workflow_engines.actionplan]``; readable without Watcher."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from oslo_config import cfg, types
+
+from planner import ranges
+from planner.model import Touch
+from planner.options import Limits
+
+SECTION = "watcher_workflow_engines.actionplan"
+#: A parameter of an action in a touch: ``{resource_id}``.
+_PARAMETER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class TypeTouches(NamedTuple):
+    """What the actions of one type touch; ``texts`` may name parameters: ``instance:{uuid}``."""
+
+    action_type: str
+    texts: tuple[str, ...]
+
+    def of(self, parameters: Mapping[str, Any]) -> tuple[Touch, ...]:
+        """Return the touches of one action; those whose parameters it lacks are left out.
+
+        >>> moves = TypeTouches("move", ("instance:{uuid}", "leaves node:{host}"))
+        >>> [str(touch.resource) for touch in moves.of({"uuid": "i1", "host": None})]
+        ['instance:i1']
+        """
+        given = {name: value for name, value in parameters.items() if value not in (None, "")}
+        filled = (
+            _PARAMETER.sub(lambda found: str(given[found[1]]), text)
+            for text in self.texts
+            if given.keys() >= set(_PARAMETER.findall(text))
+        )
+        return tuple(Touch.parse(text) for text in filled)
+
+
+class TouchesTable(types.ConfigType):
+    """Option type: ``TYPE: [EFFECT ]KIND:{PARAMETER}, ...`` for each type, by ``;`` or line."""
+
+    def __init__(self) -> None:
+        super().__init__(type_name="touches of action types")
+
+    def __call__(self, value: str | Mapping[str, TypeTouches]) -> Mapping[str, TypeTouches]:
+        """Return the touches by action type; raises ValueError that names each wrong part."""
+        if isinstance(value, Mapping):
+            return value
+        table: dict[str, TypeTouches] = {}
+        wrong: list[str] = []
+        for line in value.replace("\n", ";").split(";"):
+            name, _, rest = (part.strip() for part in line.partition(":"))
+            texts = tuple(text.strip() for text in rest.split(",") if text.strip())
+            if not line.strip():
+                continue
+            if not (name and texts):
+                wrong.append(f"{line.strip()!r} is not TYPE: [EFFECT ]KIND:{{PARAMETER}}, ...")
+            elif name in table:
+                wrong.append(f"{name} has two entries")
+            else:
+                wrong += _mistakes(texts)
+                table[name] = TypeTouches(name, texts)
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return table
+
+    def _formatter(self, value: Mapping[str, TypeTouches]) -> str:
+        return "; ".join(f"{t.action_type}: {', '.join(t.texts)}" for t in value.values())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TouchesTable)
+
+    def __hash__(self) -> int:
+        return hash(TouchesTable)
+
+    def __repr__(self) -> str:
+        return "TouchesTable"
+
+
+def _mistakes(texts: Iterable[str]) -> list[str]:
+    found = []
+    for text in texts:
+        try:
+            Touch.parse(text)
+        except ValueError as reason:
+            found.append(str(reason))
+    return found
+
+
+ENGINE_OPTIONS: Sequence[cfg.Opt] = (
+    cfg.IntOpt(
+        "max_workers",
+        default=os.cpu_count() or 1,
+        min=1,
+        max=ranges.MOST,
+        sample_default=4,
+        help="Number of actions of a plan that may run at once. Default: the number of CPUs.",
+    ),
+    cfg.StrOpt(
+        "on_failure",
+        choices=[
+            ("skip_descendants", "actions that need a failed one do not run; all others do"),
+            ("continue", "all actions run in spite of failures, as with the engine taskflow"),
+        ],
+        default="skip_descendants",
+        help="Effect of a failed action.",
+    ),
+    cfg.Opt(
+        "limits",
+        type=Limits(),
+        default={},
+        sample_default="node:*=2, type:migrate=4",
+        help="How many actions of a plan may hold a resource at once. token=number, such as "
+        "node:compute-1=1, or KIND:*=number for each resource of a kind.",
+    ),
+    cfg.BoolOpt(
+        "resume",
+        default=False,
+        help="Whether a plan goes on whose applier has died. If so, Watcher does not cancel it "
+        "when an applier starts; run the service: actionplan-watcher resume --follow. If not, "
+        "Watcher cancels it, and it goes on after: actionplan-watcher resume PLAN.",
+    ),
+    cfg.Opt(
+        "touches",
+        type=TouchesTable(),
+        default={},
+        sample_default="rack_move: instance:{resource_id}, leaves node:{source_node}",
+        help="What the actions of third parties' types touch: TYPE: [EFFECT ]KIND:{PARAMETER}, "
+        "..., the types on lines of their own or separated by semicolons. EFFECT is uses (the "
+        "default), leaves, enters, takes_down, brings_up, disables or enables. Actions of a type "
+        "without an entry keep their order, and hold no resources.",
+    ),
+    cfg.FloatOpt(
+        "heartbeat_interval_s",
+        default=5.0,
+        min=0.05,
+        max=ranges.LONGEST_S,
+        help="Seconds between two heartbeats of the applier that runs a plan. It counts as dead "
+        "after six intervals without one.",
+    ),
+)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds plans whose applier has died, and hands them to the appliers until one claims them.
+
+A message to a queue that nobody reads is lost, so it is sent again. An applier that gets a plan
+twice runs it once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from applier.backoff import delays_s
+from applier.contracts import Claimant
+from applier.errors import PlanConflict
+from applier.run.liveness import SilenceWatch, gone
+from applier.watcher import endings, reopening
+from applier.watcher.states import CANCEL_STATES
+
+Value = TypeVar("Value")
+
+#: Seconds before a plan that nobody has claimed is sent again: the first time, and at most.
+FIRST_S, LONGEST_S = 5.0, 60.0
+
+
+class Follower:
+    """Looks at all plans, or ``only`` at one, in rounds.
+
+    ``cast`` sends a plan to the appliers, and ``tell`` is called with sentences for the user.
+    """
+
+    def __init__(
+        self,
+        cast: Callable[[str], None],
+        tell: Callable[[str], None],
+        only: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._cast, self._tell, self._only, self._clock = cast, tell, only, clock
+        self._watch = SilenceWatch(clock)
+        #: The claimants at the first look.
+        self._first: dict[str, Claimant] | None = None
+        #: By plan that waits: when it is sent again, and the delays after that.
+        self._sent: dict[str, tuple[float, Iterator[float]]] = {}
+
+    def reset(self) -> None:
+        """Restart all counts: no heartbeat can be written while the database is unreachable."""
+        self._watch.reset()
+
+    def look(self) -> bool:
+        """Look once; return whether a plan waits, or a claimant was not heard of since the start.
+
+        Such a claimant is alive, or has died: later looks tell.
+        """
+        found = self._mine(reopening.claimed())
+        if self._first is None:
+            self._first = found
+        self._watch.begin_round()
+        for uuid, claimant in found.items():
+            if self._watch.is_dead(uuid, claimant):
+                self._revive(uuid, claimant)
+        waiting = self._mine(dict.fromkeys(reopening.waiting(self._only)))
+        self._sent = {uuid: known for uuid, known in self._sent.items() if uuid in waiting}
+        for uuid in waiting:
+            self._send(uuid)
+        return bool(waiting or found.items() & self._first.items())
+
+    def _mine(self, plans: dict[str, Value]) -> dict[str, Value]:
+        return {u: value for u, value in plans.items() if self._only in (None, u)}
+
+    def _revive(self, uuid: str, claimant: Claimant) -> None:
+        try:
+            if endings.plan_state(uuid) in CANCEL_STATES:
+                endings.take_over(uuid, claimant, resume=True)
+                self._tell(f"plan {uuid}: {gone(claimant)}; its cancel was finished")
+            else:
+                reopening.reopen(uuid, claimant)
+                self._tell(f"plan {uuid}: {gone(claimant)}; it goes on")
+        except PlanConflict as conflict:
+            self._tell(str(conflict))
+
+    def _send(self, uuid: str) -> None:
+        now = self._clock()
+        due, delays = self._sent.get(uuid) or (now, delays_s(FIRST_S, LONGEST_S))
+        if now >= due:
+            self._cast(uuid)
+            due = now + next(delays)
+        self._sent[uuid] = due, delays

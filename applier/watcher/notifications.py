@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sends Watcher's versioned notifications of actions, in the order in which its own engine does."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from oslo_config import cfg
+from watcher import objects
+from watcher.notifications import action as action_notifications
+from watcher.notifications import action_plan as plan_notifications
+from watcher.notifications import base
+from watcher.notifications.exception import ExceptionPayload
+from watcher.objects.fields import NotificationAction as Kind
+from watcher.objects.fields import NotificationPhase as Phase
+from watcher.objects.fields import NotificationPriority as Priority
+
+from applier.contracts import Report
+from applier.watcher.states import message_of, word
+from planner.states import ActionState, PlanState
+
+CONF = cfg.CONF
+LOG = logging.getLogger(__name__)
+
+
+class Notifier:
+    """A Listener that sends notifications in the order of the commits, from a thread of its own.
+
+    ``actions`` are those of one plan, as Watcher's applier loads them. ``cancel_begins`` is called
+    when the plan is being cancelled. As a context manager, it waits at the end until everything is
+    sent. Nothing is sent, and nothing read, if ``[DEFAULT] notification_level`` is empty.
+    """
+
+    def __init__(
+        self, context: Any, actions: Sequence[Any], cancel_begins: Callable[[], None]
+    ) -> None:
+        self._context, self._cancel_begins = context, cancel_begins
+        self._actions: dict[str, Any] = {action.uuid: action for action in actions}
+        self._on = bool(CONF.notification_level)
+        self._plan = _plan_payload(context, actions[0].action_plan) if self._on else None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="notifications")
+
+    def __enter__(self) -> Notifier:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._thread.shutdown()
+
+    def begun(self, uuid: str) -> None:
+        """Send that an action begins, after its pre_condition has passed."""
+        self._later(partial(self._begin, uuid))
+
+    def on_plan(self, state: PlanState, message: str | None) -> None:  # noqa: ARG002
+        """Handle a committed change of the state of the plan."""
+        if state is PlanState.CANCELLING:
+            self._later(self._cancel_begins)
+
+    def on_reports(self, reports: Iterable[Report]) -> None:
+        """Send what has changed; a start is sent when its pre_condition has passed."""
+        for report in reports:
+            if report.state is not ActionState.ONGOING:
+                self._later(partial(self._end, report))
+
+    def _later(self, send: Callable[[], None]) -> None:
+        if self._on:
+            self._thread.submit(send).add_done_callback(_log_error)
+
+    def _begin(self, uuid: str) -> None:
+        self._execution(uuid, Phase.START)
+        self._change(uuid, {"state": str(ActionState.ONGOING)})
+        self._update(uuid)
+
+    def _end(self, report: Report) -> None:
+        uuid, old = report.uuid, self._actions[report.uuid].state
+        change = {"state": word(report.state), "status_message": message_of(report)}
+        if report.state is ActionState.CANCELLED:
+            self._cancel(uuid, Phase.START)
+        self._change(uuid, change)
+        self._update(uuid)
+        if report.state is ActionState.SKIPPED:
+            self._update(uuid, old_state=old)
+        elif report.state is ActionState.SUCCEEDED:
+            self._execution(uuid, Phase.END)
+        elif report.state in (ActionState.FAILED, ActionState.UNKNOWN):
+            self._execution(uuid, Phase.ERROR, fault=_fault(change["status_message"]))
+        elif report.state is ActionState.CANCELLED:
+            self._cancel(uuid, Phase.END)
+
+    def _change(self, uuid: str, values: Mapping[str, Any]) -> None:
+        known = self._actions[uuid]
+        fields = {name: known[name] for name in _FIELDS if known.obj_attr_is_set(name)}
+        self._actions[uuid] = objects.Action(self._context, **{**fields, **values})
+
+    def _update(self, uuid: str, old_state: str | None = None) -> None:
+        action = self._actions[uuid]
+        changed = action_notifications.ActionStateUpdatePayload(
+            old_state=old_state,
+            state=action.state if old_state else None,
+            status_message=action.status_message if old_state else None,
+        )
+        payload = action_notifications.ActionUpdatePayload(
+            action=action, state_update=changed, action_plan=self._plan
+        )
+        self._emit(action_notifications.ActionUpdateNotification, payload, {"action": Kind.UPDATE})
+
+    def _execution(self, uuid: str, phase: str, fault: Any = None) -> None:
+        payload = action_notifications.ActionExecutionPayload(
+            action=self._actions[uuid], action_plan=self._plan, fault=fault
+        )
+        event = {"action": Kind.EXECUTION, "phase": phase}
+        self._emit(action_notifications.ActionExecutionNotification, payload, event)
+
+    def _cancel(self, uuid: str, phase: str) -> None:
+        payload = action_notifications.ActionCancelPayload(
+            action=self._actions[uuid], action_plan=self._plan, fault=None
+        )
+        event = {"action": Kind.CANCEL, "phase": phase}
+        self._emit(action_notifications.ActionCancelNotification, payload, event)
+
+    def _emit(self, kind: Any, payload: Any, event: Mapping[str, Any]) -> None:
+        error = event.get("phase") == Phase.ERROR
+        kind(
+            priority=Priority.ERROR if error else Priority.INFO,
+            event_type=base.EventType(object="action", **event),
+            publisher=base.NotificationPublisher(host=CONF.host, binary="infra-optim"),
+            payload=payload,
+        ).emit(self._context)
+
+
+#: The fields of an action that a notification has, or that name the action.
+_FIELDS = (
+    "uuid",
+    "action_type",
+    "input_parameters",
+    "state",
+    "parents",
+    "status_message",
+    "created_at",
+    "updated_at",
+    "deleted_at",
+)
+
+
+def _plan_payload(context: Any, plan: Any) -> Any:
+    """Return the payload that describes the plan in each notification."""
+    audit = objects.Audit.get(context, plan.audit_id)
+    strategy = objects.Strategy.get(context, audit.strategy_id) if audit.strategy_id else None
+    return plan_notifications.TerseActionPlanPayload(
+        action_plan=plan,
+        audit_uuid=audit.uuid,
+        strategy_uuid=strategy.uuid if strategy else None,
+    )
+
+
+def _fault(message: str | None) -> Any:
+    return ExceptionPayload(
+        module_name=__name__,
+        function_name="execute",
+        exception="ActionExecutionFailure",
+        exception_message=message or "",
+    )
+
+
+def _log_error(sent: Future[None]) -> None:
+    error = sent.exception()
+    if error is not None:
+        LOG.error("A notification could not be sent: %s: %s", type(error).__name__, error)

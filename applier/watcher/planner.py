@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``watcher_planners: actionplan``: the solution of a strategy, planned by one of our planners."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_config import cfg
+from oslo_log import log
+from watcher import objects
+from watcher.common import nova_helper, utils
+from watcher.db.sqlalchemy import models
+from watcher.decision_engine.planner import base
+
+from applier import configuration
+from applier.watcher import creation_notifications, database
+from applier.watcher.solutions import action_rows, plan_solution
+from planner.configuration_files import files_of
+from planner.options import OPTIONS_IN_WATCHER
+
+LOG = log.getLogger(__name__)
+
+
+class ActionPlanPlanner(base.BasePlanner):
+    """Stores a plan of our planners in Watcher's tables: all of it, or nothing."""
+
+    @classmethod
+    def get_config_opts(cls) -> list[cfg.Opt]:
+        """Return the options of ``[watcher_planners.actionplan]``."""
+        return list(OPTIONS_IN_WATCHER)
+
+    def schedule(self, context: Any, audit_id: int, solution: Any) -> Any:
+        """Plan a solution, and return Watcher's object of the stored plan.
+
+        Everything is checked before anything is written. A solution without actions gives a plan
+        that is SUCCEEDED. Raises PlannerError, ConfigurationError.
+        """
+        plan = plan_solution(solution.actions, self.config.planner, _configuration(), _host_of)
+        if not plan.actions:
+            LOG.warning("The action plan is empty")
+        for warning in plan.warnings:
+            LOG.warning("Action plan %s: %s", plan.uuid, warning)
+        strategy = objects.Strategy.get_by_name(context, solution.strategy.name)
+        row = objects.ActionPlan(
+            context,
+            uuid=plan.uuid,
+            audit_id=audit_id,
+            strategy_id=strategy.id,
+            state=str(plan.state),
+            global_efficacy=solution.global_efficacy,
+        )
+        _store(row.obj_get_changes(), action_rows(plan), _indicator_rows(solution))
+        stored = objects.ActionPlan.get_by_uuid(context, plan.uuid, eager=True)
+        creation_notifications.send(context, stored)
+        return stored
+
+
+def _configuration() -> cfg.ConfigOpts:
+    """Read the files of Watcher's configuration as our own commands do.
+
+    In Watcher's own configuration the same names have other types: there, weights are texts.
+    """
+    files = [str(file) for file in files_of(cfg.CONF)]
+    return configuration.load(files or [os.devnull], checked=False)
+
+
+def _host_of(instance: str) -> str:
+    nova = nova_helper.NovaHelper()
+    return str(nova.get_hostname(nova.find_instance(instance)))
+
+
+def _indicator_rows(solution: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "uuid": utils.generate_uuid(),
+            "name": indicator.name,
+            "description": indicator.description,
+            "unit": indicator.unit,
+            "value": indicator.value,
+            "data": indicator.value,
+        }
+        for indicator in solution.efficacy_indicators
+    ]
+
+
+@database.translated
+def _store(
+    plan: dict[str, Any], actions: Sequence[dict[str, Any]], indicators: Sequence[dict[str, Any]]
+) -> None:
+    """Write a plan with its actions and efficacy indicators in one transaction."""
+    with database.writing() as connection:
+        made = connection.execute(models.ActionPlan.__table__.insert(), plan).inserted_primary_key
+        plan_id = made and made[0]
+        for table, rows in ((models.EfficacyIndicator, indicators), (models.Action, actions)):
+            if rows:
+                of_plan = [{**row, "action_plan_id": plan_id} for row in rows]
+                connection.execute(table.__table__.insert(), of_plan)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watcher's words for our states and messages, and back. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from applier.contracts import Report
+from applier.storage.rows import storable
+from planner.states import ActionState, PlanState
+
+#: The longest ``status_message`` of a row, in characters.
+LONGEST = 255
+#: The messages of actions whose state Watcher has no word for begin with these.
+NOT_RUN, IN_DOUBT = "not run: ", "in doubt: "
+#: The message of an action in doubt.
+DOUBT = (
+    f"{IN_DOUBT}it was interrupted, and nobody knows whether its work is done; look, then: "
+    "actionplan-watcher action set PLAN ACTION --state succeeded|failed --reason TEXT"
+)
+#: Watcher's message of a plan with skipped actions.
+SOME_SKIPPED = "One or more actions were skipped."
+#: The states of plans in which Watcher's handler and services start no more actions.
+CANCEL_STATES = ("CANCELLING", "CANCELLED")
+
+_STOPPED = "{} was cancelled because Applier {} was stopped while the action plan was ongoing."
+_REFUSED = re.compile("[\U00010000-\U0010ffff]")
+_WORDS = {ActionState.FAILED_DEPENDENCIES: "CANCELLED", ActionState.UNKNOWN: "FAILED"}
+#: Watcher's own state of an action that it aborts; for us it still runs.
+_OURS = {"CANCELLING": ActionState.ONGOING}
+
+
+def stopped_plan(host: str) -> str:
+    """Return the message of a plan that Watcher cancels because its applier was stopped."""
+    return _STOPPED.format("Action plan", host)
+
+
+def stopped_action(host: str) -> str:
+    """Return the message of an action of such a plan."""
+    return _STOPPED.format("Action", host)
+
+
+def word(state: ActionState) -> str:
+    """Return Watcher's word for a state of an action.
+
+    >>> word(ActionState.FAILED_DEPENDENCIES), word(ActionState.SKIPPED)
+    ('CANCELLED', 'SKIPPED')
+    """
+    return _WORDS.get(state, str(state))
+
+
+def state_of(text: str, message: str | None, last_attempt: ActionState | None) -> ActionState:
+    """Return our state of an action, from the state and message of its row.
+
+    ``last_attempt`` is the state in which its last attempt ended: it tells an action in doubt from
+    one that failed.
+
+    >>> str(state_of("FAILED", "in doubt: ...", ActionState.UNKNOWN))
+    'UNKNOWN'
+    >>> str(state_of("CANCELLED", "not run: needs a1, which ended FAILED", None))
+    'FAILED_DEPENDENCIES'
+    """
+    state = _OURS.get(text) or ActionState(text)
+    if state is ActionState.FAILED and last_attempt is ActionState.UNKNOWN:
+        return ActionState.UNKNOWN
+    if state is ActionState.CANCELLED and (message or "").startswith(NOT_RUN):
+        return ActionState.FAILED_DEPENDENCIES
+    return state
+
+
+def message_of(report: Report) -> str | None:
+    """Return the ``status_message`` of a reported change, None if it has none.
+
+    Watcher says nothing at actions that were cancelled with their plan.
+    """
+    if report.state is ActionState.CANCELLED:
+        return None
+    if report.state is ActionState.UNKNOWN:
+        return DOUBT
+    if report.state is ActionState.FAILED_DEPENDENCIES:
+        return cut(f"{NOT_RUN}{report.message or 'what it needs did not end well'}")
+    return cut(report.message)
+
+
+def cut(text: str | None) -> str | None:
+    """Return a text that fits into a row; a longer one ends in three dots.
+
+    Watcher's tables in MySQL refuse characters above U+FFFF: they are replaced, too.
+
+    >>> len(cut("x" * 300)), cut("short")
+    (255, 'short')
+    """
+    if text is None:
+        return None
+    clean = _REFUSED.sub("\N{REPLACEMENT CHARACTER}", storable(text) or "")
+    return clean if len(clean) <= LONGEST else clean[: LONGEST - 3] + "..."
+
+
+def plan_message(state: PlanState, message: str | None, *, skipped: bool) -> str | None:
+    """Return the ``status_message`` of a plan that ends, as Watcher's handler would write it.
+
+    A plan that FAILED also says what became of its actions.
+    """
+    if state is PlanState.CANCELLED:
+        return None
+    if skipped:
+        return SOME_SKIPPED
+    return cut(message) if state is PlanState.FAILED else None

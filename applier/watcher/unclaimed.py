@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides whether a plan can go on of whose last applier there is no claim.
+
+Watcher makes a plan ONGOING before the engine is called that claims it: an applier that is killed
+between these leaves a plan of which nothing has begun. Watcher's own engine leaves no claims at
+all, and Watcher then cancels the actions that have begun and those that have not with one message.
+Where the record cannot tell, an operator has to say it.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_config import cfg
+from oslo_utils import timeutils
+from watcher.db.sqlalchemy import models
+
+from applier.watcher.states import NOT_RUN
+from applier.watcher.tables import attempts
+
+ACTIONS, SERVICES = models.Action.__table__, models.Service.__table__
+_RUNNING = ("ONGOING", "CANCELLING")
+_SAY_SO = "if nobody runs it, and nothing of it had begun, say so: --not-begun"
+
+
+def refusal(connection: sa.Connection, row: Any, run: Any, *, not_begun: bool) -> str | None:
+    """Return why a plan that has no claimant cannot go on, None if it can.
+
+    ``row`` and ``run`` are the rows of the plan and of its last run by this engine, or None.
+    ``not_begun`` is the word of an operator, which does not count against the record.
+    """
+    if run is not None and row.state not in _RUNNING:
+        return None
+    begun = _begun_by_others(connection, row, first=run is None)
+    if begun:
+        return f"Watcher's own engine has begun actions of it: {begun}; a new audit plans the rest"
+    if not_begun:
+        return None
+    if row.state in _RUNNING:
+        return _alive(connection, row.hostname)
+    if _unclear(connection, row):
+        return f"this engine never ran it, so nobody knows what of it had begun; {_SAY_SO}"
+    return None
+
+
+def _begun_by_others(connection: sa.Connection, row: Any, *, first: bool) -> int:
+    """Return how many actions have begun without an attempt of this engine.
+
+    ``first`` says that this engine never ran the plan, so that no action can have ended by it.
+    """
+    ours = sa.select(attempts.c.action_uuid).where(attempts.c.plan_uuid == row.uuid)
+    states = (*_RUNNING, "SUCCEEDED", "FAILED") if first else _RUNNING
+    query = sa.select(sa.func.count()).select_from(ACTIONS)
+    query = query.where(ACTIONS.c.action_plan_id == row.id, ACTIONS.c.deleted_at.is_(None))
+    found = query.where(ACTIONS.c.state.in_(states), ACTIONS.c.uuid.not_in(ours))
+    return int(connection.execute(found).scalar_one())
+
+
+def _unclear(connection: sa.Connection, row: Any) -> bool:
+    """Return whether actions were cancelled of which nobody knows whether they had begun."""
+    mine = (ACTIONS.c.action_plan_id == row.id, ACTIONS.c.deleted_at.is_(None))
+    unsaid = sa.or_(
+        ACTIONS.c.status_message.is_(None),
+        ACTIONS.c.status_message.not_like(f"{NOT_RUN}%"),
+    )
+    found = sa.select(ACTIONS.c.id).where(*mine, ACTIONS.c.state == "CANCELLED", unsaid)
+    return connection.execute(found.limit(1)).first() is not None
+
+
+def _alive(connection: sa.Connection, host: str | None) -> str | None:
+    """Return that the applier of a plan may live, None if Watcher counts it as down."""
+    if not host:
+        return f"Watcher does not say which applier has it; {_SAY_SO}"
+    mine = (SERVICES.c.name == "watcher-applier", SERVICES.c.host == host)
+    kept = sa.select(SERVICES).where(*mine, SERVICES.c.deleted_at.is_(None))
+    oldest = timeutils.utcnow() - timedelta(seconds=cfg.CONF.service_down_time)
+    for service in connection.execute(kept):
+        heard = service.last_seen_up or service.updated_at or service.created_at
+        if heard >= oldest:
+            return f"applier {host} has it, and was heard of at {heard:%H:%M:%S} UTC; {_SAY_SO}"
+    return None

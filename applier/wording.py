@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts for durations, numbers, names and lists, as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from applier.contracts import Report
+from planner.model import Action
+from planner.states import ActionState, Outcome
+from planner.visible_text import visible
+
+
+def duration(seconds: float | None) -> str:
+    """Return a duration as a short text.
+
+    >>> [duration(s) for s in (None, 0.25, 9.0, 75, 3725)]
+    ['-', '0.2s', '9s', '1m15s', '1h02m']
+    """
+    if seconds is None:
+        return "-"
+    if seconds < 10 and seconds != int(seconds):
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+
+
+def minutes(seconds: float) -> str:
+    """Return minutes and seconds, aligned for a column.
+
+    >>> minutes(75.9)
+    '  1:15'
+    """
+    whole = int(seconds)
+    return f"{whole // 60:>3}:{whole % 60:02d}"
+
+
+def some(names: Iterable[str], most: int, between: str = " ") -> str:
+    """Return the first names of a list, and how many more there are.
+
+    >>> some(["a", "b", "c"], 2), some(["a", "b"], 2, ", "), some([], 2)
+    ('a b +1', 'a, b', '-')
+    """
+    known = list(names)
+    more = f"{between}+{len(known) - most}" if len(known) > most else ""
+    return between.join(known[:most]) + more or "-"
+
+
+def one_line(text: str) -> str:
+    r"""Return a text on one line, with hidden characters made visible.
+
+    >>> print(one_line("no route\n  to host\x1b[2J"))
+    no route to host\x1b[2J
+    """
+    return visible(" ".join(text.split()))
+
+
+def retold(report: Report, action: Action) -> str:
+    """Return a sentence about an attempt that failed and will be retried.
+
+    >>> failed = Report(uuid="u", old="ONGOING", state="PENDING", message="no room")
+    >>> retold(failed, Action(uuid="u", action_type="nop", name="a"))
+    'retry: a: no room'
+    """
+    return f"retry: {one_line(action.label)}: {one_line(report.message or 'it failed')}"
+
+
+def ago(seconds: float) -> str:
+    """Return how long ago something was. It is never negative, as clocks of hosts may differ.
+
+    >>> ago(75), ago(-1)
+    ('1m15s ago', '0s ago')
+    """
+    return f"{duration(max(0, round(seconds)))} ago"
+
+
+def count(number: int, word: str) -> str:
+    """Return a number with its noun.
+
+    >>> count(1, "host"), count(2, "host")
+    ('1 host', '2 hosts')
+    """
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def resources(actions: Iterable[Action], kind: str) -> list[str]:
+    """List the resources of a kind that actions touch, each once, in plan order.
+
+    >>> resources([Action(uuid="u", action_type="nop", tokens=("node:c1",))], "node")
+    ['c1']
+    """
+    begins = f"{kind}:"
+    found = (t for action in actions for t in action.tokens if t.startswith(begins))
+    return [token.removeprefix(begins) for token in dict.fromkeys(found)]
+
+
+def result(action: Action) -> str:
+    """Return the column of a recap that counts the action."""
+    match action.state:
+        case ActionState.SUCCEEDED:
+            return "already" if action.outcome is Outcome.OK else "changed"
+        case ActionState.SKIPPED:
+            return "already" if action.outcome is Outcome.OK else "skipped"
+        case ActionState.FAILED | ActionState.REVERT_FAILED:
+            return "failed"
+        case ActionState.UNKNOWN:
+            return "in doubt"
+    return "not run"

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the solutions that empty hosts, and that take them back into use."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planner.errors import InvalidInput, Mistake, accepted
+from planner.problems.placement import Facts, place
+
+#: How an instance is moved, by its status.
+MIGRATION_TYPES = {"ACTIVE": "live", "SHUTOFF": "cold"}
+
+
+class Drained(NamedTuple):
+    """The solution that empties hosts, and the reason for each instance that stays, by its id."""
+
+    document: Mapping[str, Any]
+    stays: Mapping[str, str]
+
+
+def drain(
+    facts: Facts,
+    hosts: Sequence[str],
+    *,
+    reason: str,
+    power_off: bool = False,
+    scheduler: bool = False,
+) -> Drained:
+    """Disable the services of hosts, move their instances away, and power the hosts off.
+
+    An instance stays if it cannot be moved. With ``scheduler``, an instance for which no host is
+    found is moved to one that the cloud chooses. A host on which an instance stays is not powered
+    off. Raises InvalidInput, listing all hosts that do not exist.
+    """
+    hosts = _existing(facts, hosts)
+    on_them = {i: at for i, at in facts["instances"].items() if at.get("host") in hosts}
+    movable = [i for i, instance in on_them.items() if instance.get("status") in MIGRATION_TYPES]
+    destinations, unplaced = place(movable, facts, hosts)
+    stays = {
+        i: f"it is {instance.get('status')}: only ACTIVE and SHUTOFF instances are moved"
+        for i, instance in on_them.items()
+        if i not in movable
+    }
+    moves: dict[str, str | None] = dict(destinations)
+    if scheduler:
+        moves.update(dict.fromkeys(unplaced))
+    else:
+        stays.update(unplaced)
+    kept = {on_them[i]["host"] for i in stays}
+    return Drained(
+        _document(
+            "drain",
+            hosts,
+            facts,
+            [
+                *(_service(host, "disabled", disabled_reason=reason) for host in hosts),
+                *_moves(on_them, moves),
+                *(_power(host, "off") for host in hosts if power_off and host not in kept),
+            ],
+        ),
+        stays,
+    )
+
+
+def undrain(facts: Facts, hosts: Sequence[str]) -> Mapping[str, Any]:
+    """Return a solution document that takes hosts back into use.
+
+    Its actions power on the hosts that are known to be off or suspended, and enable their services.
+    Raises InvalidInput, listing all hosts that do not exist.
+    """
+    hosts = _existing(facts, hosts)
+    known = facts.get("hosts", {})
+    off = [host for host in hosts if known.get(host, {}).get("power") in ("off", "suspended")]
+    actions = [*(_power(host, "on") for host in off), *(_service(h, "enabled") for h in hosts)]
+    return _document("undrain", hosts, facts, actions)
+
+
+def _existing(facts: Facts, hosts: Iterable[str]) -> list[str]:
+    known: Collection[str] = facts.get("services", {})
+    wanted = list(dict.fromkeys(hosts))
+    wrong = [host for host in wanted if host not in known]
+    if wrong:
+        text = "there is no compute service on this host"
+        raise InvalidInput(Mistake(f"{text}; {accepted(h, known)}", place=h) for h in wrong)
+    return wanted
+
+
+def _document(
+    verb: str, hosts: Sequence[str], facts: Facts, actions: list[dict[str, Any]]
+) -> dict[str, Any]:
+    name = hosts[0] if len(hosts) == 1 else f"{len(hosts)}-hosts"
+    source = {key: facts[key] for key in ("cloud", "at") if key in facts}
+    return {"kind": "solution", "name": f"{verb}-{name}", "actions": actions, "facts": source}
+
+
+def _moves(
+    instances: Mapping[str, Mapping[str, Any]], moves: Mapping[str, str | None]
+) -> list[dict[str, Any]]:
+    names = Counter(instances[i].get("name") for i in moves)
+    return [_move(i, instances[i], to, names) for i, to in moves.items()]
+
+
+def _move(
+    uuid: str, instance: Mapping[str, Any], destination: str | None, names: Counter[Any]
+) -> dict[str, Any]:
+    name = instance.get("name")
+    parameters = {
+        **({"resource_name": name} if name else {}),
+        "migration_type": MIGRATION_TYPES[instance["status"]],
+        "source_node": instance["host"],
+        **({"destination_node": destination} if destination else {}),
+    }
+    return {
+        "name": f"move-{name if name and names[name] == 1 else uuid}",
+        "action_type": "migrate",
+        "resource_id": uuid,
+        "input_parameters": parameters,
+    }
+
+
+def _service(host: str, state: str, **more: str) -> dict[str, Any]:
+    return {
+        "name": f"{state.removesuffix('d')}-{host}",
+        "action_type": "change_nova_service_state",
+        "resource_id": host,
+        "input_parameters": {"state": state, **more},
+    }
+
+
+def _power(host: str, state: str) -> dict[str, Any]:
+    return {
+        "name": f"power-{state}-{host}",
+        "action_type": "change_node_power_state",
+        "resource_id": host,
+        "input_parameters": {"state": state},
+    }

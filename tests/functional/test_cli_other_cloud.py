@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cloud of a third party, installed beside the product: plans run on their own cloud only."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import PATIENCE_S, PROGRAM, CommandLine, Ended, wait_until
+
+from applier.storage.sql import SqlStore
+from planner.states import PlanState
+
+pytestmark = pytest.mark.slow
+
+TOY = '''
+from applier.clouds.simulated import SimulatedCloud
+from oslo_config import cfg
+
+class Toy(SimulatedCloud):
+    """A cloud in a file of its own, that says that it is real."""
+
+    IS_REAL = True
+    OPTIONS = (cfg.StrOpt("region", default="east", help="Where it is."),)
+
+    def __init__(self, *, region):
+        super().__init__(f"{region}.json", speed=1000)
+        self._region = region
+
+    @property
+    def name(self):
+        return f"toy:{self._region}"
+
+    def close(self):
+        with open("closed", "a") as file:
+            file.write("closed\\n")
+'''
+STOP = {
+    "name": "stop-web-1",
+    "action_type": "stop",
+    "resource_id": "6a1f0001-0000-4000-8000-000000000001",
+}
+NOP = {"name": "wait", "action_type": "sleep", "input_parameters": {"duration": 0}}
+
+
+@pytest.fixture
+def toy(actionplan: CommandLine, tmp_path: Path) -> CommandLine:
+    """Install a distribution with a cloud, and configure it."""
+    site = tmp_path / "site"
+    about = site / "toycloud-1.0.dist-info"
+    about.mkdir(parents=True)
+    (site / "toycloud.py").write_text(TOY, encoding="utf-8")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toycloud\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[actionplan.clouds]\ntoy = toycloud:Toy\n")
+    actionplan.environment["PYTHONPATH"] = str(site)
+    on(actionplan, "toy")
+    return actionplan
+
+
+def on(actionplan: CommandLine, cloud: str, **options: str) -> None:
+    known = {"cloud": cloud, "simulator_speed": 1000}
+    actionplan.configure(actionplan=known, **({cloud: options} if options else {}))
+
+
+def service(actionplan: CommandLine, configuration: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [PROGRAM.with_name("actionplan-applier"), "--config-file", configuration],
+        cwd=actionplan.folder,
+        env=actionplan.environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def refused(ended: Ended, own: str, configured: str) -> None:
+    assert ended.code == 4, ended
+    assert f"was made for the cloud '{own}', and '{configured}' is configured: " in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_a_plan_of_a_third_partys_cloud_from_the_document_to_the_recap(toy: CommandLine) -> None:
+    toy.document("stop.yaml", STOP)
+    made = toy("create", "stop.yaml", "--out", "plan.json")
+    assert "\nCloud: toy:east\n" in made.out, made
+    assert toy.plan().cloud == "toy:east"
+    shown = json.loads(toy("show", "last", "-f", "json").out)
+    saved = json.loads((toy.folder / "plan.json").read_text(encoding="utf-8"))
+    assert shown["cloud"] == saved["cloud"] == "toy:east"
+    assert "toy:east" in toy("list").out
+    applied = toy("apply", "plan.json", "--yes")
+    assert applied.code == 0, applied
+    assert applied.out.count("Cloud: toy:east\n") == 2
+    world = json.loads((toy.folder / "east.json").read_text(encoding="utf-8"))
+    assert world["instances"][STOP["resource_id"]]["status"] == "SHUTOFF"
+    assert not toy.simulator.exists()
+    assert (toy.folder / "closed").read_text(encoding="utf-8").startswith("closed\n")
+
+
+def test_every_verb_that_uses_the_cloud_refuses_a_plan_of_another(toy: CommandLine) -> None:
+    toy.document("stop.yaml", STOP)
+    assert toy("create", "stop.yaml", "--out", "plan.json").code == 0
+    on(toy, "toy", region="west")
+    verbs = [
+        "apply last --yes",
+        "apply plan.json --yes",
+        "start last",
+        "show last --node compute-1",
+    ]
+    for verb in verbs:
+        refused(toy(*verb.split()), "toy:east", "toy:west")
+    assert toy.plan().state is PlanState.RECOMMENDED
+    assert toy("cancel", "last").code == 0
+    refused(toy("resume", "last"), "toy:east", "toy:west")
+    refused(toy("resume", "last", "--dry-run"), "toy:east", "toy:west")
+    on(toy, "toy")
+    assert toy("resume", "last").code == 0
+    assert toy("apply", "last", "--yes").code == 0
+    on(toy, "simulated")
+    refused(toy("rollback", "last"), "toy:east", "simulated")
+    assert len(toy.plans()) == 1
+    on(toy, "toy")
+    assert toy("rollback", "last").code == 0
+    assert toy.plans()[0].cloud == "toy:east"
+
+
+def test_a_saved_plan_that_is_refused_is_not_stored(toy: CommandLine) -> None:
+    toy.document("stop.yaml", STOP, facts={"cloud": "toy:west"})
+    refused(toy("apply", "stop.yaml", "--yes"), "toy:west", "toy:east")
+    assert toy.plans() == []
+
+
+def test_a_plan_that_uses_no_cloud_runs_whichever_is_configured(toy: CommandLine) -> None:
+    toy.document("nop.yaml", NOP)
+    assert toy("create", "nop.yaml").code == 0
+    on(toy, "simulated")
+    assert toy("apply", "last", "--yes").code == 0
+
+
+def test_the_verbs_of_the_simulator_work_and_say_so(toy: CommandLine) -> None:
+    note = "Note: plans run on another cloud: [actionplan] cloud is toy.\n"
+    for words in (("simulator", "reset"), ("simulator", "show")):
+        ended = toy(*words)
+        assert (ended.code, ended.err) == (0, note)
+    assert toy.simulator.exists()
+
+
+def test_the_options_of_the_cloud_are_shown_and_checked(toy: CommandLine) -> None:
+    (row,) = json.loads(toy("config", "show", "--section", "toy", "-f", "json").out)
+    assert (row["option"], row["value"]) == ("region", "east")
+    on(toy, "toi")
+    ended = toy("list")
+    assert ended.code == 1
+    assert "[actionplan] cloud: no cloud 'toi'; did you mean 'toy'? Known: " in ended.err
+
+
+def test_two_services_over_one_record_take_the_plans_of_their_clouds(toy: CommandLine) -> None:
+    toy.document("stop.yaml", STOP)
+    east = toy.configuration.with_name("east.conf")
+    west = toy.configuration.with_name("west.conf")
+    for file, region in ((east, "east"), (west, "west")):
+        text = f"[actionplan]\ncloud = toy\n[toy]\nregion = {region}\n"
+        file.write_text(text, encoding="utf-8")
+    both = ("create", "stop.yaml", "--config-file")
+    assert [toy(*both, str(file)).code for file in (east, west)] == [0, 0]
+    uuids = {plan.cloud: plan.uuid for plan in toy.plans()}
+    assert toy("start", uuids["toy:east"], "--config-file", str(east)).code == 0
+    left = service(toy, west)
+    try:
+        store = SqlStore(f"sqlite:///{toy.record}")
+        wait_until(store.services)
+        waiting = toy("start", uuids["toy:west"], "--config-file", str(west))
+        assert "waits for an applier service" in waiting.out, waiting
+        wait_until(lambda: store.load_plan(uuids["toy:west"]).state is PlanState.SUCCEEDED)
+        assert store.load_plan(uuids["toy:east"]).state is PlanState.PENDING
+        watched = toy("list", "-f", "json")
+        assert {p["cloud"] for p in json.loads(watched.out)} == {"toy:east", "toy:west"}
+        assert "toy:west" in toy("service", "list").out
+        right = service(toy, east)
+        try:
+            wait_until(lambda: store.load_plan(uuids["toy:east"]).state is PlanState.SUCCEEDED)
+        finally:
+            right.send_signal(signal.SIGTERM)
+            right.communicate(timeout=PATIENCE_S)
+        store.close()
+    finally:
+        left.send_signal(signal.SIGTERM)
+        _, log = left.communicate(timeout=PATIENCE_S)
+    assert log.count(f"Plan {uuids['toy:east']} is left to an applier of its cloud") == 1
+    assert "ERROR" not in log

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host of a real Nova is emptied by the command line, and the applier is killed halfway."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+from command_line import CommandLine
+from nova_lab import NovaLab
+
+from planner.states import ActionState, PlanState
+
+pytestmark = pytest.mark.slow
+COUNT = 6
+
+
+def completed(lab: NovaLab, servers: list[str]) -> int:
+    return sum(end == "completed" for server in servers for _, _, end in lab.moves(server))
+
+
+def test_a_drain_that_was_killed_halfway_goes_on_and_moves_nothing_twice(
+    lab: NovaLab, on_lab: CommandLine
+) -> None:
+    servers = [lab.boot(f"web-{i}", "cmp1", lab_lm_seconds="2") for i in range(COUNT)]
+    drained = on_lab("drain", "cmp1", "--out", "solution.yaml")
+    assert drained.code == 0, drained
+    created = on_lab("create", "solution.yaml")
+    assert created.code == 0, created
+    assert f"openstack {lab.NAME}" in created.out
+    with on_lab.start("apply", "last", "--yes") as applying:
+        lab.until(lambda: completed(lab, servers) >= 2, "two moves")
+        assert applying.poll() is None
+        os.kill(applying.pid, signal.SIGKILL)
+    for words in (("resume", "last"), ("apply", "last", "--yes")):
+        ended = on_lab(*words)
+        assert ended.code == 0, ended
+    plan = on_lab.plan()
+    assert plan.state is PlanState.SUCCEEDED
+    assert {action.state for action in plan.actions} <= {
+        ActionState.SUCCEEDED,
+        ActionState.SKIPPED,
+    }
+    for server in servers:
+        now = lab.server(server)
+        assert now.compute_host in ("cmp2", "cmp3")
+        assert lab.moves(server) == [("live-migration", now.compute_host, "completed")]
+    (service,) = lab.nova.services(binary="nova-compute", host="cmp1")
+    assert service.status == "disabled"
+
+
+def test_a_move_is_aborted_and_one_is_completed_at_once_by_the_operator(
+    lab: NovaLab, on_lab: CommandLine
+) -> None:
+    aborted, completed_at_once = (
+        lab.boot(name, "cmp1", lab_lm_seconds="120") for name in ("web-1", "web-2")
+    )
+    assert on_lab("drain", "cmp1", "--out", "solution.yaml").code == 0
+    with on_lab.start("apply", "solution.yaml", "--yes") as applying:
+        for server in (aborted, completed_at_once):
+            lab.until(lambda s=server: has_status(lab, s, "running"), "a running move")
+        for words in (("abort", "last", "move-web-1"), ("force-complete", "last", "move-web-2")):
+            ended = on_lab("action", *words)
+            assert ended.code == 0, ended
+        assert applying.wait() == 3
+    assert [end for _, _, end in lab.moves(aborted)] == ["cancelled"]
+    assert lab.server(aborted).compute_host == "cmp1"
+    assert [end for _, _, end in lab.moves(completed_at_once)] == ["completed"]
+    states = {action.name: action for action in on_lab.plan().actions}
+    assert "Nova cancelled migration" in str(states["move-web-1"].status_message)
+    assert states["move-web-2"].state is ActionState.SUCCEEDED
+
+
+def has_status(lab: NovaLab, server: str, status: str) -> bool:
+    return any(m.status == status for m in lab.nova.server_migrations(server))
+
+
+def test_what_is_moved_after_planning_needs_a_new_plan(lab: NovaLab, on_lab: CommandLine) -> None:
+    server = lab.boot("web-1", "cmp1")
+    assert on_lab("drain", "cmp1", "--out", "solution.yaml").code == 0
+    assert on_lab("create", "solution.yaml").code == 0
+    destination = "cmp3" if "destination_node: cmp2" in drained(on_lab) else "cmp2"
+    lab.nova.live_migrate_server(server, host=destination, block_migration="auto")
+    lab.until(lambda: lab.server(server).compute_host == destination, "the move")
+    ended = on_lab("apply", "last", "--yes")
+    assert ended.code == 4, ended
+    assert "web-1" in ended.out + ended.err
+    assert "--accept-drift" in ended.err
+
+
+def drained(on_lab: CommandLine) -> str:
+    return (on_lab.folder / "solution.yaml").read_text(encoding="utf-8")

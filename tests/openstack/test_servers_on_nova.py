@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cloud ``openstack`` does with servers, compared with the records of a real Nova."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from nova_lab import NovaLab
+
+from applier.clouds.openstack.cloud import OpenStackCloud
+from applier.errors import ActionFailed
+
+pytestmark = pytest.mark.slow
+
+
+def on_host(lab: NovaLab, host: str, **metadata: str) -> str:
+    return lab.boot("web-1", host, **metadata)
+
+
+def test_what_is_there_and_what_is_not(cloud: OpenStackCloud, lab: NovaLab) -> None:
+    server = on_host(lab, "cmp1")
+    assert cloud.instance(server) == {
+        "name": "web-1",
+        "host": "cmp1",
+        "flavor": "m1.small",
+        "status": "ACTIVE",
+        "task": None,
+    }
+    assert cloud.instance_named("web-1") == server
+    assert cloud.instance_named("web") is None
+    assert cloud.service("cmp1") == {"status": "enabled", "reason": None}
+    room = {"vcpus": 1, "ram_mb": 2048, "disk_gb": 10}
+    assert cloud.flavor("m1.small") == {"name": "m1.small", **room}
+    nothing = "00000000-0000-4000-8000-000000000000"
+    for get in (cloud.instance, cloud.service, cloud.flavor):
+        assert get(nothing) is None
+    assert cloud.name == f"openstack lab ({lab.connection.config.auth['auth_url']}, lab)"
+
+
+def test_two_of_one_name_are_not_one(cloud: OpenStackCloud, lab: NovaLab) -> None:
+    on_host(lab, "cmp1")
+    on_host(lab, "cmp2")
+    with pytest.raises(ActionFailed, match="2 instances are called web-1: name the uuid"):
+        cloud.instance_named("web-1")
+
+
+@pytest.mark.parametrize("live", [True, False], ids=["live", "cold"])
+@pytest.mark.parametrize("destination", ["cmp2", None], ids=["named", "chosen"])
+def test_a_move_ends_with_its_record(cloud, lab, stop, live, destination):
+    server, printed = on_host(lab, "cmp1"), []
+    arrived = cloud.migrate(server, destination, live, stop, printed.append)
+    assert arrived in ({destination} if destination else {"cmp2", "cmp3"})
+    assert lab.server(server).compute_host == arrived
+    kind, end = ("live-migration", "completed") if live else ("migration", "confirmed")
+    assert lab.moves(server) == [(kind, arrived, end)]
+    request = lab.nova.server_actions(server)
+    assert {f"request {action.request_id}" for action in request} & {
+        line.rstrip().partition(": ")[2] for line in printed
+    }
+    assert cloud.instance(server)["task"] is None
+
+
+def test_one_that_is_off_moves_cold_and_stays_off(cloud, lab, stop):
+    server = on_host(lab, "cmp1")
+    cloud.set_instance_status(server, "SHUTOFF", stop)
+    assert cloud.migrate(server, "cmp3", False, stop) == "cmp3"
+    assert cloud.instance(server)["status"] == "SHUTOFF"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "destination", "live", "why"),
+    [
+        ({}, "nowhere", True, "refused: Compute host nowhere could not be found"),
+        ({"lab_lm_precheck": "fail"}, "cmp2", True, "refused: No valid host was found"),
+        ({"lab_lm": "fail"}, "cmp2", True, "failed: its migration record [0-9]+ is failed"),
+        ({"lab_resize": "fail"}, "cmp2", False, "failed: RuntimeError"),
+    ],
+    ids=["no such host", "refused", "rolled back", "in error"],
+)
+def test_a_move_that_fails_says_why(cloud, lab, stop, metadata, destination, live, why):
+    server = on_host(lab, "cmp1", **metadata)
+    with pytest.raises(ActionFailed, match=why):
+        cloud.migrate(server, destination, live, stop)
+
+
+def stopped_when_it_runs(lab: NovaLab, server: str, stop: threading.Event) -> threading.Thread:
+    """Set a stop signal as soon as Nova works on a server."""
+
+    def wait_and_stop() -> None:
+        lab.until(lambda: lab.server(server).task_state is not None, "a task")
+        stop.set()
+
+    thread = threading.Thread(target=wait_and_stop)
+    thread.start()
+    return thread
+
+
+def test_a_live_move_that_is_stopped_is_cancelled(cloud, lab, stop):
+    server = on_host(lab, "cmp1", lab_lm_seconds="60")
+    stopping = stopped_when_it_runs(lab, server, stop)
+    with pytest.raises(ActionFailed, match="was stopped: Nova cancelled migration"):
+        cloud.migrate(server, "cmp2", True, stop)
+    stopping.join()
+    assert lab.server(server).compute_host == "cmp1"
+    assert lab.moves(server) == [("live-migration", "cmp2", "cancelled")]
+
+
+def test_a_cold_move_that_is_stopped_is_undone(cloud, lab, stop):
+    server = on_host(lab, "cmp1", lab_seconds="3")
+    stopping = stopped_when_it_runs(lab, server, stop)
+    with pytest.raises(ActionFailed, match="was stopped, and undone"):
+        cloud.migrate(server, "cmp2", False, stop)
+    stopping.join()
+    assert lab.server(server).compute_host == "cmp1"
+    assert lab.moves(server) == [("migration", "cmp2", "reverted")]
+
+
+@pytest.mark.parametrize("live", [True, False], ids=["live", "cold"])
+def test_a_move_that_is_under_way_is_followed_and_not_begun_again(cloud, lab, stop, live):
+    """As after a kill -9 of the applier that began it."""
+    server = on_host(lab, "cmp1", lab_lm_seconds="3", lab_seconds="3")
+    if live:
+        lab.nova.live_migrate_server(server, host="cmp2", block_migration="auto")
+    else:
+        lab.nova.migrate_server(server, host="cmp2")
+    assert cloud.instance(server)["task"] is not None
+    assert cloud.migrate(server, "cmp2", live, stop) == "cmp2"
+    assert [end for _, _, end in lab.moves(server)] == ["completed" if live else "confirmed"]
+
+
+def test_a_cold_move_that_waits_for_its_confirmation_is_confirmed(cloud, lab, stop):
+    server = on_host(lab, "cmp1")
+    lab.nova.migrate_server(server, host="cmp2")
+    lab.until(lambda: lab.server(server).status == "VERIFY_RESIZE", "VERIFY_RESIZE")
+    assert cloud.instance(server)["task"] == "verify_resize"
+    assert cloud.migrate(server, "cmp2", False, stop) == "cmp2"
+    assert lab.moves(server) == [("migration", "cmp2", "confirmed")]
+
+
+def test_one_that_somebody_else_moves_elsewhere_is_left_alone(cloud, lab, stop):
+    server = on_host(lab, "cmp1", lab_lm_seconds="60")
+    lab.nova.live_migrate_server(server, host="cmp3", block_migration="auto")
+    with pytest.raises(ActionFailed, match="refused: it is being moved to cmp3 already"):
+        cloud.migrate(server, "cmp2", True, stop)
+    assert [destination for _, destination, _ in lab.moves(server)] == ["cmp3"]
+
+
+def test_a_resize_is_confirmed(cloud, lab, stop):
+    server = on_host(lab, "cmp1")
+    cloud.resize(server, "m1.medium", stop)
+    assert cloud.instance(server) | {"host": None} == {
+        "name": "web-1",
+        "host": None,
+        "flavor": "m1.medium",
+        "status": "ACTIVE",
+        "task": None,
+    }
+    with pytest.raises(ActionFailed, match="there is no flavor m9"):
+        cloud.resize(server, "m9", stop)
+
+
+def test_statuses(cloud, lab, stop):
+    server = on_host(lab, "cmp1")
+    for status in ("SHUTOFF", "ACTIVE", "SHELVED", "ACTIVE", "ACTIVE"):
+        cloud.set_instance_status(server, status, stop)
+        assert cloud.instance(server)["status"] == status
+    actions = [action.action for action in lab.nova.server_actions(server)]
+    assert actions == ["unshelve", "shelve", "start", "stop", "create"]
+
+
+def test_a_stop_that_fails_says_so(cloud, lab, stop):
+    server = on_host(lab, "cmp1", lab_power="fail")
+    with pytest.raises(ActionFailed, match="the stop of web-1 failed"):
+        cloud.set_instance_status(server, "SHUTOFF", stop)
+
+
+WANTED = {"flavor": "m1.small", "image": "cirros", "networks": "none"}
+
+
+def test_one_that_is_created_is_there_and_is_deleted(cloud, lab, stop):
+    made = cloud.create_instance("job-1", WANTED | {"metadata": {"a": "b"}}, stop)
+    assert lab.server(made).metadata == {"a": "b"}
+    assert cloud.create_instance("job-1", WANTED, stop) == made
+    cloud.delete_instance(made, stop)
+    assert cloud.instance(made) is None
+    cloud.delete_instance(made, stop)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ({"metadata": {"lab_spawn": "fail"}}, "the creation of job-1 failed"),
+        ({"flavor": "m9"}, "refused: there is no flavor m9"),
+        ({"image": "none"}, "refused: there is no image none"),
+        ({"user_data": "${Secret}"}, r"only an orchestration knows: \$\{Secret\}"),
+    ],
+)
+def test_one_that_cannot_be_created_says_why(cloud, stop, wanted, why):
+    with pytest.raises(ActionFailed, match=why):
+        cloud.create_instance("job-1", WANTED | wanted, stop)
+
+
+def test_a_service_is_disabled_with_a_reason_and_enabled(cloud, stop):
+    cloud.set_service_status("cmp3", "disabled", "maintenance", stop)
+    assert cloud.service("cmp3") == {"status": "disabled", "reason": "maintenance"}
+    cloud.set_service_status("cmp3", "enabled", None, stop)
+    assert cloud.service("cmp3") == {"status": "enabled", "reason": None}
+    with pytest.raises(ActionFailed, match="there is no compute service on cmp9"):
+        cloud.set_service_status("cmp9", "enabled", None, stop)
+
+
+def test_facts_are_what_nova_and_placement_say(cloud, lab):
+    before = cloud.facts()["hosts"]["cmp1"]["free"]
+    server = on_host(lab, "cmp1")
+    facts = cloud.facts()
+    assert facts["cloud"] == cloud.name
+    assert facts["instances"] == {server: cloud.instance(server)}
+    assert sorted(facts["hosts"]) == ["cmp1", "cmp2", "cmp3"]
+    free = facts["hosts"]["cmp1"]["free"]
+    assert {room: before[room] - free[room] for room in free} == {"vcpus": 1, "ram_mb": 2048}
+    assert facts["services"]["cmp2"]["status"] == "enabled"
+    assert facts["flavors"]["m1.small"]["vcpus"] == 1
+
+
+def test_many_that_are_waited_for_are_asked_for_together(cloud, lab, stop):
+    """Each is read before, after the request and at the end; meanwhile there are only lists."""
+    servers = [lab.boot(f"web-{i}", "cmp1", lab_lm_seconds="5") for i in range(4)]
+    before = len(lab.requests())
+    threads = [
+        threading.Thread(target=cloud.migrate, args=(server, "cmp2", True, stop))
+        for server in servers
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    asked = lab.requests()[before:]
+    assert {lab.server(server).compute_host for server in servers} == {"cmp2"}
+    single = [line for line in asked if line.startswith("GET") and "/servers/" in line]
+    single = [line for line in single if "/servers/detail" not in line and "os-" not in line]
+    assert len(single) == 3 * len(servers), single
+    assert any("changes-since" in line for line in asked)

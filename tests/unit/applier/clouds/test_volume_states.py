@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When the work on a volume of Cinder is over, by the states that a real one went through."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from applier.clouds.openstack import volume_states
+
+A, B = "lab@b1#p1", "lab@b2#p1"
+
+
+def volume(status, migration, host=A, kind="t1"):
+    return SimpleNamespace(
+        id="7b2e", name="", status=status, migration_status=migration, host=host, volume_type=kind
+    )
+
+
+COPIED = [
+    volume("available", "starting"),
+    volume("available", "migrating"),
+    volume("available", "completing"),
+    # For a moment, before the end.
+    volume("available", None, B),
+    volume("available", "success", B),
+]
+ATTACHED = [volume("in-use", "starting"), volume("in-use", "migrating"), volume("in-use", "error")]
+RETYPED_BY_COPY = [
+    volume("retyping", "success"),
+    volume("retyping", "starting"),
+    volume("retyping", "migrating"),
+    volume("retyping", "completing"),
+    volume("available", None, B, "t2"),
+    volume("available", "success", B, "t2"),
+]
+RETYPED_IN_PLACE = [volume("retyping", "success"), volume("available", "success", A, "t2")]
+NOT_RETYPED = [volume("retyping", None), volume("available", None)]
+EXTENDED = [volume("extending", "success"), volume("available", "success")]
+
+
+@pytest.mark.parametrize(
+    "states", [COPIED, ATTACHED, RETYPED_BY_COPY, RETYPED_IN_PLACE, NOT_RETYPED, EXTENDED]
+)
+def test_work_is_over_with_its_last_state_and_not_before(states):
+    is_over = volume_states.over(states[0])
+    assert [is_over(state) for state in states] == [False] * (len(states) - 1) + [True]
+    assert volume_states.task_of(states[-1]) is None
+    assert volume_states.task_of(states[0]) in ("starting", "retyping", "extending")
+
+
+def test_an_old_success_is_no_work():
+    settled = volume("available", "success")
+    assert volume_states.task_of(settled) is None
+    assert not volume_states.is_moving(settled)
+    assert volume_states.over(settled)(settled)
+
+
+def test_a_state_in_words():
+    assert volume_states.described(volume("in-use", "error")) == (
+        "in-use, of type t1, on lab@b1#p1 (migration status error)"
+    )
+    assert (
+        volume_states.described(volume("available", None)) == "available, of type t1, on lab@b1#p1"
+    )
+    assert volume_states.name_of(volume("available", None)) == "7b2e"

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration file, and what is made of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from applier import configuration
+from applier.assembly import Assembly
+from applier.errors import ConfigurationError
+from applier.machines.settings import SimulationSettings, SshSettings
+from planner import registry
+from planner.errors import BrokenPlugin
+
+
+def read(tmp_path, text):
+    file = tmp_path / "watcher.conf"
+    file.write_text(text, encoding="utf-8")
+    return configuration.load([str(file)])
+
+
+def test_a_planner_that_is_broken_is_left_out(monkeypatch):
+    def load(namespace, name):
+        raise BrokenPlugin("plugin", name, "ImportError: no module of that name")
+
+    monkeypatch.setattr(registry, "load", load)
+    groups = [g if isinstance(g, str) else g.name for g, _ in configuration.list_opts()]
+    assert "watcher_actions.migrate" in groups
+    planners = [group for group in groups if group.startswith("watcher_planners.")]
+    assert planners == ["watcher_planners.actionplan"]
+
+
+def test_reading_the_configuration_loads_no_plugin(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "load", lambda *given: pytest.fail(f"loads {given}"))
+    conf = read(
+        tmp_path, "[watcher_actions.migrate]\nretries = 2\n[watcher_applier]\nworkers = 4\n"
+    )
+    assert conf.watcher_applier.workers == 4
+
+
+def test_a_misspelt_option_of_our_own_section_is_refused(tmp_path):
+    path = tmp_path / "watcher.conf"
+    path.write_text(
+        "[actionplan]\nconection = sqlite:///x\nsimulator_speed = 3\n\n[watcher_applier]\n"
+        "conductor_topic = watcher.applier.control\n"
+    )
+    with pytest.raises(ConfigurationError) as refused:
+        configuration.load([str(path)])
+    assert str(refused.value).startswith(
+        f"{path}:2: [actionplan] conection: no such option; did you mean 'connection'? Known: "
+    )
+    path.write_text(path.read_text().replace("conection", "connection"))
+    assert configuration.load([str(path)]).actionplan.connection == "sqlite:///x"
+
+
+MACHINES = """
+[ssh]
+known_hosts = /etc/actionplan/known_hosts
+key_files = /etc/actionplan/id, ~/.ssh/other
+connect_timeout_s = 2.5
+[actionplan]
+simulator_speed = 50
+[simulated_nodes]
+failures = 0.01, 3/net*
+seed = 7
+log = /var/log/nodes.log
+"""
+
+
+def test_machines_are_what_the_sections_say(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr("applier.machines.OpenMachines", lambda *given: made.append(given))
+    Assembly(read(tmp_path, MACHINES)).machines()
+    Assembly(read(tmp_path, "")).machines()
+    assert made == [
+        (
+            SshSettings(
+                known_hosts="/etc/actionplan/known_hosts",
+                keys=("/etc/actionplan/id", "~/.ssh/other"),
+                connect_timeout_s=2.5,
+            ),
+            SimulationSettings(
+                speed=50, failures=("0.01", "3/net*"), seed=7, log="/var/log/nodes.log"
+            ),
+            configuration.state_path() / "jobs",
+        ),
+        (SshSettings(), SimulationSettings(), configuration.state_path() / "jobs"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("connection", "folder"),
+    [
+        ("sqlite:////var/lib/actionplan/plans.sqlite", "/var/lib/actionplan/jobs"),
+        ("sqlite:////srv/plans.db?timeout=5", "/srv/jobs"),
+        ("postgresql://ann@db/plans", None),
+    ],
+)
+def test_commands_have_their_folder_beside_a_record_in_a_file(tmp_path, connection, folder):
+    conf = read(tmp_path, f"[actionplan]\nconnection = {connection}\n")
+    expected = Path(folder) if folder else configuration.state_path() / "jobs"
+    assert configuration.jobs_path(conf) == expected
+
+
+def test_a_failure_that_is_none_is_refused_before_anything_runs(tmp_path):
+    conf = read(tmp_path, "[simulated_nodes]\nfailures = many\n")
+    with pytest.raises(ConfigurationError, match=r"\[simulated_nodes\] failures: 'many'"):
+        Assembly(conf).machines()

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is wrong in a configuration is found at start, with its file, line and section."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+
+from applier import configuration
+from applier.configuration import watcher_options
+from applier.errors import ConfigurationError
+from planner import registry
+
+ROOT = Path(__file__).parents[4]
+OPTIONS = [
+    (group if isinstance(group, str) else group.name, option)
+    for group, options in configuration.list_opts()
+    for option in options
+]
+NUMBERS = [
+    (group, option)
+    for group, option in OPTIONS
+    if isinstance(option.type, cfg.types.Integer | cfg.types.Float)
+]
+
+
+def name_of(found: object) -> str:
+    """Return the name of an option for the title of a test."""
+    return found.name if isinstance(found, cfg.Opt) else str(found)
+
+
+class Read:
+    """Reads a configuration from a text; ``warnings`` are those of the last one."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.warnings: list[str] = []
+
+    def __call__(self, text: str) -> cfg.ConfigOpts:
+        self.file.write_text(text, encoding="utf-8")
+        self.warnings.clear()
+        return configuration.load([str(self.file)], warn=self.warnings.append)
+
+    def refused(self, text: str) -> list[str]:
+        """Return the mistakes in a text, without the path of the file."""
+        with pytest.raises(ConfigurationError) as found:
+            self(text)
+        return [str(m).replace(f"{self.file}:", "") for m in found.value.mistakes]
+
+    def told(self, text: str) -> list[str]:
+        """Return the warnings about a text that is accepted, without the path of the file."""
+        self(text)
+        return [warning.replace(f"{self.file}:", "") for warning in self.warnings]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    return Read(tmp_path / "watcher.conf")
+
+
+def misspelt(name: str) -> str:
+    """Exchange two letters of a name."""
+    i = next(i for i in range(1, len(name)) if name[i - 1] != name[i])
+    return name[: i - 1] + name[i] + name[i - 1] + name[i + 1 :]
+
+
+@pytest.mark.parametrize(("section", "option"), OPTIONS, ids=name_of)
+def test_a_misspelt_option_is_refused_in_every_section(
+    read: Read, section: str, option: cfg.Opt
+) -> None:
+    wrong = misspelt(option.name)
+    (mistake,) = read.refused(f"[{section}]\n{wrong} = 1\n")
+    assert mistake.startswith(f"2: [{section}] {wrong}: no such option; did you mean ")
+    assert f"'{option.name}'" in mistake.partition("Known")[0]
+
+
+@pytest.mark.parametrize("section", sorted({section for section, _ in OPTIONS}))
+def test_a_misspelt_section_is_refused(read: Read, section: str) -> None:
+    group, dot, name = section.rpartition(".")
+    wrong = f"{group}{dot}{misspelt(name)}"
+    if wrong in {s for s, _ in OPTIONS}:
+        return
+    (mistake,) = read.refused(f"[{wrong}]\na = 1\n") if len(name) > 3 else (None,)
+    assert mistake is None or f"[{wrong}] a: no such section; did you mean" in mistake
+
+
+@pytest.mark.parametrize("text", ["１２", "1_0", "١", "nan", "inf", "-1", "9" * 320, "1e308", "x"])
+@pytest.mark.parametrize(("section", "option"), NUMBERS, ids=name_of)
+def test_a_number_that_cannot_be_is_refused(
+    read: Read, section: str, option: cfg.Opt, text: str
+) -> None:
+    (mistake,) = read.refused(f"[{section}]\n\n{option.name} = {text}\n")
+    assert mistake.startswith(f"3: [{section}] {option.name}: ")
+
+
+@pytest.mark.parametrize(("section", "option"), OPTIONS, ids=name_of)
+def test_an_option_that_refers_to_itself_is_refused(
+    read: Read, section: str, option: cfg.Opt
+) -> None:
+    (mistake,) = read.refused(f"[{section}]\n{option.name} = ${section}.{option.name}\n")
+    assert mistake.startswith(f"2: [{section}] {option.name}: ")
+
+
+def test_references_to_each_other_and_to_nothing_are_refused(read: Read) -> None:
+    text = "[ssh]\nknown_hosts = ${actionplan.simulator}\n[actionplan]\n"
+    first, second = read.refused(f"{text}simulator = ${{ssh.known_hosts}}\n")
+    assert first == ("2: [ssh] known_hosts: it refers to itself: $NAME stands for the option NAME")
+    assert second.startswith("4: [actionplan] simulator: it refers to itself")
+    (mistake,) = read.refused("[actionplan]\nsimulator = $nothing\n")
+    assert mistake.startswith("2: [actionplan] simulator: no such option nothing")
+
+
+def test_a_secret_is_not_told(read: Read) -> None:
+    (mistake,) = read.refused("[actionplan]\nconnection = mysql://me:hun$ter2@db/plans\n")
+    place = "2: [actionplan] connection: "
+    assert mistake == f"{place}$NAME stands for an option, $$ for a dollar sign"
+
+
+def test_an_option_given_twice_in_a_file_is_told(read: Read) -> None:
+    assert read.told("[watcher_applier]\nworkers = 2\n\nworkers = 3\n") == [
+        "4: [watcher_applier] workers: set on line 2 already; this one holds"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section", "line"),
+    [
+        ("watcher_planners.weight", "weights = migrte:3,nop:4"),
+        ("watcher_planners.weight", "parallelization = migrte:3"),
+        ("watcher_planners.workload_stabilization", "weights = migrte:3"),
+        ("watcher_planner", "limits = type:migrte=3, type:nop=2, node:*=1"),
+    ],
+)
+def test_numbers_for_types_that_nobody_has_are_told(read: Read, section: str, line: str) -> None:
+    (told,) = read.told(f"[{section}]\n{line}\n")
+    assert told.startswith(f"2: [{section}] {line.split()[0]}: no action type 'migrte' ")
+    assert "did you mean 'migrate'?" in told
+
+
+def test_everything_of_watcher_is_left_alone(read: Read) -> None:
+    own = {(section, name) for section, o in OPTIONS for name in (o.name, o.dest)}
+    text = ""
+    for section, names in sorted(watcher_options._sections().items()):
+        others = [name for name in names if (section, name) not in own]
+        text += f"[{section}]\n" + "".join(f"{name} = anything\n" for name in others)
+        text += "of_a_plugin = 1\n" if section not in ("DEFAULT", *{s for s, _ in OPTIONS}) else ""
+    text += "[watcher_strategies.mine]\nperiod = 3\n"
+    assert read.told(text) == []
+
+
+def test_a_section_that_nobody_has_is_told(read: Read) -> None:
+    assert read.told("[profiler]\nenabled = true\n[watcher_planners.zzz]\na = 1\n") == [
+        "2: [profiler] enabled: no such section, neither here nor in Watcher: it has no effect",
+        "4: [watcher_planners.zzz] a: no 'zzz' is installed in actionplan.planners: the section "
+        "has no effect",
+    ]
+
+
+def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(read: Read) -> None:
+    text = "[watcher_applier]\nworkers = 0\non_fialure = pause\n[actionplan]\nsynchronous = NO\n"
+    lines = [mistake.partition(":")[0] for mistake in read.refused(text)]
+    assert lines == ["2", "3", "5"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("OS_ACTIONPLAN__CONECTION", "no such option; did you mean 'connection'?"),
+        ("OS_WATCHER_APPLIER__WORKERS", "Should be greater than or equal to 1"),
+        ("OS_WATCHER_ACTIONS.NOP__RETIRES", "no such option; did you mean 'retries'?"),
+    ],
+)
+def test_the_environment_is_checked_too(
+    read: Read, monkeypatch: pytest.MonkeyPatch, variable: str, text: str
+) -> None:
+    monkeypatch.setenv(variable, "-7")
+    (mistake,) = read.refused("[watcher_applier]\nworkers = 2\n")
+    assert mistake.startswith(f"environment variable {variable}: {text}")
+
+
+def test_the_environment_of_other_programs_is_left_alone(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OS_AUTH_URL", "OS_DATABASE__CONNECTION", "OS_NOVA__X", "OS__", "OS_DEFAULT__X"):
+        monkeypatch.setenv(name, "1")
+    assert read.told("") == []
+
+
+def test_a_check_imports_only_plugins_whose_options_are_set(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = []
+    load = registry.load
+    monkeypatch.setattr(registry, "load", lambda *given: loaded.append(given) or load(*given))
+    read("[watcher_actions.nop]\nretries = 2\n[watcher_planners.weight]\nordering = slots\n")
+    assert loaded == [(registry.PLANNERS, "weight")]
+
+
+def test_the_sample_is_accepted_with_its_examples(read: Read) -> None:
+    sample = (ROOT / "etc" / "watcher.conf.sample").read_text(encoding="utf-8")
+    # An option that is commented out has no blank after "#"; an explanation has one.
+    lines = [re.sub("^#(?! )", "", line) for line in sample.splitlines()]
+    assert read.told("\n".join(line for line in lines if "<None>" not in line)) == []

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that action types and engines declare: read, checked, and handed to the plugin."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from typing import ClassVar
+
+import pytest
+from oslo_config import cfg
+
+from applier import configuration
+from applier.assembly import Assembly
+from applier.configuration import plugin_options
+from applier.configuration.plugin_options import ActionOptions
+from applier.contracts import ActionPlugin, Verified
+from applier.engines.environment import ActionEnvironment
+from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.errors import ConfigurationError
+from applier.scheduling.type_policy import TypePolicy
+from planner import registry
+from planner.errors import BrokenPlugin
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, Outcome, PlanState
+
+
+class Siren(ActionPlugin):
+    """Sound a siren."""
+
+    TYPE = "siren"
+    SCHEMA: ClassVar = {"type": "object"}
+    REVERTIBLE = True
+    OPTIONS = (
+        cfg.IntOpt("volume", default=3, min=0, max=10, help="How loud."),
+        cfg.StrOpt("dial-out", default="", help="Whom to call."),
+    )
+    heard: ClassVar[list] = []
+
+    def _hear(self, what):
+        self.heard.append((what, dict(self.context.options)))
+
+    def precheck(self):
+        self._hear("precheck")
+
+    def execute(self, stop):
+        self._hear("execute")
+        return Outcome.CHANGED
+
+    def verify(self):
+        self._hear("verify")
+        return Verified.DONE
+
+    def revert(self, stop):
+        self._hear("revert")
+        return Outcome.CHANGED
+
+
+@pytest.fixture(autouse=True)
+def heard():
+    Siren.heard.clear()
+    return Siren.heard
+
+
+def read(tmp_path, text):
+    file = tmp_path / "watcher.conf"
+    file.write_text(text, encoding="utf-8")
+    return configuration.load([str(file)], checked=False)
+
+
+TEXT = """
+[watcher_actions.migrate]
+retries = 2
+retry_delay_s = 1.5
+timeout_s = 600
+estimate_s = 30
+[watcher_actions.third_partys]
+retries = 1
+"""
+
+
+def test_each_action_type_has_the_policy_of_its_section(tmp_path):
+    """Also one that is not installed, and one without a section."""
+    conf = read(tmp_path, TEXT)
+    assert plugin_options.policies(conf, ["migrate", "nop", "third_partys"]) == {
+        "migrate": TypePolicy(retries=2, retry_delay_s=1.5, timeout_s=600, estimate_s=30),
+        "nop": TypePolicy(),
+        "third_partys": TypePolicy(retries=1),
+    }
+
+
+@pytest.mark.parametrize("line", ["retries = -1", "timeout_s = 0", "estimate_s = long"])
+def test_a_policy_that_cannot_be_is_refused_with_its_place(tmp_path, line):
+    conf = read(tmp_path, f"[watcher_actions.nop]\n{line}\n")
+    place = rf"watcher\.conf:2: \[watcher_actions\.nop\] {line.split()[0]}: \S+"
+    with pytest.raises(ConfigurationError, match=place):
+        plugin_options.policies(conf, ["nop"])
+
+
+def test_a_plugin_has_the_values_of_its_section(tmp_path):
+    conf = read(tmp_path, "[watcher_actions.siren]\nvolume = 7\nretries = 2\n")
+    assert ActionOptions(conf, {"siren": Siren})["siren"] == {"volume": 7, "dial_out": ""}
+
+
+def test_a_value_that_cannot_be_is_refused_with_its_place(tmp_path):
+    options = ActionOptions(
+        read(tmp_path, "[watcher_actions.siren]\nvolume = 11\n"), {"siren": Siren}
+    )
+    with pytest.raises(ConfigurationError) as refused:
+        options["siren"]
+    place = f"{tmp_path}/watcher.conf:2: [watcher_actions.siren] volume: "
+    assert str(refused.value) == place + "Should be less than or equal to 10"
+
+
+@pytest.mark.parametrize("name", ["retries", "retry_delay_s", "timeout_s", "estimate_s"])
+def test_an_option_that_every_type_has_cannot_be_declared(tmp_path, name):
+    class Twice(Siren):
+        OPTIONS = (cfg.IntOpt(name, help="Mine."),)
+
+    with pytest.raises(BrokenPlugin, match=f"'siren'.*declares the option '{name}', which every"):
+        ActionOptions(read(tmp_path, ""), {"siren": Twice})["siren"]
+
+
+@pytest.mark.parametrize("options", [("volume",), {"volume": 3}, 7])
+def test_options_that_are_none_of_oslo_config_are_refused(tmp_path, options):
+    class Other(Siren):
+        OPTIONS = options
+
+    with pytest.raises(BrokenPlugin, match="its OPTIONS are not a list"):
+        ActionOptions(read(tmp_path, ""), {"siren": Other})["siren"]
+
+
+def plan(**fields):
+    action = Action(uuid="a", **{"action_type": "siren", **fields})
+    return ActionPlan(uuid="plan", planner="test", state=PlanState.PENDING, actions=(action,))
+
+
+@pytest.fixture
+def trial(open_trial, tmp_path):
+    """Return a function that makes a trial of a plan."""
+
+    def make(made, plugins=None):
+        plugins = {"siren": Siren, **(plugins or {})}
+        options = ActionOptions(read(tmp_path, "[watcher_actions.siren]\nvolume = 9\n"), plugins)
+        engine = TaskFlowEngine(max_workers=1)
+        return open_trial(made, engine, max_workers=1, plugins=plugins, options=options)
+
+    return make
+
+
+GIVEN = {"volume": 9, "dial_out": ""}
+
+
+def test_precheck_and_execute_are_given_the_options(trial, tmp_path, heard):
+    assert trial(plan()).run() is PlanState.SUCCEEDED
+    assert heard == [("precheck", GIVEN), ("execute", GIVEN)]
+
+
+def test_verify_is_given_the_options(trial, heard):
+    made = plan(state=ActionState.UNKNOWN, attempts=1)
+    assert trial(made).run() is PlanState.SUCCEEDED
+    assert heard == [("verify", GIVEN)]
+
+
+def test_a_revert_is_given_the_options_of_the_type_that_it_undoes(trial, heard, monkeypatch):
+    revert = registry.load(registry.ACTIONS, "revert")
+    monkeypatch.setattr("applier.actions.revert._TYPES", {"siren": Siren})
+    made = plan(action_type="revert", input_parameters={"action_type": "siren", "parameters": {}})
+    assert trial(made, {"revert": revert}).run() is PlanState.SUCCEEDED
+    assert heard == [("revert", GIVEN)]
+
+
+def test_options_are_checked_before_a_plan_is_claimed(tmp_path):
+    options = ActionOptions(
+        read(tmp_path, "[watcher_actions.siren]\nvolume = x\n"), {"siren": Siren}
+    )
+    environment = ActionEnvironment(plugins={"siren": Siren}, cloud=lambda: None, options=options)
+    with pytest.raises(ConfigurationError, match=r"\[watcher_actions\.siren\] volume"):
+        environment.of_plan(plan())
+
+
+class Other:
+    """An engine of a third party."""
+
+    OPTIONS = (
+        cfg.IntOpt("max_workers", default=2, min=1, help="How many at once."),
+        cfg.StrOpt("queue", default="plans", help="Where to."),
+    )
+
+    def __init__(self, *, max_workers, queue):
+        self.max_workers, self.queue = max_workers, queue
+
+
+@pytest.fixture
+def third_party(monkeypatch):
+    """Register :class:`Other` as the entry point ``other``."""
+    offered = registry._offered(registry.ENGINES)
+    entry_point = EntryPoint("other", f"{__name__}:Other", registry.ENGINES)
+    monkeypatch.setitem(offered, "other", {"third-party": entry_point})
+
+
+OTHER = "[watcher_applier]\nworkflow_engine = other\n[watcher_workflow_engines.other]\n"
+
+
+@pytest.mark.usefixtures("third_party")
+def test_an_engine_of_a_third_party_is_made_from_the_options_of_its_own_section(tmp_path):
+    taskflow = "[watcher_workflow_engines.taskflow]\nmax_workers = 8\n"
+    assembly = Assembly(read(tmp_path, f"{OTHER}max_workers = 5\nqueue = slow\n{taskflow}"))
+    assert assembly.max_workers == 5
+    engine = assembly.engine()
+    assert isinstance(engine, Other)
+    assert (engine.max_workers, engine.queue) == (5, "slow")
+    assert assembly.engine(max_workers=3).max_workers == 3
+
+
+@pytest.mark.usefixtures("third_party")
+def test_the_options_of_an_engine_of_a_third_party_are_listed():
+    assert dict(configuration.list_opts())["watcher_workflow_engines.other"] == Other.OPTIONS
+
+
+@pytest.mark.usefixtures("third_party")
+def test_an_option_of_an_engine_that_cannot_be_used_is_refused_with_its_place(tmp_path):
+    assembly = Assembly(read(tmp_path, f"{OTHER}max_workers = 0\n"))
+    place = r"watcher\.conf:4: \[watcher_workflow_engines\.other\] max_workers: Should be "
+    with pytest.raises(ConfigurationError, match=place):
+        assembly.check()
+
+
+@pytest.mark.usefixtures("third_party")
+def test_an_engine_has_to_declare_max_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr(Other, "OPTIONS", Other.OPTIONS[1:])
+    with pytest.raises(BrokenPlugin, match=r"'other'.*declares no option 'max_workers'"):
+        Assembly(read(tmp_path, OTHER)).engine()

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A permit is used or withdrawn, and never both, whoever is first and however late others are."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from applier.errors import ActionFailed
+from applier.machines import permit
+from applier.machines.attempt_jobs import AttemptJobs
+from applier.machines.job_names import AttemptName
+from applier.machines.local import Local
+from applier.machines.permit import Permit
+
+ATTEMPT = AttemptName("p", "a", 1)
+
+
+def given(place) -> Permit:
+    made = Permit(place, ATTEMPT)
+    made.give()
+    return made
+
+
+def other(place) -> Permit:
+    """That of an applier that takes the plan over."""
+    return Permit(place, ATTEMPT)
+
+
+def test_an_attempt_that_has_begun_is_known_as_such(tmp_path):
+    mine = given(tmp_path)
+    mine.use()
+    mine.use()
+    assert not other(tmp_path).withdraw()
+
+
+def test_one_that_has_not_begun_never_will(tmp_path):
+    mine = given(tmp_path)
+    assert [other(tmp_path).withdraw(), other(tmp_path).withdraw()] == [True, True]
+    with pytest.raises(ActionFailed, match="another applier has taken the plan over"):
+        mine.use()
+    other(tmp_path).remove()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ActionFailed, match="another applier has taken the plan over"):
+        mine.use()
+
+
+def test_nothing_is_known_of_an_attempt_without_a_permit(tmp_path):
+    other(tmp_path).use()
+    assert not other(tmp_path).withdraw()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_restart_of_the_machine_ends_what_is_known(tmp_path, monkeypatch):
+    given(tmp_path)
+    monkeypatch.setattr(permit, "_boot_id", lambda: "another")
+    assert not other(tmp_path).withdraw()
+
+
+def test_a_late_applier_that_gives_it_again_changes_nothing(tmp_path):
+    """It was frozen before it gave the permit; what it wants to record then is refused."""
+    mine = given(tmp_path)
+    mine.use()
+    given(tmp_path)
+    assert not other(tmp_path).withdraw()
+
+
+def test_of_many_one_decides(tmp_path):
+    """Half of them begin the attempt, half of them withdraw it, all at once, again and again."""
+    for turn in range(100):
+        name = AttemptName("p", "a", turn)
+        start = threading.Barrier(6)
+        mine = Permit(tmp_path, name)
+        mine.give()
+
+        def use(mine: Permit = mine, start: threading.Barrier = start) -> str:
+            start.wait()
+            try:
+                mine.use()
+            except ActionFailed:
+                return "refused"
+            return "begun"
+
+        def withdraw(
+            its: Permit = Permit(tmp_path, name),  # noqa: B008 - a permit for each turn
+            start: threading.Barrier = start,
+        ) -> str:
+            start.wait()
+            return "never" if its.withdraw() else "begun"
+
+        with ThreadPoolExecutor(6) as pool:
+            told = {future.result() for future in [pool.submit(f) for f in [use, withdraw] * 3]}
+        assert told in ({"begun"}, {"refused", "never"})
+
+
+def test_where_no_folder_can_be_made_it_begins_and_says_so(tmp_path, caplog):
+    (tmp_path / "file").touch()
+    mine = given(tmp_path / "file" / "jobs")
+    mine.use()
+    assert "cannot be made: Not a directory" in caplog.text
+    assert not other(tmp_path / "file" / "jobs").withdraw()
+
+
+@pytest.mark.parametrize("change", ["run", "write", "remove"])
+def test_whatever_changes_this_machine_uses_it(tmp_path, change):
+    mine, place = given(tmp_path / "jobs"), tmp_path / "jobs"
+    machine = Local(threading.Event(), place, AttemptJobs(ATTEMPT, threading.Event(), mine))
+    does = {
+        "run": lambda: machine.run(["touch", str(tmp_path / "made")], output=lambda _: None),
+        "write": lambda: machine.write(str(tmp_path / "made"), b"", 0o600),
+        "remove": lambda: machine.remove(str(tmp_path / "there")),
+    }
+    (tmp_path / "there").touch()
+    assert machine.read(str(tmp_path / "there")) is not None
+    assert other(place).withdraw(), "to read changes nothing"
+    with pytest.raises(ActionFailed, match="another applier has taken the plan over"):
+        does[change]()
+    assert (tmp_path / "there").exists()
+    assert not (tmp_path / "made").exists()
+    assert [path.name for path in place.iterdir()] == [path.name for path in place.glob("permit.*")]

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A record, and an operator who remembers what was told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from applier.actions.nop import Nop
+from applier.clouds.simulated import SimulatedCloud
+from applier.contracts import Claimant
+from applier.operations import Operator
+from applier.run import liveness
+from applier.storage.sql import SqlStore
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import NOW
+from applier.testing.temporary_store import TemporaryStore
+from planner.model import ActionPlan
+from planner.states import PlanState
+
+
+class Site:
+    """One record, with what the operations need of an assembly."""
+
+    def __init__(self, store: SqlStore, cloud: SimulatedCloud) -> None:
+        self.store, self.told, self.noted = store, [], []
+        self.plugins: Mapping[str, Any] = {"nop": Nop}
+        self.operator = Operator(name="ada", say=self.told.append, note=self.noted.append)
+        self.assembly: Any = SimpleNamespace(
+            store=store, plugins=self.plugins, cloud=lambda: cloud, facts=cloud.facts
+        )
+
+    def saved(self, *names: str, state: PlanState = PlanState.RECOMMENDED) -> ActionPlan:
+        """Save a plan of no-ops in a state."""
+        plan = new_plan(*names, state=state)
+        self.store.save_plan(plan)
+        return self.store.load_plan(plan.uuid)
+
+    def claimed(self, *names: str, pid: int | None = None) -> tuple[ActionPlan, str]:
+        """Save a plan that somebody on another host runs, or a process of this host."""
+        plan = self.saved(*names, state=PlanState.PENDING)
+        host = "elsewhere" if pid is None else liveness.this_host()
+        claim = self.store.claim_plan(
+            plan.uuid, Claimant(host=host, pid=pid or 7, user="eve"), now=NOW
+        )
+        return self.store.load_plan(plan.uuid), claim
+
+    def now(self, plan: ActionPlan) -> ActionPlan:
+        """Return a plan as it is in the record."""
+        return self.store.load_plan(plan.uuid)
+
+
+@pytest.fixture
+def site(tmp_path) -> Iterator[Site]:
+    with closing(TemporaryStore()) as store:
+        yield Site(store, SimulatedCloud(tmp_path / "cloud.json", speed=1000))

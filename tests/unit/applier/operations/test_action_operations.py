@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What operators do with one action: the record afterwards, what is told, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from applier.errors import ActionFailed, PlanConflict
+from applier.operations import actions
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import NOW, ends, starts
+from planner.model import Action
+from planner.states import ActionState, PlanState
+
+
+def test_an_action_is_skipped_and_what_needs_it_is_told(site):
+    a, b, c = new_plan("a", "b", "c").actions
+    chain = (a, replace(b, needs=(a.uuid,)), replace(c, needs_any=((b.uuid,),)))
+    plan = replace(new_plan(), actions=chain)
+    site.store.save_plan(plan)
+    actions.skip(site.store, site.operator, plan, plan.actions[0], "by hand")
+    first = site.now(plan).actions[0]
+    assert (first.state, first.status_message) == (ActionState.SKIPPED, "skipped by ada: by hand")
+    assert site.told[:3] == [
+        "a will count as done for the actions that need it:",
+        "  b",
+        "  and, through these, 1 more",
+    ]
+
+
+def test_an_action_of_a_plan_that_runs_is_asked_to_be_skipped(site):
+    plan, _ = site.claimed("a")
+    actions.skip(site.store, site.operator, plan, plan.actions[0], "by hand")
+    (request,) = site.store.requests(plan.uuid)
+    assert (request.verb, request.action) == ("skip", plan.actions[0].uuid)
+    assert site.told[0] == "No action needs a."
+    assert site.now(plan).actions[0].state is ActionState.PENDING
+
+
+def running(site) -> tuple[object, Action]:
+    plan, claim = site.claimed("a")
+    site.store.commit(plan.uuid, claim, [starts(plan.actions[0])], now=NOW)
+    plan = site.now(plan)
+    return plan, plan.actions[0]
+
+
+def test_an_action_that_runs_is_aborted_and_not_skipped(site):
+    plan, action = running(site)
+    with pytest.raises(PlanConflict):
+        actions.skip(site.store, site.operator, plan, action, "by hand")
+    actions.abort(site.store, site.operator, plan, action, None)
+    (request,) = site.store.requests(plan.uuid)
+    assert (request.verb, request.action, request.who) == ("abort", action.uuid, "ada")
+
+
+def test_an_action_that_does_not_run_is_not_aborted(site):
+    plan = site.saved("a")
+    with pytest.raises(PlanConflict) as refused:
+        actions.abort(site.store, site.operator, plan, plan.actions[0], None)
+    assert "actionplan action skip" in str(refused.value)
+
+
+@pytest.mark.parametrize("is_migration", [True, False])
+def test_only_a_migration_that_runs_is_completed_at_once(site, is_migration):
+    plan, action = running(site)
+    if not is_migration:
+        with pytest.raises(PlanConflict):
+            actions.force_complete(site.assembly, site.operator, plan, action)
+        return
+    waits = replace(action, action_type="migrate", state=ActionState.PENDING)
+    with pytest.raises(PlanConflict):
+        actions.force_complete(site.assembly, site.operator, plan, waits)
+
+
+def test_what_the_cloud_says_about_a_completion_is_passed_on(site):
+    plan, action = running(site)
+
+    def refuse(call):
+        raise ActionFailed("no live migration of it is running")
+
+    site.assembly.ask_cloud = refuse
+    moves = replace(action, action_type="migrate", resource_id="i-1")
+    with pytest.raises(ActionFailed):
+        actions.force_complete(site.assembly, site.operator, plan, moves)
+    asked = []
+    site.assembly.ask_cloud = asked.append
+    actions.force_complete(site.assembly, site.operator, plan, moves)
+    assert len(asked) == 1
+    assert "asked to complete a at once" in site.told[0]
+
+
+@pytest.mark.parametrize(
+    ("ended", "new", "is_settled"),
+    [
+        (ActionState.UNKNOWN, ActionState.SUCCEEDED, True),
+        (ActionState.UNKNOWN, ActionState.FAILED, True),
+        (ActionState.FAILED, ActionState.SUCCEEDED, True),
+        (ActionState.FAILED, ActionState.FAILED, False),
+        (ActionState.CANCELLED, ActionState.SUCCEEDED, False),
+    ],
+)
+def test_what_is_in_doubt_or_failed_is_settled(site, ended, new, is_settled):
+    plan, claim = site.claimed("a")
+    action = plan.actions[0]
+    site.store.commit(plan.uuid, claim, [starts(action)], now=NOW)
+    site.store.commit(plan.uuid, claim, [ends(action, ended)], now=NOW)
+    settled = plan, site.now(plan).actions[0], new, "looked"
+    with pytest.raises(PlanConflict):
+        actions.settle(site.store, site.operator, *settled)
+    site.store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
+    if is_settled:
+        actions.settle(site.store, site.operator, *settled)
+    else:
+        with pytest.raises(PlanConflict):
+            actions.settle(site.store, site.operator, *settled)
+    now = site.now(plan).actions[0]
+    assert now.state is (new if is_settled else ended)
+    assert (now.status_message == "set by ada: looked") is is_settled

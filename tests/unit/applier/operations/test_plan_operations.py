@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What operators do with plans: the record afterwards, what is told, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from applier.errors import OtherCloud, PlanConflict
+from applier.operations import plans, resuming
+from applier.testing.sample_plans import new_plan
+from planner.states import ActionState, PlanState
+
+ENDED = [PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED, PlanState.SUPERSEDED]
+
+
+#: More than the number that any process can have.
+NO_PROCESS = 2**31 - 1
+
+
+@pytest.mark.parametrize("state", [PlanState.RECOMMENDED, PlanState.PAUSED])
+def test_a_plan_that_is_started_waits_for_a_service(site, state):
+    plan = site.saved("a", state=state)
+    plans.start(site.assembly, site.operator, plan)
+    assert site.now(plan).state is PlanState.PENDING
+    assert site.told == []
+
+
+def test_a_plan_that_was_started_meanwhile_is_not_started_again(site):
+    plan = site.saved("a")
+    plans.start(site.assembly, site.operator, plan)
+    with pytest.raises(PlanConflict) as refused:
+        plans.start(site.assembly, site.operator, plan)
+    assert refused.value.state is PlanState.PENDING
+
+
+def test_a_plan_of_another_cloud_is_not_started(site):
+    plan = new_plan("a", cloud="other")
+    plan = replace(plan, actions=(replace(plan.actions[0], action_type="migrate"),))
+    site.store.save_plan(plan)
+    with pytest.raises(OtherCloud):
+        plans.start(site.assembly, site.operator, plan)
+    assert site.now(plan).state is PlanState.RECOMMENDED
+
+
+def test_who_runs_a_plan_is_asked_to_pause_it(site):
+    plan, _ = site.claimed("a")
+    plans.pause(site.store, site.operator, plan, "lunch")
+    (request,) = site.store.requests(plan.uuid)
+    assert (request.verb, request.who, request.why) == ("pause", "ada", "lunch")
+    (told,) = site.told
+    assert "eve on elsewhere, process 7 runs it, and has been asked to pause it" in told
+
+
+def test_a_plan_that_is_paused_is_left_so(site):
+    plan = site.saved("a", state=PlanState.PAUSED)
+    plans.pause(site.store, site.operator, plan, None)
+    assert site.now(plan).state is PlanState.PAUSED
+    assert "is PAUSED already" in site.told[0]
+
+
+@pytest.mark.parametrize("state", [PlanState.RECOMMENDED, PlanState.PENDING, *ENDED])
+def test_what_nobody_runs_cannot_be_paused(site, state):
+    plan = site.saved("a", state=state)
+    with pytest.raises(PlanConflict):
+        plans.pause(site.store, site.operator, plan, None)
+    assert site.told == []
+
+
+@pytest.mark.parametrize("state", [PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED])
+def test_a_plan_that_nobody_runs_is_cancelled_with_its_actions(site, state):
+    plan = site.saved("a", "b", state=state)
+    plans.cancel(site.assembly, site.operator, plan, "wrong hosts")
+    now = site.now(plan)
+    assert now.state is PlanState.CANCELLED
+    assert now.status_message == "cancelled by ada: wrong hosts"
+    assert {action.state for action in now.actions} == {ActionState.CANCELLED}
+
+
+def test_who_runs_a_plan_is_asked_to_cancel_it_once(site):
+    plan, claim = site.claimed("a")
+    plans.cancel(site.assembly, site.operator, plan, None)
+    (request,) = site.store.requests(plan.uuid)
+    assert request.verb == "cancel"
+    site.store.move_claimed(plan.uuid, claim, PlanState.CANCELLING, now=plan.created_at)
+    plans.cancel(site.assembly, site.operator, site.now(plan), None)
+    assert len(site.store.requests(plan.uuid)) == 1
+    assert "is being cancelled already" in site.told[-1]
+
+
+def test_a_plan_whose_applier_is_gone_is_cancelled_at_once(site):
+    plan, _ = site.claimed("a", pid=NO_PROCESS)
+    plans.cancel(site.assembly, site.operator, plan, None)
+    assert site.now(plan).state is PlanState.CANCELLED
+    assert site.store.requests(plan.uuid) == []
+    assert "the process that ran it is gone" in site.told[0]
+
+
+@pytest.mark.parametrize("state", ENDED)
+def test_nothing_is_left_to_cancel_of_a_plan_that_has_ended(site, state):
+    plan = site.saved("a", state=state)
+    with pytest.raises(PlanConflict) as refused:
+        plans.cancel(site.assembly, site.operator, plan, None)
+    assert refused.value.state is state
+    assert site.now(plan).state is state
+
+
+@pytest.mark.parametrize("state", [PlanState.RECOMMENDED, *ENDED])
+def test_a_plan_that_is_deleted_says_by_whom(site, state):
+    plan = site.saved("a", state=state)
+    plans.delete(site.store, site.operator, plan)
+    now = site.now(plan)
+    assert (now.state, now.status_message) == (PlanState.DELETED, "removed by ada")
+    with pytest.raises(PlanConflict):
+        plans.delete(site.store, site.operator, now)
+
+
+@pytest.mark.parametrize("state", [PlanState.PENDING, PlanState.PAUSED])
+def test_what_waits_is_not_deleted(site, state):
+    plan = site.saved("a", state=state)
+    with pytest.raises(PlanConflict):
+        plans.delete(site.store, site.operator, plan)
+    assert site.now(plan).state is state
+
+
+def test_who_runs_a_plan_is_named_when_it_is_to_be_deleted(site):
+    plan, _ = site.claimed("a")
+    with pytest.raises(PlanConflict) as refused:
+        plans.delete(site.store, site.operator, plan)
+    assert "eve on elsewhere" in str(refused.value)
+
+
+def test_other_limits_are_asked_for_while_somebody_runs_the_plan(site):
+    plan, _ = site.claimed("a")
+    plans.set_limits(site.store, site.operator, plan, {"type:nop": 2}, None)
+    (request,) = site.store.requests(plan.uuid)
+    assert (request.verb, dict(request.limits)) == ("limit", {"type:nop": 2})
+    waits = site.saved("a")
+    with pytest.raises(PlanConflict):
+        plans.set_limits(site.store, site.operator, waits, {"type:nop": 2}, None)
+
+
+def test_a_plan_that_is_resumed_says_what_is_left(site):
+    plan = site.saved("a", "b", state=PlanState.CANCELLED)
+    resuming.resume(site.assembly, site.operator, plan, "again")
+    now = site.now(plan)
+    assert (now.state, now.status_message) == (PlanState.PENDING, "resumed by ada: again")
+    assert site.told[0] == "0 actions done, 0 to verify first, 2 to do."
+    assert "Run it: actionplan apply" in site.told[-1]
+
+
+def test_a_plan_that_has_not_been_started_is_not_resumed(site):
+    plan = site.saved("a")
+    for operation in (resuming.foresee, lambda *given: resuming.resume(*given, None)):
+        with pytest.raises(PlanConflict):
+            operation(site.assembly, site.operator, plan)
+    assert site.now(plan).state is PlanState.RECOMMENDED

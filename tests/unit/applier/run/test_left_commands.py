@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What machines tell of the commands that interrupted actions have left, and what follows."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from applier.actions.nop import Nop
+from applier.contracts import Claimant, Verified
+from applier.engines.environment import ActionEnvironment
+from applier.errors import ActionFailed
+from applier.machines.found_jobs import FoundJob, JobState
+from applier.run.left_commands import away, described, end_commands
+from applier.run.verify import verify_all
+from planner.model import Action
+from planner.states import ActionState, StateReason
+
+PATIENCE_S = 120.0
+RUNS = [FoundJob("p.a.2.1", JobState.RUNS, age_s=7.0)]
+KILLED = [FoundJob("p.a.2.1", JobState.KILLED)]
+LEFT = [FoundJob("p.a.2.1", JobState.KILLED, left=(11, 12))]
+RESTARTED = [FoundJob("p.a.2.1", JobState.RESTARTED)]
+BEFORE = Claimant(host="c1", pid=9, user="ann")
+
+
+class Commands(Nop):
+    """An action that may have left commands."""
+
+    USES_MACHINES = True
+
+
+class Machines:
+    """The machines of a run: finds these jobs, or raises this error, and notes what is ended.
+
+    If ``then`` is given, those are the jobs that it finds after they were ended.
+    """
+
+    def __init__(self, found=(), then=None):
+        self.found, self.then, self.ended = found, then, []
+
+    def of_attempt(self, plan, action, attempt):
+        return OfAttempt(self, (plan, action, attempt))
+
+
+class OfAttempt:
+    def __init__(self, machines, attempt):
+        self.machines, self.attempt = machines, attempt
+
+    def forbid(self):
+        return False
+
+    def find(self, addresses):
+        if isinstance(self.machines.found, Exception):
+            raise self.machines.found
+        return self.machines.found
+
+    def end(self, addresses):
+        self.machines.ended.append((*self.attempt, *addresses))
+        self.find(addresses)
+        if self.machines.then is not None:
+            self.machines.found = self.machines.then
+
+
+def action(uuid, state):
+    return Action(uuid=uuid, action_type="nop", state=ActionState(state), attempts=2)
+
+
+def environment(machines, plugin=Commands):
+    return ActionEnvironment(
+        plugins={"nop": plugin}, cloud=lambda: None, machines=machines, plan="p"
+    )
+
+
+def test_the_commands_of_all_that_is_in_progress_are_ended_and_no_others():
+    machines = Machines(RUNS)
+    end_commands([action(state, state) for state in ActionState], environment(machines))
+    assert machines.ended == [("p", "ONGOING", 2, None)]
+
+
+def test_an_action_stays_in_doubt_whose_command_cannot_be_ended():
+    running = [action("a", "ONGOING")]
+    (told,) = end_commands(running, environment(Machines(ActionFailed("no route to it"))))
+    assert told.state is ActionState.UNKNOWN
+    assert "no route to it; its command may still run there" in told.message
+    (told,) = end_commands(running, environment(None))
+    assert told.state is ActionState.UNKNOWN
+    assert "no command of it was found" in told.message
+
+
+@pytest.mark.parametrize("found", [RUNS, LEFT])
+def test_an_action_is_cancelled_if_its_command_ran_and_was_ended(found):
+    machines = Machines(found, then=[FoundJob("p.a.2.1", JobState.ENDED, code=-15)])
+    (told,) = end_commands([action("a", "ONGOING")], environment(machines))
+    assert (told.state, told.state_reason) == (ActionState.CANCELLED, StateReason.ABORTED)
+
+
+@pytest.mark.parametrize(
+    ("found", "then", "why"),
+    [
+        (RUNS, RUNS, "its command has been running for 7 s"),
+        (RUNS, LEFT, "its shell was killed, and processes of it still run: 11, 12"),
+        (KILLED, KILLED, "its command was killed together with its shell"),
+        (
+            [FoundJob("p.a.2.1", JobState.ENDED, code=0)],
+            None,
+            "its command has ended with exit code 0",
+        ),
+        ((), None, "no command of it was found"),
+    ],
+)
+def test_an_action_stays_in_doubt_if_no_command_of_it_was_ended(found, then, why):
+    machines = Machines(found, then=then)
+    (told,) = end_commands([action("a", "ONGOING")], environment(machines))
+    assert (told.state, told.state_reason) == (ActionState.UNKNOWN, None)
+    assert f"its plan was cancelled without its applier; {why}" in told.message
+
+
+@pytest.mark.parametrize(
+    ("state", "before", "where"),
+    [
+        ("ONGOING", None, None),
+        ("ONGOING", replace(BEFORE, host="here"), None),
+        ("ONGOING", BEFORE, "may still run on c1, where process 9 started it, and cannot be seen"),
+        ("UNKNOWN", replace(BEFORE, host="here"), "on another host; none was found on here"),
+    ],
+)
+def test_a_command_of_another_host_cannot_be_seen_from_here(state, before, where):
+    class OnNode(Commands):
+        runs_on = staticmethod(lambda _: ("10.0.0.3",))
+
+    class Here(Commands):
+        runs_on = staticmethod(lambda _: (None,))
+
+    doubtful = action("a", state)
+    assert away(doubtful, OnNode, before, "here") is None
+    told = away(doubtful, Here, before, "here")
+    assert told is None if where is None else where in told
+
+
+def test_what_is_known_of_them_is_told():
+    doubtful = [action("a", "UNKNOWN"), action("b", "SUCCEEDED")]
+    assert described(doubtful, environment(Machines(RUNS))) == {
+        "a": "its command has been running for 7 s"
+    }
+    unreachable = Machines(ActionFailed("no route to it"))
+    assert described(doubtful, environment(unreachable)) == {"a": "no route to it"}
+    for machines in (None, Machines()):
+        assert described(doubtful, environment(machines)) == {}
+
+
+def test_an_action_whose_command_is_found_goes_on():
+    findings = verify_all(
+        [action("a", "ONGOING"), action("b", "UNKNOWN")], environment(Machines(RUNS))
+    )
+    assert findings.continued == {"a": 7.0, "b": 7.0}
+    assert [(r.uuid, str(r.state)) for r in findings.reports] == [("b", "ONGOING")]
+
+
+@pytest.mark.parametrize("missing", [None, RESTARTED])
+def test_one_whose_command_was_lost_is_verified_and_why_is_told(missing):
+    class NotDone(Commands):
+        def verify(self):
+            return Verified.NOT_DONE
+
+    machines = Machines(missing or ())
+    (report,) = verify_all([action("a", "ONGOING")], environment(machines, NotDone)).reports
+    assert report.state is ActionState.PENDING
+    why = "; verified" if missing is None else ": the machine was restarted while its command ran;"
+    assert report.message.startswith(f"it was interrupted{why}")
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (LEFT, "processes of it still run: 11, 12"),
+        (ActionFailed("no route to it"), "no route to it; its command may still run there"),
+        (TimeoutError("no answer"), "no answer; its command may still run there"),
+    ],
+)
+def test_one_of_which_processes_may_run_does_not_run_again(found, why):
+    class Safe(Commands):
+        RERUN_SAFE = True
+
+        def verify(self):
+            return Verified.NOT_DONE
+
+    (report,) = verify_all([action("a", "ONGOING")], environment(Machines(found), Safe)).reports
+    assert report.state is ActionState.UNKNOWN
+    assert why in report.message
+
+
+def test_one_that_another_host_has_run_does_not_run_again_unless_its_command_is_found():
+    class Here(Commands):
+        RERUN_SAFE = True
+        runs_on = staticmethod(lambda _: (None,))
+
+        def verify(self):
+            return Verified.NOT_DONE
+
+    states = {}
+    for found in ((), tuple(KILLED), tuple(RUNS)):
+        made = verify_all(
+            [action("a", "ONGOING")], environment(Machines(found), Here), before=BEFORE, host="here"
+        )
+        states[found] = [str(report.state) for report in made.reports]
+    assert list(states.values()) == [["UNKNOWN"], ["PENDING"], []]
+
+
+def test_an_action_may_not_run_again_while_its_machine_is_not_heard_of():
+    go = threading.Event()
+
+    class Silent(Commands):
+        RERUN_SAFE = True
+
+        def verify(self):
+            go.wait(PATIENCE_S)
+
+    class SilentNode(Silent):
+        runs_on = staticmethod(lambda _: ("10.0.0.3",))
+
+    try:
+        here, there = (
+            verify_all([action("a", "ONGOING")], environment(None, plugin), 0.01).reports[0]
+            for plugin in (Silent, SilentNode)
+        )
+    finally:
+        go.set()
+    assert [str(report.state) for report in (here, there)] == ["PENDING", "UNKNOWN"]
+    assert "nothing was heard of its machine in time" in there.message

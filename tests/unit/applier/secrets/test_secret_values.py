@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the values of secrets come from, and what is said about one that cannot be used."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from applier.errors import ActionFailed
+from applier.secrets import MOST_BYTES, SecretText, resolve, shown
+
+SCHEMA = {"type": "object"}
+
+
+def value(text, schema=SCHEMA):
+    return resolve({"a": [1, {"secret": text}]}, schema).parameters["a"][1]
+
+
+def test_a_variable(monkeypatch):
+    monkeypatch.setenv("DB_PASSWORD", " swordfish ")
+    assert value("env DB_PASSWORD") == " swordfish "
+
+
+@pytest.mark.parametrize(
+    ("content", "read"), [("one", "one"), ("one\n", "one"), ("one\n\n", "one\n"), ("a\r\n", "a\r")]
+)
+def test_a_file_without_its_last_line_feed(tmp_path, content, read):
+    (tmp_path / "pass word").write_bytes(content.encode())
+    assert value(f"file {tmp_path}/pass word") == read
+
+
+def test_what_is_no_reference_stays_and_is_not_copied():
+    parameters = {"a": {"secret": "swordfish"}, "b": {"secret": "env A", "c": 1}, "c": ["x"]}
+    assert resolve(parameters, SCHEMA).parameters is parameters
+
+
+def test_a_value_is_a_text_that_is_not_shown(monkeypatch):
+    monkeypatch.setenv("A", "swordfish")
+    found = value("env A")
+    assert isinstance(found, str)
+    assert found == "swordfish"
+    assert isinstance(found, SecretText)
+    assert repr([found]) == "[<secret:env:A>]"
+    assert shown(found) == "secret:env:A"
+
+
+def refused(text, schema=SCHEMA):
+    with pytest.raises(ActionFailed) as caught:
+        value(text, schema)
+    return str(caught.value)
+
+
+def test_what_cannot_be_used_is_said_without_a_value(tmp_path, monkeypatch):
+    place = tmp_path / "f"
+    said = f"a[1]: the secret 'file {place}' cannot be used: "
+    assert refused(f"file {place}") == f"{said}No such file or directory"
+    for content, why in [
+        (b"", "it is empty"),
+        (b"\n", "it is empty"),
+        (b"sword\0fish", "it is not text in UTF-8"),
+        (b"sword\xff", "it is not text in UTF-8"),
+        (b"s" * (MOST_BYTES + 1), "the file is larger than 64 KiB"),
+    ]:
+        place.write_bytes(content)
+        assert refused(f"file {place}") == said + why
+    place.unlink()
+    os.mkfifo(place)
+    assert refused(f"file {place}") == f"{said}it is not a regular file"
+    monkeypatch.delenv("NOSUCH", raising=False)
+    assert refused("env NOSUCH").endswith("the environment of the applier has no such variable")
+
+
+def test_all_that_cannot_be_used_is_said_at_once():
+    with pytest.raises(ActionFailed) as caught:
+        resolve({"a": {"secret": "file /nosuch"}, "b": {"secret": "file /none"}}, SCHEMA)
+    assert str(caught.value).count("No such file") == 2
+
+
+def test_a_value_that_the_schema_refuses_is_not_used(monkeypatch):
+    schema = {"properties": {"a": {"items": {"type": ["integer", "string"], "pattern": "^http"}}}}
+    monkeypatch.setenv("A", "file:///etc/shadow")
+    assert refused("env A", schema) == (
+        "a[1]: the secret 'env A' cannot be used: the action type does not accept its value"
+    )
+    monkeypatch.setenv("A", "https://example.com")
+    assert value("env A", schema) == "https://example.com"
+
+
+ENV = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string"},
+        "env": {"type": "object", "writeOnly": True, "additionalProperties": {"type": "string"}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("1", True), ("en_US", True), ("seven77", True), ("eight888", False), ("swordfish", False)],
+)
+def test_a_hidden_value_in_the_plan_is_replaced_unless_it_is_short(text, kept):
+    """Short values are common words, without which no output could be read."""
+    parameters = {"command": "a long command", "env": {"A": text, "B": None}}
+    blotting = resolve(parameters, ENV).blotting
+    assert blotting(f"it is {text}.") == (f"it is {text}." if kept else "it is ***.")
+    assert blotting("a long command") == "a long command", "it is not hidden"

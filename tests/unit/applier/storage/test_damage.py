@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each value of a row that does not belong in its column is named, and nothing else is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from applier.storage import damage, rows
+from applier.storage.tables import Moment, action_states, actions, attempts, metadata, plans
+from applier.storage.tables import requests as requests_table
+
+NOT_TEXTS = [5, b"\xff", "\ud800"]
+NOT_JSON = ["{", "[1", "", 5, "[" * 100_000]
+NOT_LIMITS = ['{"node:1": 0}', '{"node:1": true}', '{"node:1": "2"}', "[]"]
+NOT_TEXT_LISTS = ["{}", "[1]", '"a"', '["a", null]']
+NOT_EVENTS = ['[["a"]]', '[["a", ["no"]]]', '[[1, ["ok"]]]', '[["a", "ok"]]', "[5]", "{}"]
+NOT_WORDS = ["", "SUCCEEDED ", "nonsense", 5]
+#: By table and column: what is refused there.
+WRONG: dict[sa.Column[Any], list[Any]] = {
+    plans.c.state: NOT_WORDS,
+    plans.c.on_failure: NOT_WORDS,
+    plans.c.limits: [*NOT_JSON, *NOT_LIMITS],
+    plans.c.warnings: [*NOT_JSON, *NOT_TEXT_LISTS],
+    plans.c.tolerances: [*NOT_JSON, "[1]", "{}"],
+    plans.c.efficacy_indicators: [*NOT_JSON, "{}"],
+    plans.c.global_efficacy: [*NOT_JSON, "{}"],
+    actions.c.input_parameters: [*NOT_JSON, "[]"],
+    actions.c.needs_any: [*NOT_JSON, '["a"]', "[[1]]", "{}"],
+    actions.c.triggers: [*NOT_JSON, *NOT_EVENTS],
+    actions.c.blocked_by: [*NOT_JSON, *NOT_EVENTS],
+    **{actions.c[name]: [*NOT_JSON, *NOT_TEXT_LISTS] for name in rows.ACTION_LINKS},
+    action_states.c.state: NOT_WORDS,
+    action_states.c.outcome: NOT_WORDS,
+    action_states.c.state_reason: NOT_WORDS,
+    attempts.c.state: NOT_WORDS,
+    attempts.c.outcome: NOT_WORDS,
+    requests_table.c.limits: [*NOT_JSON, *NOT_LIMITS],
+}
+#: By table and column: what is accepted there.
+RIGHT: list[tuple[sa.Column[Any], str]] = [
+    (plans.c.state, "ONGOING"),
+    (plans.c.on_failure, "pause"),
+    (plans.c.limits, '{"node:*": 1, "type:nop": 20}'),
+    (plans.c.limits, "{}"),
+    (plans.c.tolerances, '[{"name": "compute"}]'),
+    (plans.c.efficacy_indicators, "[1, {}]"),
+    (actions.c.parents, '["a", "b"]'),
+    (actions.c.needs_any, '[["a", "b"], []]'),
+    (actions.c.triggers, '[["a", ["changed", "failed"]], ["b", []]]'),
+    (action_states.c.outcome, "changed"),
+]
+#: By type: what is accepted and what is refused in all other columns.
+BY_TYPE: list[tuple[type, list[Any], list[Any]]] = [
+    (Moment, ["2026-01-02 03:04:05.000000"], ["yesterday", "", 5]),
+    (sa.Double, [0, -1.5, 2], ["x", math.nan, math.inf]),
+    (sa.Integer, [0, 7], [-1, 1.5, "1"]),
+    (sa.types.TypeEngine, ["", "text"], NOT_TEXTS),
+]
+COLUMNS = [column for table in metadata.sorted_tables for column in table.columns]
+
+
+def wrong_with(column: sa.Column[Any], value: Any) -> list[str]:
+    return list(damage.of_row(column.table, {column.name: value}))
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=str)
+def test_what_does_not_belong_in_a_column_is_named_with_the_column(column):
+    by_type = next(wrong for kind, _, wrong in BY_TYPE if isinstance(column.type, kind))
+    for value in WRONG.get(column, by_type):
+        (told,) = wrong_with(column, value)
+        assert told.startswith(column.name)
+        assert " is " in told
+
+
+@pytest.mark.parametrize("column", [c for c in COLUMNS if c not in WRONG], ids=str)
+def test_what_belongs_in_a_column_is_not_named(column):
+    for value in next(right for kind, right, _ in BY_TYPE if isinstance(column.type, kind)):
+        assert wrong_with(column, value) == []
+
+
+@pytest.mark.parametrize(("column", "value"), RIGHT, ids=str)
+def test_what_has_the_form_of_its_column_is_not_named(column, value):
+    assert wrong_with(column, value) == []
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=str)
+def test_nothing_is_accepted_only_where_there_may_be_nothing(column):
+    assert bool(wrong_with(column, None)) is not column.nullable
+
+
+def test_what_nobody_should_read_is_not_shown():
+    (told,) = wrong_with(actions.c.input_parameters, '{"password": "secret"')
+    assert "secret" not in told
+    (told,) = wrong_with(plans.c.limits, "x" * 1000)
+    assert len(told) < 200

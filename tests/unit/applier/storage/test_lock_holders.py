@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who keeps a record locked: found in the kernel's table, and told to those that wait.
+
+The test's own locks are looked at as another process would: with the number of another process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from applier.storage import lock_holders
+from applier.storage.connection import parse
+from applier.storage.lock_holders import Holder, of_folder, of_record
+
+ME = os.getpid()
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/locks").exists(), reason="only Linux has a table of locks"
+)
+
+
+@pytest.fixture
+def as_another(monkeypatch):
+    """Return a function that calls another as a process of another number would."""
+
+    def call(what, *given):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "getpid", lambda: ME + 1)
+            return what(*given)
+
+    return call
+
+
+@pytest.fixture
+def locked(tmp_path):
+    """A folder that this process has locked."""
+    handle = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    yield tmp_path
+    os.close(handle)
+
+
+def test_the_holder_of_a_folder_is_named_with_its_command(locked, as_another):
+    holder = as_another(of_folder, locked)
+    assert (holder.pid, holder.stopped) == (ME, False)
+    first = Path(f"/proc/{ME}/cmdline").read_text(encoding="utf-8").partition("\0")[0]
+    # The command may be in quotes, and is shortened.
+    assert first[:20] in holder.command
+
+
+def test_nobody_holds_a_folder_that_is_not_locked_or_not_there(locked, as_another):
+    (locked / "other").mkdir()
+    assert as_another(of_folder, locked / "other") is None
+    assert as_another(of_folder, locked / "missing") is None
+
+
+def test_a_process_does_not_wait_for_itself(locked):
+    assert of_folder(locked) is None
+
+
+def test_only_who_writes_to_a_record_keeps_others_from_it(tmp_path, as_another):
+    url = parse(f"sqlite:///{tmp_path}/plans.db")
+    with closing(sqlite3.connect(tmp_path / "plans.db", isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE t (n)")
+        database.execute("BEGIN")
+        database.execute("SELECT * FROM t")
+        assert as_another(of_record, url) is None, "it only reads"
+        database.execute("COMMIT")
+        database.execute("BEGIN IMMEDIATE")
+        assert as_another(of_record, url).pid == ME
+
+
+def test_a_record_that_is_locked_as_a_whole_has_a_holder_as_well(tmp_path, as_another):
+    path = tmp_path / "plans.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        assert as_another(of_record, parse(f"sqlite:///{path}")).pid == ME
+
+
+@pytest.mark.parametrize("pid", [0, -1])
+def test_a_process_outside_of_the_container_is_not_known(tmp_path, monkeypatch, pid):
+    """The kernel gives such a process no number here."""
+    monkeypatch.setattr(lock_holders, "_write_locks", lambda _inode: [(pid, 0, float("inf"))])
+    assert of_folder(tmp_path) is None
+
+
+def test_only_a_stopped_process_has_to_be_continued():
+    assert str(Holder(7, "sleep 9", False)) == "process 7 (sleep 9) holds the lock"
+    assert str(Holder(7, "sleep 9", True)).endswith(
+        "is stopped; let it continue (kill -CONT 7) or end it"
+    )

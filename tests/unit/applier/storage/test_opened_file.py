@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is in the file of a record besides its tables, and who holds it open."""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from applier.errors import StoreError
+from applier.storage import lock_holders, schema_version
+from applier.storage.check import check
+from applier.storage.connection import parse
+from applier.storage.lock_holders import Holder
+from applier.storage.sql import SqlStore
+from applier.storage.unwritable import Unwritable
+
+VERSION = "SELECT version_num FROM actionplan_alembic_version"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "plans.db"
+
+
+def is_open(path):
+    """Return whether this process has the file open, or another file of that record."""
+    links = Path("/proc/self/fd").iterdir()
+    return any(str(path) in str(link.readlink()) for link in links if link.is_symlink())
+
+
+def test_the_file_says_whose_it_is_where_the_program_file_looks(path):
+    SqlStore(f"sqlite:///{path}").close()
+    assert path.read_bytes()[68:72] == b"APln"
+
+
+@pytest.mark.parametrize("change", [schema_version.upgrade, schema_version.downgrade])
+def test_a_changed_file_is_closed_at_once(path, change):
+    """Closing it later, whenever memory is freed, would drop the locks of a store on it."""
+    schema_version.upgrade(f"sqlite:///{path}")
+    change(f"sqlite:///{path}")
+    assert not is_open(path)
+
+
+def test_a_record_that_was_checked_is_closed(path):
+    SqlStore(f"sqlite:///{path}").close()
+    assert check(f"sqlite:///{path}").problems == []
+    assert not is_open(path)
+
+
+def test_a_file_that_cannot_be_written_is_open_only_while_it_is_read(path):
+    """Its reader does not notice what others write later, so each time it is read anew."""
+    schema_version.upgrade(f"sqlite:///{path}")
+    unwritable = Unwritable(parse(f"sqlite:///{path}"), OSError("disk I/O error"))
+    with unwritable.read():
+        assert is_open(path)
+    assert not is_open(path)
+
+
+def test_who_meets_a_newer_release_is_told_its_version_and_ours(path):
+    schema_version.upgrade(f"sqlite:///{path}")
+    with closing(sqlite3.connect(path)) as database:
+        ours = database.execute(VERSION).fetchone()[0]
+        database.execute("UPDATE actionplan_alembic_version SET version_num = '9999'")
+        database.commit()
+    known = f"version 9999, of a newer release .* which knows versions up to {ours}; upgrade"
+    with pytest.raises(StoreError, match=known):
+        SqlStore(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize(
+    ("stopped", "told_after_s"), [(True, lock_holders.SOON_S), (False, schema_version.LONGEST_S)]
+)
+def test_who_waits_in_vain_is_told_who_locks_the_folder(path, monkeypatch, stopped, told_after_s):
+    """Soon if that process is stopped, else after half a minute."""
+    url, began, asked = parse(f"sqlite:///{path}"), time.monotonic(), []
+    clock = SimpleNamespace(now=began)
+
+    def holder(folder):
+        asked.append(folder)
+        return Holder(7, "another applier", stopped)
+
+    def wait(seconds):
+        clock.now += 100 * seconds
+
+    monkeypatch.setattr(schema_version, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(schema_version, "_NEVER", SimpleNamespace(wait=wait))
+    monkeypatch.setattr(lock_holders, "of_folder", holder)
+    with (
+        schema_version.alone(url),
+        pytest.raises(StoreError, match="is locked; process 7") as told,
+        schema_version.alone(url),
+    ):
+        raise AssertionError("it was not locked out")
+    assert str(path.parent) in str(told.value)
+    assert told_after_s <= clock.now - began <= told_after_s + lock_holders.SOON_S + 2
+    assert len(asked) <= told_after_s / lock_holders.SOON_S, "the table of locks is read seldom"
+
+
+def test_who_waits_for_another_to_open_the_file_leaves_the_processor_to_others(path, monkeypatch):
+    url, waits, never = f"sqlite:///{path}", queue.SimpleQueue(), threading.Event()
+    waiting = SimpleNamespace(wait=lambda seconds: (waits.put(seconds), never.wait(seconds)))
+    monkeypatch.setattr(schema_version, "_NEVER", waiting)
+    with ThreadPoolExecutor(1) as other:
+        with schema_version.alone(parse(url)):
+            opened = other.submit(SqlStore, url)
+            assert waits.get(timeout=120) > 0
+        opened.result(timeout=120).close()

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the error of a driver means: whether to try again, and what the user is told."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from types import SimpleNamespace
+
+import pytest
+import sqlalchemy as sa
+
+from applier.storage import refusals
+from applier.storage.connection import parse
+from applier.storage.refusals import (
+    Busy,
+    ConnectionLost,
+    Damaged,
+    Deadlock,
+    Duplicate,
+    Refused,
+    lost,
+    refusal,
+    sentence,
+)
+
+SQLITE = sa.create_engine("sqlite://").dialect
+SQLITE.loaded_dbapi  # noqa: B018 - loads the driver
+URL = parse("sqlite:////var/lib/plans.db")
+
+
+class OperationalError(Exception):
+    """What PyMySQL raises: a number, and a text. psycopg has an attribute ``sqlstate``."""
+
+    def __init__(self, *args, **attributes):
+        super().__init__(*args)
+        self.__dict__.update(attributes)
+
+
+def of_sqlite(code, text="of SQLite"):
+    error = sqlite3.OperationalError(text)
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (of_sqlite(5), Busy),
+        (of_sqlite(5 | 2 << 8), Busy),  # SQLITE_BUSY_SNAPSHOT, a variant
+        (of_sqlite(10), Refused),
+        (sqlite3.OperationalError("no such table"), Refused),
+        (sqlite3.OperationalError("database disk image is malformed"), Damaged),
+        (sqlite3.IntegrityError("UNIQUE constraint failed"), Duplicate),
+        *[(OperationalError(n, "of MySQL"), Deadlock) for n in (1020, 1205, 1213)],
+        *[(OperationalError("x", sqlstate=s), Deadlock) for s in ("40001", "40P01")],
+        *[
+            (OperationalError(n, "of MySQL"), ConnectionLost)
+            for n in (1047, 1927, 2002, 2003, 2006, 2013)
+        ],
+        (OperationalError("connection timeout expired"), ConnectionLost),
+        (OperationalError(1054, "Unknown column"), Refused),
+    ],
+    ids=repr,
+)
+def test_what_a_later_try_may_mend_is_told_from_what_it_may_not(error, kind):
+    assert type(refusal(error, SQLITE)) is kind
+    wrapped = sa.exc.DBAPIError("SELECT 1", {}, error)
+    assert type(refusal(wrapped, SQLITE)) is kind
+
+
+def test_a_connection_that_sqlalchemy_has_given_up_is_lost():
+    error = sa.exc.DBAPIError("SELECT 1", {}, ValueError(), connection_invalidated=True)
+    assert lost(error)
+    assert not lost(sa.exc.DBAPIError("SELECT 1", {}, ValueError()))
+
+
+@pytest.mark.parametrize(
+    ("room", "told"),
+    [
+        (64 * 1024 - 1, "the disk is full; free some space"),
+        (64 * 1024, "disk I/O error; free some space there; if there is enough, the disk has"),
+    ],
+)
+def test_a_disk_without_room_for_a_write_is_full_whatever_sqlite_says(monkeypatch, room, told):
+    disk = SimpleNamespace(f_bavail=room, f_frsize=1)
+    monkeypatch.setattr(os, "statvfs", {"/var/lib": disk}.__getitem__)
+    assert f": {told}" in sentence(of_sqlite(10, "disk I/O error"), URL)
+
+
+def test_a_disk_that_cannot_be_asked_does_not_count_as_full(monkeypatch):
+    def gone(_folder):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(os, "statvfs", gone)
+    assert ": disk I/O error; " in sentence(of_sqlite(10, "disk I/O error"), URL)
+
+
+def test_a_sentence_is_the_first_line_of_what_the_driver_says():
+    error = OperationalError(1054, "Unknown column 'x'.\nLINE 1: SELECT x")
+    assert sentence(error, URL) == "sqlite:////var/lib/plans.db: Unknown column 'x'"
+    assert sentence(OperationalError(), URL).endswith(": OperationalError")
+    assert sentence(OperationalError(" "), URL).endswith(": OperationalError")
+
+
+def test_who_holds_a_locked_file_is_named_if_that_is_known(monkeypatch):
+    error = of_sqlite(5, "database is locked")
+    for holder, told in (("process 7 holds the lock", "process 7"), (None, "another process has")):
+        monkeypatch.setattr(refusals.lock_holders, "of_record", lambda _url, it=holder: it)
+        assert f"database is locked; {told}" in sentence(error, URL)
+
+
+def test_only_a_server_that_does_not_answer_may_not_be_running():
+    hint = "is the server running?"
+    assert hint in sentence(OperationalError(2003, "cannot connect"), URL)
+    assert hint not in sentence(OperationalError(1054, "Unknown column"), URL)

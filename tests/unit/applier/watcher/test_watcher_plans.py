@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watcher's rows as an action plan."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+from applier.actions.migrate import Migrate
+from applier.actions.shelve import Shelve
+from applier.store import Attempt
+from applier.watcher.plans import plan_of
+from planner.errors import InvalidPlan
+from planner.states import ActionState, PlanState
+
+TYPES = {"migrate": Migrate, "shelve": Shelve}
+INSTANCE = "6a1f0001-0000-4000-8000-000000000001"
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+PLAN = SimpleNamespace(
+    uuid="plan", state="ONGOING", status_message=None, created_at=None, updated_at=None
+)
+
+
+def row(uuid, kind="third", parents=(), state="PENDING", message=None, **parameters):
+    return SimpleNamespace(
+        uuid=uuid,
+        action_type=kind,
+        parents=list(parents),
+        state=state,
+        status_message=message,
+        input_parameters=parameters,
+    )
+
+
+def plan(*rows, begun=None):
+    return plan_of(PLAN, rows, TYPES, {"node:*": 1}, begun or {})
+
+
+def test_needs_and_tokens_are_found_from_what_the_types_touch():
+    moved = row("a", "migrate", resource_id=INSTANCE, source_node="c1", destination_node="c2")
+    shelved = row("b", "shelve", ["a"], resource_id=INSTANCE)
+    a, b = plan(moved, shelved).actions
+    assert a.tokens == ("type:migrate", f"instance:{INSTANCE}", "node:c1", "node:c2")
+    assert (b.parents, b.needs) == (("a",), ("a",))
+
+
+def test_actions_of_unknown_types_have_order_only():
+    _, b = plan(row("a"), row("b", parents=["a"])).actions
+    assert (b.parents, b.needs, b.tokens) == (("a",), (), ("type:third",))
+
+
+def test_rows_may_stand_before_their_parents():
+    found = plan(row("b", parents=["a"]), row("a"))
+    assert [action.uuid for action in found.actions] == ["a", "b"]
+    assert (found.uuid, found.state, dict(found.limits)) == (
+        "plan",
+        PlanState.ONGOING,
+        {"node:*": 1},
+    )
+
+
+def test_equal_parents_are_one_object():
+    rows = [row("a"), row("b"), *(row(f"c{i}", parents=["a", "b"]) for i in range(3))]
+    assert len({id(action.parents) for action in plan(*rows).actions[2:]}) == 1
+
+
+def test_a_parent_that_is_named_twice_counts_once():
+    assert plan(row("a"), row("b", parents=["a", "a"])).actions[1].parents == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ([row("a", parents=["b"]), row("b", parents=["a"])], "a cycle: a -> b -> a"),
+        ([row("a", parents=["none"])], "a comes after none, which is not in the plan"),
+        ([row("a", parents=["a"])], "a cycle: a -> a"),
+    ],
+)
+def test_parents_that_cannot_be_are_refused_with_a_sentence(rows, sentence):
+    with pytest.raises(InvalidPlan, match=sentence):
+        plan(*rows)
+
+
+def test_attempts_tell_what_is_in_doubt_and_when_it_began():
+    doubtful = Attempt(number=1, started_at=AT, ended_at=AT, state=ActionState.UNKNOWN)
+    begun = {"a": [doubtful], "b": [Attempt(number=1, started_at=AT)]}
+    a, b, c = plan(
+        row("a", state="FAILED"), row("b", state="ONGOING"), row("c", state="FAILED"), begun=begun
+    ).actions
+    assert [x.state for x in (a, b, c)] == [
+        ActionState.UNKNOWN,
+        ActionState.ONGOING,
+        ActionState.FAILED,
+    ]
+    assert (a.attempts, b.started_at, b.ended_at, c.attempts) == (1, AT, None, 0)
