@@ -11,6 +11,7 @@ import json
 import sys
 
 import openstack
+from openstack.utils import iterate_timeout
 
 
 def boot(compute, image, host, count):
@@ -35,12 +36,15 @@ def mark(compute, host, *pairs):
 
 
 def reset(compute):
-    """Remove all servers, enable all hosts."""
-    servers = list(compute.servers(all_projects=True))
-    for server in servers:
+    """Remove all servers, enable all hosts.
+
+    ``wait_for_delete`` is content with the status DELETED, and Nova still lists the server then.
+    """
+    for server in compute.servers(all_projects=True):
         compute.delete_server(server, force=True)
-    for server in servers:
-        compute.wait_for_delete(server, interval=0.2)
+    for _ in iterate_timeout(120, "servers are still listed", wait=0.2):
+        if not list(compute.servers(all_projects=True)):
+            break
     for service in compute.services(binary="nova-compute"):
         compute.enable_service(service)
 
