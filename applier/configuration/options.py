@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
+from applier.configuration.api_options import API, API_OPTIONS
 from applier.configuration.plugin_options import InstalledCloud
 from applier.plan_cloud import SIMULATED
 from applier.watcher import options as watcher
@@ -165,5 +166,6 @@ OWN: tuple[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]], ...] = (
     (ACTIONPLAN, ACTIONPLAN_OPTIONS),
     (SSH, SSH_OPTIONS),
     (SIMULATED_NODES, SIMULATED_NODES_OPTIONS),
+    (API, API_OPTIONS),
     *watcher.SECTIONS,
 )

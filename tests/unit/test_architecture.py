@@ -164,7 +164,7 @@ LAYERS = (
     ),
     Layer(
         "L7",
-        ("applier.cli.*", "applier.testing.*", "applier.watcher.*"),
+        ("applier.api.*", "applier.cli.*", "applier.testing.*", "applier.watcher.*"),
         above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5", "L6", "L6b"),
         third_party=None,
     ),

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds out who sends a request, by the strategy that ``[api] auth_strategy`` names."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ipaddress
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import falcon
+from oslo_config import cfg
+
+from applier.api.caller import Caller
+from applier.errors import ConfigurationError
+
+#: The user in the record if nobody is asked for a name.
+ANONYMOUS = "anonymous"
+LONGEST_PASSWORD = 72
+MOST_REMEMBERED = 1000
+
+
+class Strategy(Protocol):
+    """Finds out who sends a request; raises falcon.HTTPUnauthorized if that is not proven."""
+
+    def __call__(self, request: falcon.Request, request_id: str) -> Caller:
+        """Return the caller."""
+
+
+def strategy(conf: cfg.ConfigOpts) -> Strategy:
+    """Return the configured strategy; raises ConfigurationError."""
+    name = conf.api.auth_strategy
+    if name == "http_basic":
+        return PasswordFile(Path(conf.api.http_basic_auth_user_file))
+    if name == "keystone":
+        return from_keystone
+    if not is_loopback(conf.api.host):
+        raise ConfigurationError(
+            f"[api] host is {conf.api.host}: auth_strategy = none is accepted only on a loopback "
+            "address; set auth_strategy to http_basic or keystone"
+        )
+    return anonymous
+
+
+def guarded(conf: cfg.ConfigOpts, application: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the application behind what checks tokens, if the strategy needs that."""
+    if conf.api.auth_strategy != "keystone":
+        return application
+    try:
+        from keystonemiddleware.auth_token import AuthProtocol
+    except ImportError:
+        text = "[api] auth_strategy: install actionplan[keystone], which 'keystone' needs"
+        raise ConfigurationError(text) from None
+    # The application refuses, so that each of its faces does so in its own form.
+    settings = {"oslo_config_config": conf, "delay_auth_decision": True}
+    checked: Callable[..., Any] = AuthProtocol(application, settings)
+    return checked
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host, as configured or as a client names it, is this machine only.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("a.b")
+    (True, True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def anonymous(request: falcon.Request, request_id: str) -> Caller:
+    """Return a caller without a name.
+
+    A page of another site can make a browser send requests to this machine under a name that it has
+    chosen, so the host of the request must be a loopback address.
+    """
+    if not is_loopback(request.host.strip("[]")):
+        raise falcon.HTTPForbidden(
+            title="Not for this host",
+            description=f"the host {request.host!r} is not accepted: without authentication, "
+            "requests must be sent to 127.0.0.1, ::1 or localhost",
+        )
+    roles = frozenset({"operator"})
+    return Caller(user=ANONYMOUS, roles=roles, address=_address(request), request_id=request_id)
+
+
+def from_keystone(request: falcon.Request, request_id: str) -> Caller:
+    """Return the caller whose token keystonemiddleware has checked."""
+    if request.get_header("X-Identity-Status") != "Confirmed":
+        raise falcon.HTTPUnauthorized(
+            title="Unauthorized",
+            description="a valid token of Keystone is needed in X-Auth-Token",
+            challenges=["Keystone"],
+        )
+    roles = (request.get_header("X-Roles") or "").split(",")
+    return Caller(
+        user=request.get_header("X-User-Name") or request.get_header("X-User-Id") or "",
+        roles=frozenset(role.strip().lower() for role in roles if role.strip()),
+        address=_address(request),
+        request_id=request_id,
+        project=request.get_header("X-Project-Name") or request.get_header("X-Project-Id"),
+    )
+
+
+class PasswordFile:
+    """Users and bcrypt hashes of a file, which is read for each request.
+
+    bcrypt is slow by design. A password that was right is remembered by a checksum over it and its
+    hash in the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._right: set[bytes] = set()
+        self._users()
+
+    def __call__(self, request: falcon.Request, request_id: str) -> Caller:
+        """Return the caller whose password is right."""
+        user, password = _given(request)
+        known = self._users().get(user)
+        if known is None or not self._is_right(known, password):
+            raise _unauthorized()
+        roles = frozenset({"admin"})
+        return Caller(user=user, roles=roles, address=_address(request), request_id=request_id)
+
+    def _is_right(self, known: bytes, password: bytes) -> bool:
+        import bcrypt
+
+        checksum = hashlib.sha256(known + password).digest()
+        if checksum in self._right:
+            return True
+        # bcrypt refuses more than 72 bytes; no hash is that of a longer password.
+        if len(password) > LONGEST_PASSWORD or not bcrypt.checkpw(password, known):
+            return False
+        if len(self._right) >= MOST_REMEMBERED:
+            self._right.clear()
+        self._right.add(checksum)
+        return True
+
+    def _users(self) -> dict[str, bytes]:
+        try:
+            text = self._path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as reason:
+            why = reason.strerror if isinstance(reason, OSError) else "it is not UTF-8 text"
+            text = f"[api] http_basic_auth_user_file {self._path} cannot be read: {why}"
+            raise ConfigurationError(text) from reason
+        users = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            user, colon, known = line.strip().partition(":")
+            if not user or user.startswith("#"):
+                continue
+            if not colon or known[:4] not in ("$2y$", "$2a$", "$2b$"):
+                raise ConfigurationError(
+                    f"{self._path}:{number}: no USER:HASH with a hash of bcrypt; "
+                    f"'htpasswd -B {self._path} USER' writes one"
+                )
+            users[user] = known.encode()
+        return users
+
+
+def _given(request: falcon.Request) -> tuple[str, bytes]:
+    """Return user and password of a request; raises falcon.HTTPUnauthorized."""
+    scheme, _, token = (request.auth or "").partition(" ")
+    try:
+        user, colon, password = base64.b64decode(token.strip(), validate=True).partition(b":")
+        if scheme.lower() == "basic" and colon:
+            return user.decode(), password
+    except ValueError:  # not base64, or not UTF-8
+        pass
+    raise _unauthorized()
+
+
+def _unauthorized() -> falcon.HTTPUnauthorized:
+    return falcon.HTTPUnauthorized(
+        title="Unauthorized",
+        description="user and password are needed, and one of them is wrong or missing",
+        challenges=['Basic realm="actionplan"'],
+    )
+
+
+def _address(request: falcon.Request) -> str:
+    return request.remote_addr or ""

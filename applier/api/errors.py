@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns errors into answers: problem documents (RFC 9457), or the form of Watcher's API.
+
+Neither shows anything of the inside of the program: what nobody expected is logged.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from http import HTTPStatus
+from typing import Any
+
+import falcon
+
+from applier import errors
+from planner.errors import InvalidInput, InvalidTransition, Mistake, PlannerError
+
+LOG = logging.getLogger(__name__)
+
+PROBLEM_JSON = "application/problem+json"
+#: Watcher's API is below this path.
+WATCHERS = "/v1"
+#: The most mistakes that one answer lists.
+MOST_MISTAKES = 20
+#: Status and title by error; the first that fits holds.
+_ANSWERS: tuple[tuple[type[Exception], int, str], ...] = (
+    (errors.ActionNotFound, 404, "Action not found"),
+    (errors.PlanConflict, 409, "Conflict"),
+    (errors.OutOfDate, 409, "Out of date"),
+    (errors.OtherCloud, 409, "Other cloud"),
+    (errors.UnknownActionTypes, 422, "Unknown action types"),
+    (errors.ActionFailed, 502, "The cloud refused"),
+    (errors.StoreError, 503, "The record cannot be reached"),
+    (errors.DamagedRecord, 500, "Damaged record"),
+    (errors.ConfigurationError, 500, "Wrong configuration"),
+    (InvalidTransition, 409, "Conflict"),
+    (InvalidInput, 400, "Invalid input"),
+    (PlannerError, 422, "No plan can be made"),
+    (errors.ApplierError, 422, "Refused"),
+)
+_RETRY_AFTER_S = "5"
+
+
+class Problem(falcon.HTTPError):
+    """An answer that lists what is wrong with the request."""
+
+    def __init__(
+        self, status: int, title: str, text: str, mistakes: tuple[Mistake, ...] = (), **more: Any
+    ) -> None:
+        super().__init__(status, title=title, description=text, **more)
+        self.mistakes = mistakes
+
+
+def add_to(app: falcon.App[Any, Any]) -> None:
+    """Make an application answer errors in the form of the face that was asked."""
+    app.set_error_serializer(_serialize)
+    app.add_error_handler(Exception, _fail)
+    app.add_error_handler(errors.ApplierError, _refuse)
+    app.add_error_handler(PlannerError, _refuse)
+
+
+def problem_of(error: Exception) -> Problem:
+    """Return the answer for an error of the applier or of the planner."""
+    if isinstance(error, errors.PlanNotFound):
+        status, title = (409, "Ambiguous") if error.candidates else (404, "Plan not found")
+    else:
+        status, title = next((s, t) for kind, s, t in _ANSWERS if isinstance(error, kind))
+    headers = {"Retry-After": _RETRY_AFTER_S} if status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    mistakes = error.mistakes if isinstance(error, InvalidInput) else ()
+    return Problem(status, title, str(error), tuple(mistakes), headers=headers)
+
+
+def _refuse(_request: Any, _response: Any, error: Exception, _parameters: Any) -> None:
+    raise problem_of(error) from error
+
+
+def _fail(request: falcon.Request, _response: Any, error: Exception, _parameters: Any) -> None:
+    if isinstance(error, falcon.HTTPError | falcon.HTTPStatus):
+        raise error
+    LOG.error("%s %s: unexpected error", request.method, request.path, exc_info=error)
+    raise Problem(500, "Internal error", "unexpected error; the log of the service has it")
+
+
+def _serialize(request: falcon.Request, response: falcon.Response, error: falcon.HTTPError) -> None:
+    if request.path == WATCHERS or request.path.startswith(f"{WATCHERS}/"):
+        response.content_type = falcon.MEDIA_JSON
+        response.data = json.dumps(watchers_form(error)).encode()
+        return
+    response.content_type = PROBLEM_JSON
+    response.data = json.dumps(problem_form(error, request)).encode()
+
+
+def watchers_form(error: falcon.HTTPError) -> dict[str, str]:
+    """Return an error as Watcher does: JSON in a text of JSON.
+
+    >>> watchers_form(falcon.HTTPNotFound(description="Plan U could not be found"))
+    {'error_message': '{"faultcode": "Client", "faultstring": "Plan U could not be found", \
+"debuginfo": null}'}
+    """
+    code = "Client" if error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR else "Server"
+    text = error.description or error.title
+    fault = {"faultcode": code, "faultstring": text, "debuginfo": None}
+    return {"error_message": json.dumps(fault)}
+
+
+def problem_form(error: falcon.HTTPError, request: falcon.Request) -> dict[str, Any]:
+    """Return an error as a problem document, with the place of each mistake."""
+    document = {
+        "type": "about:blank",
+        "status": error.status_code,
+        "title": error.title,
+        "detail": error.description,
+        "instance": getattr(request.context, "request_id", None),
+    }
+    mistakes = error.mistakes if isinstance(error, Problem) else ()
+    if mistakes:
+        document["errors"] = [_place_of(mistake) for mistake in mistakes[:MOST_MISTAKES]]
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def _place_of(mistake: Mistake) -> dict[str, str]:
+    steps = (str(step).replace("~", "~0").replace("/", "~1") for step in mistake.path)
+    place = {"place": mistake.place} if mistake.place else {}
+    return {"detail": mistake.text, "pointer": "".join(f"/{step}" for step in steps), **place}

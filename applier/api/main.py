@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``actionplan-api``: the service that is asked over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any
+
+try:
+    import falcon  # noqa: F401
+    from cheroot import wsgi  # noqa: F401
+    from oslo_policy import policy  # noqa: F401
+except ImportError:
+    # Users get a sentence instead of a traceback.
+    raise SystemExit("actionplan-api: install actionplan[api], which it needs") from None
+from oslo_config import cfg
+from oslo_log import log
+
+from applier import configuration
+from applier.api import routing
+from applier.api.server import Server
+from applier.assembly import Assembly
+from applier.errors import ConfigurationError, StoreError
+from applier.service import log_file
+from planner.errors import PlannerError
+from planner.visible_text import visible
+
+LOG = logging.getLogger(__name__)
+
+NAME = "actionplan-api"
+DESCRIPTION = """
+Answers requests about plans over HTTP: under /v1 as OpenStack Watcher does, under /v2 with what the
+command line can do. It runs no plan: actionplan-applier does. SIGTERM and Ctrl-C end it once the
+requests that have arrived are answered.
+"""
+
+
+def configured(arguments: Sequence[str], warn: Callable[[str], None]) -> cfg.ConfigOpts:
+    """Read and check the configuration; raises ConfigurationError."""
+    return configuration.load(
+        arguments=arguments, description=DESCRIPTION, prepare=log.register_options, warn=warn
+    )
+
+
+def configured_application() -> Callable[..., Any]:
+    """Return the application for a server of another kind; raises ConfigurationError."""
+    conf = configured((), LOG.warning)
+    return routing.make(Assembly(conf))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until a signal ends it; return the exit code, 1 for a refused configuration."""
+    given = sys.argv[1:] if arguments is None else arguments
+    warnings: list[str] = []
+    try:
+        conf = configured(given, warnings.append)
+        log_file.set_up(conf, NAME)
+        for text in warnings:
+            LOG.warning("%s", text)
+        with closing(Assembly(conf)) as assembly:
+            serve(assembly)
+    except (ConfigurationError, PlannerError, StoreError) as reason:
+        sys.stderr.write(visible(f"{NAME}: {reason}\n"))
+        return 1
+    return 0
+
+
+def serve(assembly: Assembly) -> None:
+    """Serve until SIGTERM or SIGINT; raises ConfigurationError."""
+    ending = threading.Event()
+    server = Server(assembly.conf, routing.make(assembly, ending))
+    server.open()
+
+    def end(_number: int, _frame: Any) -> None:
+        ending.set()
+        # The server ends in a thread of its own: a handler of signals must not wait.
+        threading.Thread(target=server.end, name="end").start()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    LOG.info("Listening on %s, authentication: %s", server.url, assembly.conf.api.auth_strategy)
+    server.serve()

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which roles may do what: the defaults, which ``policy.yaml`` changes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import falcon
+from oslo_config import cfg
+from oslo_policy import policy
+
+from applier.api.caller import Caller
+
+
+class Rule(NamedTuple):
+    """A rule of the policy: its name, who passes it by default, and what it allows."""
+
+    name: str
+    check: str
+    allows: str
+
+
+READ, OPERATE, ADMINISTER = "rule:reader", "rule:operator", "rule:admin"
+RULES = (
+    Rule("admin", "role:admin", "who may do everything"),
+    Rule("operator", "role:operator or rule:admin", "who may make and run plans"),
+    Rule("reader", "role:reader or rule:operator", "who may look"),
+    Rule("plan:read", READ, "list and show plans, their actions, output and history"),
+    Rule("plan:create", OPERATE, "make and store plans"),
+    Rule("plan:delete", OPERATE, "remove plans"),
+    Rule("plan:run", OPERATE, "start, pause, resume, cancel and roll back plans, change limits"),
+    Rule("action:steer", OPERATE, "skip, abort and settle actions"),
+    Rule("service:read", READ, "list applier services"),
+    Rule("product:read", READ, "list planners, action types and schemas"),
+    Rule("event:read", READ, "follow events"),
+    Rule("metrics:read", READ, "read metrics"),
+)
+#: The rule for plans whose actions run commands; its default is ``[api] command_role``.
+COMMANDS = "plan:create_with_commands"
+
+
+class Policy:
+    """Decides whether a caller may do something."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._enforcer = policy.Enforcer(conf)
+        commands = f"role:{conf.api.command_role}"
+        what = "store plans whose actions run commands"
+        for name, check, allows in (*RULES, Rule(COMMANDS, commands, what)):
+            self._enforcer.register_default(policy.RuleDefault(name, check, allows))
+
+    def allows(self, caller: Caller, rule: str) -> bool:
+        """Return whether a rule lets the caller pass."""
+        credentials = {
+            "roles": sorted(caller.roles),
+            "user_name": caller.user,
+            "project_name": caller.project or "",
+        }
+        return bool(self._enforcer.authorize(rule, {}, credentials))
+
+    def require(self, caller: Caller, rule: str) -> None:
+        """Raise falcon.HTTPForbidden if a rule does not let the caller pass."""
+        if not self.allows(caller, rule):
+            raise falcon.HTTPForbidden(
+                title="Forbidden",
+                description=f"{caller.user} may not do that: the rule {rule!r} of the policy "
+                f"does not let the roles {', '.join(sorted(caller.roles)) or 'none'} pass",
+            )

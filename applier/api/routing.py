@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The WSGI application: routes and middleware."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import falcon
+
+from applier.api import authentication, errors, v1, v2
+from applier.api.access import Access
+from applier.api.parts import Parts
+from applier.api.policies import Policy
+from applier.api.rates import Rates
+from applier.assembly import Assembly
+
+
+def make(assembly: Assembly, ending: threading.Event | None = None) -> Callable[..., Any]:
+    """Return the WSGI application of a configuration; raises ConfigurationError."""
+    conf = assembly.conf
+    parts = Parts(assembly=assembly, policy=Policy(conf), ending=ending or threading.Event())
+    routes: Mapping[str, Any] = {**v1.routes(parts), **v2.routes(parts)}
+    public = {path for path, resource in routes.items() if getattr(resource, "PUBLIC", False)}
+    strategy = authentication.strategy(conf)
+    rates = Rates(conf.api.requests_per_second)
+    application: falcon.App[Any, Any] = falcon.App(
+        middleware=[Access(strategy, parts.policy, rates, public)]
+    )
+    application.req_options.strip_url_path_trailing_slash = True
+    errors.add_to(application)
+    for path, resource in routes.items():
+        application.add_route(path, resource)
+    return authentication.guarded(conf, application)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded HTTP server: cheroot, with bounds on what a client may cost."""
+
+from __future__ import annotations
+
+import io
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cheroot import errors, wsgi
+from cheroot.server import HTTPConnection
+from cheroot.ssl.builtin import BuiltinSSLAdapter
+from oslo_config import cfg
+
+from applier.api.access import MOST_BYTES
+from applier.errors import ConfigurationError
+
+#: How many requests are answered at once. One that waits for events holds a thread.
+THREADS = 256
+#: The most seconds between two pieces of a request, for a whole request to arrive, and for requests
+#: that are being answered when the server ends.
+PIECE_S, ARRIVAL_S, GRACE_S = 10, 30.0, 10
+MOST_HEADER_BYTES = 64 * 1024
+QUEUE = 512
+
+
+class Arrivals(threading.Thread):
+    """Ends requests that take too long to arrive, so that a slow client holds no thread."""
+
+    def __init__(self) -> None:
+        super().__init__(name="arrivals", daemon=True)
+        #: When the request that each thread reads must have arrived, and its connection.
+        self._reading: dict[int, tuple[float, Any]] = {}
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Look once a second, until :meth:`end`."""
+        while not self._ended.wait(1.0):
+            now = time.monotonic()
+            late = [(t, c) for t, (until, c) in list(self._reading.items()) if now > until]
+            for thread, connection in late:
+                self._reading.pop(thread, (0.0, None))
+                _stop_reading(connection.socket)
+
+    def begin(self, connection: Any) -> None:
+        """Note that this thread begins to read a request."""
+        self._reading[threading.get_ident()] = (time.monotonic() + ARRIVAL_S, connection)
+
+    def arrived(self) -> None:
+        """Note that this thread has read its request, or gave it up."""
+        self._reading.pop(threading.get_ident(), None)
+
+    def end(self) -> None:
+        """End the thread."""
+        self._ended.set()
+
+
+def _stop_reading(connected: Any) -> None:
+    """Let whoever reads from a socket find the end of its data; answers can still be sent."""
+    try:
+        socket.socket.shutdown(connected, socket.SHUT_RD)
+    except OSError:
+        return  # the client has closed it meanwhile
+
+
+class Server:
+    """Serves a WSGI application over HTTP, or HTTPS where a certificate is configured."""
+
+    def __init__(self, conf: cfg.ConfigOpts, application: Callable[..., Any]) -> None:
+        self._arrivals = Arrivals()
+        self._server = wsgi.Server(
+            (conf.api.host, conf.api.port),
+            _whole(application, self._arrivals),
+            numthreads=THREADS,
+            server_name="actionplan-api",
+            request_queue_size=QUEUE,
+            timeout=PIECE_S,
+            shutdown_timeout=GRACE_S,
+        )
+        self._server.max_request_header_size = MOST_HEADER_BYTES
+        self._server.max_request_body_size = MOST_BYTES
+        self._server.ConnectionClass = _connection_class(self._arrivals)
+        self._server.ssl_adapter = _tls(conf)
+
+    @property
+    def url(self) -> str:
+        """The address at which the server listens, once it was opened."""
+        host, port = self._server.bind_addr[:2]
+        shown = f"[{host}]" if ":" in str(host) else host
+        return f"{'https' if self._server.ssl_adapter else 'http'}://{shown}:{port}"
+
+    def open(self) -> None:
+        """Listen; raises ConfigurationError if the address cannot be used."""
+        try:
+            self._server.prepare()
+        except OSError as reason:
+            host, port = self._server.bind_addr[:2]
+            why = str(reason.args[0] if len(reason.args) == 1 else reason.strerror)
+            text = f"[api] host {host}, port {port} cannot be used: {why}"
+            raise ConfigurationError(text) from reason
+        self._arrivals.start()
+
+    def serve(self) -> None:
+        """Answer requests until :meth:`end`."""
+        try:
+            self._server.serve()
+        finally:
+            self._arrivals.end()
+
+    def end(self) -> None:
+        """Accept nothing new, and return when the requests that arrived are answered."""
+        self._server.stop()
+
+
+def _connection_class(arrivals: Arrivals) -> type[HTTPConnection]:
+    class Connection(HTTPConnection):
+        """A connection whose requests must have arrived in time."""
+
+        def communicate(self) -> Any:
+            arrivals.begin(self)
+            try:
+                return super().communicate()  # type: ignore[no-untyped-call]
+            finally:
+                arrivals.arrived()
+
+    return Connection
+
+
+def _whole(application: Callable[..., Any], arrivals: Arrivals) -> Callable[..., Any]:
+    """Return the application behind what reads the whole body of a request first."""
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        expected = environ.get("CONTENT_LENGTH")
+        try:
+            body = environ["wsgi.input"].read()
+        except errors.MaxSizeExceeded:
+            return _refused(start_response, "413 Content Too Large")
+        finally:
+            arrivals.arrived()
+        if expected and len(body) < int(expected):
+            return _refused(start_response, "408 Request Timeout")
+        whole = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
+        return application({**environ, **whole}, start_response)
+
+    return answer
+
+
+def _refused(start_response: Callable[..., Any], status: str) -> list[bytes]:
+    start_response(status, [("Content-Length", "0"), ("Connection", "close")])
+    return []
+
+
+def _tls(conf: cfg.ConfigOpts) -> BuiltinSSLAdapter | None:
+    certificate, key = conf.api.tls_certificate, conf.api.tls_key
+    if not certificate and not key:
+        return None
+    if not (certificate and key):
+        raise ConfigurationError("[api] tls_certificate and tls_key: set both, or none")
+    for name in (certificate, key):
+        if not Path(name).is_file():
+            raise ConfigurationError(f"[api] {name} cannot be read: no such file")
+    try:
+        return BuiltinSSLAdapter(certificate, key)
+    except OSError as reason:
+        raise ConfigurationError(f"[api] tls_certificate {certificate}: {reason}") from reason

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of the HTTP API: the section ``[api]``, which has the name of Watcher's."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+from planner import ranges
+
+API = cfg.OptGroup("api", title="The HTTP API")
+
+API_OPTIONS = (
+    cfg.HostAddressOpt(
+        "host",
+        default="127.0.0.1",
+        help="Address on which actionplan-api listens.",
+    ),
+    cfg.PortOpt("port", default=9322, help="Port on which actionplan-api listens."),
+    cfg.StrOpt(
+        "auth_strategy",
+        choices=[
+            ("none", "nobody is asked for a name; only on a loopback address"),
+            ("http_basic", "user and password of the file http_basic_auth_user_file"),
+            ("keystone", "a token of Keystone, as [keystone_authtoken] says"),
+        ],
+        default="none",
+        help="How callers prove who they are. Without any proof they have the role 'operator', "
+        "users of the file have the role 'admin', and Keystone knows the roles of its own.",
+    ),
+    cfg.StrOpt(
+        "http_basic_auth_user_file",
+        default="/etc/actionplan/htpasswd",
+        help="File with a line USER:HASH for each user, with bcrypt: 'htpasswd -B FILE USER' "
+        "writes one.",
+    ),
+    cfg.StrOpt(
+        "command_role",
+        default="admin",
+        help="Role that may store a plan whose actions run commands or write files, such as "
+        "shell. These run as the user of the applier.",
+    ),
+    cfg.StrOpt(
+        "tls_certificate",
+        sample_default="/etc/actionplan/tls/api.pem",
+        help="File with the certificate for HTTPS, and those between it and its authority. "
+        "Default: HTTP without TLS.",
+    ),
+    cfg.StrOpt(
+        "tls_key",
+        sample_default="/etc/actionplan/tls/api.key",
+        help="File with the private key of the certificate.",
+    ),
+    cfg.FloatOpt(
+        "requests_per_second",
+        default=100.0,
+        min=0.01,
+        max=ranges.MOST,
+        help="Requests that one caller may make in a second, on average; ten seconds' worth may "
+        "come at once. More are answered with 429.",
+    ),
+)
