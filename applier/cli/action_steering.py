@@ -6,8 +6,8 @@ from __future__ import annotations
 import argparse
 
 from applier.cli.arguments import with_action, with_reason
-from applier.cli.session import find_action
 from applier.cli.verb import Verb
+from applier.operations.lookup import find_action
 from planner.states import ActionState
 
 _SETTLED = {"succeeded": ActionState.SUCCEEDED, "failed": ActionState.FAILED}

@@ -7,12 +7,12 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from applier.cli import hidden_values
 from applier.cli.arguments import add_format, with_action, with_plan
 from applier.cli.plan_files import rendered
 from applier.cli.reporters import action_text
-from applier.cli.session import find_action
 from applier.cli.verb import ListVerb, Verb
+from applier.operations import hidden_values
+from applier.operations.lookup import find_action
 from applier.wording import duration
 from planner.model import Action
 from planner.states import ActionState

@@ -131,7 +131,7 @@ class Create(Verb):
         recorded: bool,
     ) -> str | None:
         """Return the expected duration of each ordering; None if it is unknown, or for only one."""
-        from applier.cli.predictions import makespan_s, past_durations
+        from applier.operations.predictions import makespan_s, past_durations
 
         orderings = _ORDERINGS.get(plan.planner)
         known = past_durations(self.session)

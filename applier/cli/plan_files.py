@@ -136,7 +136,7 @@ def shown(session: Session, plan: ActionPlan, form: str) -> str:
 
     The digest is that of the plan itself, so a copy without some values is refused as a plan.
     """
-    from applier.cli import hidden_values
+    from applier.operations import hidden_values
 
     value = hidden_values.without(plan, session.action_types).to_dict()
     return rendered({**value, "digest": plan.digest}, form)

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from applier.assembly import now
-from applier.cli import hidden_values, host_state, plan_files
+from applier.cli import host_state, plan_files
 from applier.cli.arguments import add_format, positive, with_plan
 from applier.cli.reporters.cloud_name import shown_name
 from applier.cli.verb import REFUSED, ListVerb, Verb
 from applier.contracts import Claimant
 from applier.errors import DamagedRecord, PlanConflict
-from applier.operations import claim
+from applier.operations import claim, hidden_values
 from applier.plan_cloud import SIMULATED, name_of
 from applier.store import PlanSummary
 from applier.wording import count

@@ -6,11 +6,8 @@ from __future__ import annotations
 import argparse
 from uuid import uuid4
 
-from applier.assembly import now
 from applier.cli.arguments import with_plan
 from applier.cli.verb import Verb
-from applier.operations import claim
-from planner.model import JOIN
 
 
 class Rollback(Verb):
@@ -30,26 +27,11 @@ class Rollback(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make the plan, store it, show it."""
         from applier.cli.reporters import plan_table
-        from applier.contracts import REVERT
-        from applier.rollback.plan import rollback
+        from applier.operations.rolling_back import roll_back
 
         session = self.session
         plan = session.plan(parsed_args.plan)
-        taken = claim.already_running(session.store, plan.uuid)
-        if taken:
-            raise taken
-        session.require_own_cloud(plan)
-        names = {a.action_type for a in plan.actions} - {JOIN}
-        revertible = {n: session.plugins[n].REVERTIBLE for n in names & set(session.plugins)}
-        revert = session.plugins[REVERT]
-        made = rollback(
-            plan,
-            revertible,
-            lambda action: revert.touches(action.input_parameters),
-            now=now(),
-            new_id=lambda: str(uuid4()),
-        )
-        session.store.save_plan(made)
+        made = roll_back(session.assembly, plan, lambda: str(uuid4()))
         plan_table.show(
             made, self.app.stdout, whole=parsed_args.all, max_workers=session.max_workers
         )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from applier.contracts import ActionPlugin
     from applier.scheduling.type_policy import TypePolicy
     from applier.store import Store
-    from planner.model import Action, ActionPlan
+    from planner.model import ActionPlan
     from planner.registry import ActionTypes
 
 Answer = TypeVar("Answer")
@@ -125,15 +125,3 @@ def configuration_of(
         named = ", ".join(files or configuration.files())
         text = reason.strerror if isinstance(reason, OSError) else "it is not UTF-8 text"
         raise ConfigurationError(f"configuration {named} cannot be read: {text}") from reason
-
-
-def find_action(plan: ActionPlan, reference: str) -> Action:
-    """Find an action of a plan by uuid, beginning of one, or name; raises ActionNotFound."""
-    from applier.errors import ActionNotFound
-
-    exact = [a for a in plan.actions if reference in (a.uuid, a.name)]
-    found = exact or [a for a in plan.actions if reference and a.uuid.startswith(reference)]
-    if len(found) != 1:
-        known = [f"{a.label} ({a.uuid[:8]})" for a in found]
-        raise ActionNotFound(plan.uuid[:8], reference, known)
-    return found[0]

@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from applier.cli import arguments, deployment_part, plan_files, set_ranges
 from applier.cli.arguments import PLAN_HELP, add_format, add_planning
 from applier.cli.verb import Verb
-from applier.plan_cloud import name_of
 from applier.wording import duration
 from planner.model import ActionPlan
 
 if TYPE_CHECKING:
-    from applier.cli.predictions import Prediction
+    from applier.operations.predictions import Prediction
     from applier.run.durations import PastDurations
     from applier.scheduling.forecast import Forecast
     from planner.documents import Document
@@ -46,8 +45,9 @@ class Simulate(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Simulate once, or once for each combination."""
-        from applier.cli.predictions import past_durations, sentence
         from applier.cli.reporters import timeline
+        from applier.operations import predictions
+        from applier.operations.predictions import past_durations, sentence
         from applier.run.durations import RECORD
 
         keys, combinations = set_ranges.expand(parsed_args.set)
@@ -76,7 +76,9 @@ class Simulate(Verb):
                 self.say(f"If each takes as long as 9 in 10 did: {duration(found.cautious_s)}.")
             self.say(sentence(found.durations))
         else:
-            self.app.stdout.write(plan_files.rendered(as_dict(plan, found), parsed_args.format))
+            self.app.stdout.write(
+                plan_files.rendered(predictions.as_dict(plan, found), parsed_args.format)
+            )
         return 0
 
     def _simulated(
@@ -86,7 +88,7 @@ class Simulate(Verb):
         texts: tuple[str, ...],
         known: PastDurations,
     ) -> tuple[ActionPlan, Prediction]:
-        from applier.cli.predictions import predicted
+        from applier.operations.predictions import predicted
 
         settings = arguments.read_settings(texts)
         if document is None:
@@ -122,32 +124,3 @@ class Simulate(Verb):
             for i, (values, found) in enumerate(rows)
         ]
         self.app.stdout.write(plan_files.rendered({"combinations": value}, form))
-
-
-def as_dict(plan: ActionPlan, made: Prediction) -> dict[str, Any]:
-    """Return a forecast as a mapping, for JSON; times are seconds from the start.
-
-    ``cautious_makespan_s`` is the makespan with the 90th percentile of each duration.
-    """
-    found = made.forecast
-    critical = set(found.critical)
-    return {
-        "uuid": plan.uuid,
-        "name": plan.name,
-        "cloud": name_of(plan),
-        "makespan_s": found.timeline.makespan_s,
-        "cautious_makespan_s": made.cautious_s,
-        "lower_bound_s": found.lower_bound_s,
-        "actions": [
-            {
-                "uuid": a.uuid,
-                "name": a.name,
-                "start_s": found.timeline.start_s[a.uuid],
-                "end_s": found.timeline.end_s[a.uuid],
-                "slack_s": found.slack_s[a.uuid],
-                "critical": a.uuid in critical,
-            }
-            for a in plan.actions
-            if a.uuid in found.timeline.start_s
-        ],
-    }

@@ -11,9 +11,9 @@ from typing import Any
 from applier.assembly import now, user
 from applier.cli import action_steering, graph, plan_verbs, simulate, why
 from applier.cli.arguments import add_format, with_plan
-from applier.cli.session import find_action
 from applier.cli.verb import Verb
 from applier.errors import ActionNotFound, ApplierError
+from applier.operations.lookup import find_action
 from applier.watcher import resume
 from planner.states import ActionState
 

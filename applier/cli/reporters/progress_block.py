@@ -17,8 +17,8 @@ from rich.text import Text
 from applier.cli.reporters.cloud_name import shown_name
 from applier.cli.reporters.formatting import STYLES
 from applier.cli.reporters.plan_table import console
-from applier.cli.reporters.triggers import TriggerNames
 from applier.contracts import Report
+from applier.operations.triggers import TriggerNames
 from applier.wording import duration, minutes, one_line, result, retold
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState, Outcome, PlanState

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from applier.cli.reporters.triggers import TriggerNames
 from applier.contracts import Report
+from applier.operations.triggers import TriggerNames
 from applier.wording import minutes, one_line, retold
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, ActionState, PlanState

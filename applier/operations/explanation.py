@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explains when an action starts, why it waits, or why it did not run."""
+
+from __future__ import annotations
+
+from applier.operations.predictions import Parts, past_durations, predicted, sentence
+from applier.operations.reasons import foreseen, waiting
+from applier.operations.triggers import sources
+from applier.wording import one_line
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+_RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
+
+
+def explained(parts: Parts, plan: ActionPlan, action: Action, workers: int) -> list[str]:
+    """Return lines about an action: by the record, or by a forecast if its plan does not run."""
+    if action.state is not ActionState.PENDING:
+        return [*_ended_or_runs(action), *(f"  {line}" for line in sources(plan, action))]
+    store = parts.store
+    if plan.state in _RUNNING:
+        others, requests = store.held_by_others(plan.uuid), store.requests(plan.uuid)
+        waits = waiting(plan, action, others, requests, workers)
+        return [f"{one_line(action.label)} waits:", *(f"  {line}" for line in waits)]
+    durations = past_durations(parts).of(plan)
+    found = predicted(parts, plan, durations, workers).forecast
+    return [*foreseen(plan, action, found, workers), sentence(durations)]
+
+
+def _ended_or_runs(action: Action) -> list[str]:
+    """Return lines about the end of an action, or the start of a running one."""
+    label, why = one_line(action.label), one_line(action.status_message or "")
+    if action.state is ActionState.ONGOING:
+        since = f" since {action.started_at:%Y-%m-%d %H:%M:%S} UTC" if action.started_at else ""
+        return [f"{label} runs{since}, attempt {action.attempts}."]
+    ran = "ran" if action.started_at else "did not run"
+    outcome = f" ({action.outcome})" if action.outcome else ""
+    return [f"{label} {ran}: it is {action.state}{outcome}{f': {why}' if why else '.'}"]

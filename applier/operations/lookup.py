@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the plan and the action that a person means."""
+
+from __future__ import annotations
+
+from applier.errors import ActionNotFound
+from applier.store import Store
+from planner.model import Action, ActionPlan
+
+
+def find_plan(store: Store, reference: str) -> ActionPlan:
+    """Load the plan that a reference names; raises PlanNotFound, DamagedRecord."""
+    return store.load_plan(store.find_plan(reference))
+
+
+def find_action(plan: ActionPlan, reference: str) -> Action:
+    """Find an action of a plan by uuid, beginning of one, or name; raises ActionNotFound."""
+    exact = [a for a in plan.actions if reference in (a.uuid, a.name)]
+    found = exact or [a for a in plan.actions if reference and a.uuid.startswith(reference)]
+    if len(found) != 1:
+        known = [f"{a.label} ({a.uuid[:8]})" for a in found]
+        raise ActionNotFound(plan.uuid[:8], reference, known)
+    return found[0]

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts of plans, and a sentence about the durations behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from applier.contracts import ActionPlugin
+from applier.engines.tasks import workerless
+from applier.plan_cloud import name_of
+from applier.run.durations import (
+    ESTIMATE,
+    NOTHING,
+    OTHERWISE_S,
+    RECORD,
+    Durations,
+    PastDurations,
+    estimates,
+)
+from applier.scheduling import forecast as forecasting
+from applier.scheduling.forecast import Forecast, forecast
+from applier.scheduling.gates import Concurrency
+from applier.scheduling.type_policy import TypePolicy
+from applier.store import RunStore
+from applier.wording import count
+from planner.model import ActionPlan
+from planner.registry import ActionTypes
+
+
+class Parts(Protocol):
+    """The parts that a forecast needs: the session of a command line and the assembly have them."""
+
+    @property
+    def store(self) -> RunStore:
+        """The record, which knows how long earlier runs took."""
+
+    @property
+    def policies(self) -> Mapping[str, TypePolicy]:
+        """The policies of the action types, as configured."""
+
+    @property
+    def action_types(self) -> ActionTypes:
+        """The installed action plugins by name, as planners use them."""
+
+    @property
+    def plugins(self) -> Mapping[str, type[ActionPlugin]]:
+        """The installed action plugins by name, as the applier runs them."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A forecast, the durations behind it, and the makespan with their 90th percentiles."""
+
+    forecast: Forecast
+    durations: Durations
+    cautious_s: float
+
+
+def past_durations(parts: Parts) -> PastDurations:
+    """Return the durations of earlier runs; the record is opened when they are first read."""
+    return PastDurations(lambda names: parts.store.durations(names), estimates(parts.policies))
+
+
+def predicted(parts: Parts, plan: ActionPlan, durations: Durations, max_workers: int) -> Prediction:
+    """Forecast the open actions of a plan, with the scheduler that a run uses."""
+
+    concurrency = _concurrency(parts, plan, max_workers)
+    found = forecast(plan.actions, durations.seconds, concurrency)
+    known = durations.known_from.get(RECORD)
+    cautious = forecast(plan.actions, durations.cautious, concurrency) if known else found
+    return Prediction(found, durations, cautious.timeline.makespan_s)
+
+
+def makespan_s(parts: Parts, plan: ActionPlan, durations: Durations, max_workers: int) -> float:
+    """Return the makespan that :func:`predicted` gives, without the rest of its forecast."""
+    concurrency = _concurrency(parts, plan, max_workers)
+    return forecasting.makespan_s(plan.actions, durations.seconds, concurrency)
+
+
+def sentence(durations: Durations) -> str:
+    """Return a sentence that says where the durations come from.
+
+    >>> sentence(Durations({}, {}, {"estimate": 2, "nothing": 1}))
+    'Durations: 2 actions estimated, 1 action taken for 1 s each.'
+    """
+    words = {
+        ESTIMATE: "estimated",
+        RECORD: "from earlier runs (median of the type)",
+        NOTHING: f"taken for {OTHERWISE_S:g} s each",
+    }
+    parts = [
+        f"{count(durations.known_from[source], 'action')} {text}"
+        for source, text in words.items()
+        if durations.known_from.get(source)
+    ]
+    return f"Durations: {', '.join(parts) or 'nothing is left to do'}."
+
+
+def as_dict(plan: ActionPlan, made: Prediction) -> dict[str, Any]:
+    """Return a forecast as a mapping, for JSON; times are seconds from the start.
+
+    ``cautious_makespan_s`` is the makespan with the 90th percentile of each duration.
+    """
+    found = made.forecast
+    critical = set(found.critical)
+    return {
+        "uuid": plan.uuid,
+        "name": plan.name,
+        "cloud": name_of(plan),
+        "makespan_s": found.timeline.makespan_s,
+        "cautious_makespan_s": made.cautious_s,
+        "lower_bound_s": found.lower_bound_s,
+        "actions": [
+            {
+                "uuid": a.uuid,
+                "name": a.name,
+                "start_s": found.timeline.start_s[a.uuid],
+                "end_s": found.timeline.end_s[a.uuid],
+                "slack_s": found.slack_s[a.uuid],
+                "critical": a.uuid in critical,
+            }
+            for a in plan.actions
+            if a.uuid in found.timeline.start_s
+        ],
+    }
+
+
+def _concurrency(parts: Parts, plan: ActionPlan, max_workers: int) -> Concurrency:
+    # A plan may have action types that are not installed.
+    names = {a.action_type for a in plan.actions} & set(parts.action_types)
+    plugins = {name: parts.plugins[name] for name in names}
+    return Concurrency(
+        limits=plan.limits, max_workers=max_workers, workerless=workerless(plan.actions, plugins)
+    )
