@@ -6,13 +6,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from applier.cli import arguments, deployment_part, foreground, plan_files
+from applier.cli import deployment_part, foreground, plan_files
 from applier.cli.arguments import PLAN_HELP, add_planning
 from applier.cli.reporters.cloud_name import shown_name
 from applier.cli.terminal import lasting
 from applier.cli.verb import REFUSED, Verb
 from applier.errors import OutOfDate, PlanNotFound, StoreError, UnknownActionTypes
-from applier.operations import claim, drift
+from applier.operations import claim, creation, drift
+from applier.operations.settings import SetOptions, read_settings
 from applier.wording import count, resources, some
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, ActionPlan
@@ -47,7 +48,7 @@ class Apply(Verb):
         """Make the plan if FILE is a document, ask for confirmation, run it, show a recap."""
         from applier.cli.reporters import plan_table
 
-        settings = arguments.read_settings(parsed_args.set)
+        settings = read_settings(parsed_args.set)
         if not parsed_args.yes and not sys.stdin.isatty():
             self.note(
                 "Refused: there is no terminal to ask on; add --yes to run it without confirmation"
@@ -74,9 +75,7 @@ class Apply(Verb):
             return REFUSED
         return foreground.run(self, plan, settings, workers)
 
-    def _plan(
-        self, args: argparse.Namespace, settings: arguments.SetOptions
-    ) -> tuple[ActionPlan, bool]:
+    def _plan(self, args: argparse.Namespace, settings: SetOptions) -> tuple[ActionPlan, bool]:
         """Return the plan to run, and whether it is new: it is not in the record."""
         store = self.session.store
         if not plan_files.is_file(args.file):
@@ -85,7 +84,7 @@ class Apply(Verb):
             deployment_part.refuse(args)
             return plan, False
         document = deployment_part.chosen(plan_files.opened(args.file), args, self.session)
-        plan = plan_files.planned(
+        plan = creation.planned(
             document,
             settings,
             self.session.conf,
@@ -137,9 +136,9 @@ def question(plan: ActionPlan, workers: int) -> str:
     return f"Apply {what}{on}, {bound} (cloud: {shown_name(plan)})?"
 
 
-def setting_too_late(plan: ActionPlan, settings: arguments.SetOptions, planner: str | None) -> None:
+def setting_too_late(plan: ActionPlan, settings: SetOptions, planner: str | None) -> None:
     """Raise InvalidInput for settings that have no effect on a plan that is already made."""
-    plan_files.refuse_planning(settings, planner)
+    creation.refuse_planning(settings, planner)
     given, own = settings.on_failure, plan.on_failure
     if given and own and given != own:
         text = f"plan {plan.uuid[:8]} was made with on_failure={own}; make a new one"

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from applier.cli import arguments, deployment_part, facts, plan_files
+from applier.cli import deployment_part, plan_files
 from applier.cli.arguments import add_format, add_planning
 from applier.cli.verb import Verb
+from applier.operations import creation
+from applier.operations.settings import read_settings
 from applier.wording import duration
 from planner.errors import PlannerError
 from planner.model import ActionPlan
@@ -67,15 +69,15 @@ class Create(Verb):
         from applier.configuration import shared_file
         from planner import planning, saved
 
-        settings = arguments.read_settings(parsed_args.set)
+        settings = read_settings(parsed_args.set)
         conf = self.session.conf
         document = deployment_part.chosen(
             plan_files.opened(parsed_args.file), parsed_args, self.session
         )
-        document = facts.added(document, self.session, parsed_args.facts_from)
+        document = creation.with_facts(document, self.session.assembly, parsed_args.facts_from)
         problem = None
         if document.is_plan:
-            plan = plan_files.planned(
+            plan = creation.planned(
                 document,
                 settings,
                 conf,
@@ -90,7 +92,7 @@ class Create(Verb):
                 check_types=parsed_args.check_types,
                 cloud=self.session.assembly.cloud_name,
             )
-            plan = plan_files.with_policy(problem.plan(settings.options), settings)
+            plan = creation.with_policy(problem.plan(settings.options), settings)
             for text in shared_file.two_meanings(conf, plan.planner):
                 self.note(f"Warning: {text}")
         keep = not parsed_args.dry_run

@@ -4,18 +4,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from applier.cli.plan_files import rendered, write_text
-from applier.cli.session import Session
 from applier.cli.verb import Verb
-from applier.errors import ConfigurationError
-from planner.errors import InvalidInput, Mistake
-
-if TYPE_CHECKING:
-    from planner.documents import Document
 
 
 class Facts(Verb):
@@ -43,30 +34,3 @@ class Facts(Verb):
         else:
             self.app.stdout.write(text)
         return 0
-
-
-def added(document: Document, session: Session, cloud: str | None) -> Document:
-    """Return the document with the facts of the configured cloud, if ``cloud`` is its plugin.
-
-    Without ``cloud`` the document is returned unchanged. Raises InvalidInput if the document has
-    facts already or cannot have any, ConfigurationError if another cloud is configured.
-    """
-    if cloud is None:
-        return document
-    place = f"--facts-from {cloud}"
-    value: Any = document.value
-    if not isinstance(value, Mapping) or document.is_plan or value.get("kind") not in _WITH_FACTS:
-        text = "only documents of kind 'solution' have facts"
-        raise InvalidInput([Mistake(text, place=place)])
-    if value.get("facts"):
-        text = "the document has facts already: leave out the option, or the field 'facts'"
-        raise InvalidInput([Mistake(text, place=place)])
-    from planner import registry
-
-    configured = session.cloud()
-    if not isinstance(configured, registry.load(registry.CLOUDS, cloud)):
-        raise ConfigurationError(f"{place}: the configured cloud is {configured.name}")
-    return replace(document, value={**value, "facts": session.assembly.facts()})
-
-
-_WITH_FACTS = (None, "solution")

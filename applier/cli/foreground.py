@@ -13,12 +13,12 @@ from types import FrameType
 from typing import TYPE_CHECKING, Protocol
 
 from applier.assembly import now
-from applier.cli.arguments import SetOptions
 from applier.cli.reporters.progress_lines import ProgressLines
 from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb
 from applier.contracts import Listener, Report
 from applier.errors import PlanConflict, StoreError
 from applier.operations import claim
+from applier.operations.settings import SetOptions
 from planner.errors import InvalidTransition
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState

@@ -7,8 +7,10 @@ import argparse
 import re
 
 from applier.cli import plan_files
-from applier.cli.arguments import PLAN_HELP, SetOptions
+from applier.cli.arguments import PLAN_HELP
 from applier.cli.verb import Verb
+from applier.operations import creation
+from applier.operations.settings import SetOptions
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, Action
 from planner.states import ActionState
@@ -60,7 +62,7 @@ class Graph(Verb):
         if plan_files.is_file(name):
             document = plan_files.opened(name)
             # A picture needs no plugin, so a saved plan may come from a machine with others.
-            plan = plan_files.planned(
+            plan = creation.planned(
                 document, SetOptions(), self.session.conf, check_types=not document.is_plan
             )
         else:

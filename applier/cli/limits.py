@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import argparse
 
-from applier.cli.arguments import positive, whole_number, with_plan, with_reason
+from applier.cli.arguments import positive, with_plan, with_reason
 from applier.cli.verb import Verb
+from applier.operations.settings import whole_number
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.model import ActionPlan
 

@@ -7,19 +7,14 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from applier.cli.session import Session
-from applier.errors import ConfigurationError, OutOfDate, PlanNotFound
-from planner.errors import InvalidInput, Mistake
+from applier.errors import ConfigurationError, PlanNotFound
 from planner.model import ActionPlan
 from planner.visible_text import HIDDEN, visible_json
 
 if TYPE_CHECKING:
-    from oslo_config import cfg
-
-    from applier.cli.arguments import SetOptions
     from planner.documents import Document
 
 STDIN, LAST = "-", "last"
@@ -57,66 +52,6 @@ def opened(name: str) -> Document:
     if name != STDIN:
         return documents.read(name)
     return documents.parse(sys.stdin.buffer.read(), "standard input")
-
-
-def planned(
-    document: Document,
-    settings: SetOptions,
-    conf: cfg.ConfigOpts,
-    *,
-    planner: str | None = None,
-    check_types: bool = True,
-    cloud: str | None = None,
-) -> ActionPlan:
-    """Make a plan of a document, or read a saved plan.
-
-    ``on_failure`` becomes part of a new plan. Raises OutOfDate for a saved plan that was changed,
-    and InvalidInput for planning settings with a saved plan.
-    """
-    from planner import make_plan
-
-    if document.is_plan:
-        refuse_planning(settings, planner)
-        return _saved(document, check_types=check_types)
-    plan = make_plan(
-        document,
-        planner,
-        settings.options,
-        conf,
-        check_types=check_types,
-        cloud=cloud,
-    )
-    return with_policy(plan, settings)
-
-
-def with_policy(plan: ActionPlan, settings: SetOptions) -> ActionPlan:
-    """Return the plan with the ``on_failure`` that was set, if it was set."""
-    return replace(plan, on_failure=settings.on_failure or plan.on_failure)
-
-
-def _saved(document: Document, *, check_types: bool) -> ActionPlan:
-    from planner import planning, registry, saved
-
-    try:
-        plan = saved.read_plan(document)
-    except InvalidInput as wrong:
-        if all(mistake.path == ("digest",) for mistake in wrong.mistakes):
-            raise OutOfDate(str(wrong)) from wrong
-        raise
-    if check_types:
-        known = registry.ActionTypes()
-        saved.require_known_types(plan, document, known, planning.ParameterCheck(known))
-    return plan
-
-
-def refuse_planning(settings: SetOptions, planner: str | None) -> None:
-    """Raise InvalidInput for settings that only planning uses: the plan is already made."""
-    places = [f"--set {text}" for text in settings.planning]
-    if planner is not None:
-        places.append(f"--planner {planner}")
-    if places:
-        text = "has no effect: this plan is already made; make a new one from its document"
-        raise InvalidInput(Mistake(text, place=place) for place in places)
 
 
 def rendered(value: Mapping[str, Any], form: str) -> str:

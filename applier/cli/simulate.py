@@ -6,9 +6,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from applier.cli import arguments, deployment_part, plan_files, set_ranges
+from applier.cli import deployment_part, plan_files, set_ranges
 from applier.cli.arguments import PLAN_HELP, add_format, add_planning
 from applier.cli.verb import Verb
+from applier.operations import creation
+from applier.operations.settings import read_settings
 from applier.wording import duration
 from planner.model import ActionPlan
 
@@ -90,12 +92,12 @@ class Simulate(Verb):
     ) -> tuple[ActionPlan, Prediction]:
         from applier.operations.predictions import predicted
 
-        settings = arguments.read_settings(texts)
+        settings = read_settings(texts)
         if document is None:
-            plan_files.refuse_planning(settings, args.planner)
+            creation.refuse_planning(settings, args.planner)
             plan = plan_files.stored_plan(self.session, args.file)
         else:
-            plan = plan_files.planned(
+            plan = creation.planned(
                 document,
                 settings,
                 self.session.conf,

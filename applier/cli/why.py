@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import argparse
 
-from applier.cli import arguments
 from applier.cli.arguments import with_action
-from applier.cli.plan_files import refuse_planning
 from applier.cli.reporters.action_text import wrapped
 from applier.cli.verb import Verb
+from applier.operations.creation import refuse_planning
 from applier.operations.lookup import find_action
+from applier.operations.settings import read_settings
 
 
 class Why(Verb):
@@ -38,7 +38,7 @@ class Why(Verb):
         from applier.cli.reporters.plan_table import console
         from applier.operations import explanation
 
-        settings = arguments.read_settings(parsed_args.set)
+        settings = read_settings(parsed_args.set)
         refuse_planning(settings, None)
         session = self.session
         plan = session.plan(parsed_args.plan)

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from applier.cli import set_ranges
-from applier.cli.arguments import whole_number
 from applier.errors import ConfigurationError
 from applier.machines import address
 from applier.machines.simulated_nodes import _share
+from applier.operations.settings import whole_number
 from applier.run.node_states import _natural
 from planner import documents, options, ranges
 from planner.errors import InvalidInput
