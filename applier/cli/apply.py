@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from applier.cli import deployment_part, foreground, plan_files
+from applier.cli import arguments, deployment_part, foreground, plan_files
 from applier.cli.arguments import PLAN_HELP, add_planning
 from applier.cli.reporters.cloud_name import shown_name
 from applier.cli.terminal import lasting
