@@ -160,7 +160,7 @@ LAYERS = (
         "L6b",
         ("applier.operations.*",),
         above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5", "L6"),
-        third_party=(),
+        third_party=("oslo_config",),
     ),
     Layer(
         "L7",

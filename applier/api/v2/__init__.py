@@ -1,14 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ActionPlan's own API."""
+"""ActionPlan's own API: all that the command line can do with a record."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from applier.api.parts import Parts
+from applier.api.v2 import actions, changes, openapi, pictures, plans, product
+from applier.api.v2.operation import Resource
 
 
-def routes(parts: Parts) -> Mapping[str, Any]:  # noqa: ARG001
+def routes(parts: Parts) -> Mapping[str, Resource]:
     """Return the resource of each path."""
-    return {}
+    plan, action = "/v2/plans/{plan}", "/v2/plans/{plan}/actions/{action}"
+    found: dict[str, Resource] = {
+        "/v2/plans": plans.Plans(parts),
+        plan: plans.Plan(parts),
+        f"{plan}/actions": actions.Actions(parts),
+        action: actions.Action(parts),
+        f"{action}/output": actions.Output(parts),
+        f"{action}/why": actions.Why(parts),
+        f"{plan}/graph.svg": pictures.Graph(parts),
+        f"{plan}/simulate": pictures.Simulation(parts),
+        f"{plan}/requests": pictures.Requests(parts),
+        f"{plan}/rollback": changes.Rollback(parts),
+        "/v2/planners": product.Planners(),
+        "/v2/action-types": product.ActionTypes(parts),
+        "/v2/schemas": product.Schemas(parts),
+        "/v2/schemas/{name}": product.Schema(parts),
+        "/v2/services": product.Services(parts),
+    }
+    found |= {f"{plan}/{name}": change for name, change in changes.plan_changes(parts).items()}
+    found |= {f"{action}/{name}": change for name, change in changes.action_changes(parts).items()}
+    return {**found, "/v2/openapi.json": openapi.Description(found)}

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What operators ask for: POST on a plan or an action. The operations decide and tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import uuid4
+
+import falcon
+
+from applier.api.parts import Parts, operator_of
+from applier.api.v2 import etags, schemas
+from applier.api.v2.operation import Operation, Resource
+from applier.api.v2.plans import show
+from applier.assembly import Assembly
+from applier.operations import Operator, actions, lookup, plans, resuming
+from applier.operations.rolling_back import roll_back
+from planner.model import Action, ActionPlan
+from planner.states import ActionState
+
+Body = Mapping[str, Any]
+#: Does what is asked for a plan; raises errors of the applier to refuse it.
+OnPlan = Callable[[Assembly, Operator, ActionPlan, Body], None]
+OnAction = Callable[[Assembly, Operator, ActionPlan, Action, Body], None]
+
+
+def _asked(rule: str, summary: str, body: schemas.Schema) -> Mapping[str, Operation]:
+    operation = Operation(rule=rule, summary=summary, body=body, if_match=True, answer=schemas.DONE)
+    return {"POST": operation}
+
+
+class PlanChange(Resource):
+    """One thing that operators ask for a plan."""
+
+    def __init__(
+        self, parts: Parts, make: OnPlan, summary: str, body: schemas.Schema = schemas.REASON
+    ) -> None:
+        self._parts, self._make = parts, make
+        self.OPERATIONS = _asked("plan:run", summary, body)
+
+    def on_post(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
+        """Do it, and answer what was done."""
+        self.query(request)
+        body, told = self.body(request), list[str]()
+        assembly = self._parts.assembly
+        found = lookup.find_plan(assembly.store, plan)
+        etags.require(request, found)
+        self._make(assembly, operator_of(request, told), found, body)
+        response.media = _done(assembly, found.uuid, told)
+
+
+class ActionChange(Resource):
+    """One thing that operators ask for an action."""
+
+    def __init__(
+        self, parts: Parts, make: OnAction, summary: str, body: schemas.Schema = schemas.REASON
+    ) -> None:
+        self._parts, self._make = parts, make
+        self.OPERATIONS = _asked("action:steer", summary, body)
+
+    def on_post(
+        self, request: falcon.Request, response: falcon.Response, plan: str, action: str
+    ) -> None:
+        """Do it, and answer what was done."""
+        self.query(request)
+        body, told = self.body(request), list[str]()
+        assembly = self._parts.assembly
+        found = lookup.find_plan(assembly.store, plan)
+        etags.require(request, found)
+        one = lookup.find_action(found, action)
+        self._make(assembly, operator_of(request, told), found, one, body)
+        response.media = _done(assembly, found.uuid, told)
+
+
+class Rollback(Resource):
+    """The plan that undoes another."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "POST": Operation(
+            rule="plan:run",
+            summary="Make and store a plan that undoes another in reverse order. Nothing is run.",
+            body=schemas.mapping({}),
+            if_match=True,
+            status=201,
+            answer=schemas.PLAN,
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_post(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
+        """Make the plan."""
+        self.query(request)
+        self.body(request)
+        assembly = self._parts.assembly
+        found = lookup.find_plan(assembly.store, plan)
+        etags.require(request, found)
+        made = roll_back(assembly, found, lambda: str(uuid4()))
+        response.status = falcon.HTTP_201
+        response.set_header("Location", f"{request.prefix}/v2/plans/{made.uuid}")
+        show(self._parts, response, made)
+
+
+def _done(assembly: Assembly, uuid: str, told: list[str]) -> dict[str, Any]:
+    state = assembly.store.load_plan(uuid).state
+    return {"uuid": uuid, "state": str(state), "messages": told}
+
+
+def plan_changes(parts: Parts) -> dict[str, PlanChange]:
+    """Return what can be asked for a plan, by the last part of the path."""
+    return {
+        "start": PlanChange(
+            parts,
+            lambda a, o, p, body: plans.start(
+                a, o, p, accept_drift=body.get("accept_drift", False)
+            ),
+            "Queue a plan: an applier service runs it.",
+            schemas.START,
+        ),
+        "pause": PlanChange(
+            parts,
+            lambda a, o, p, body: plans.pause(a.store, o, p, body.get("why")),
+            "Start no more actions of a running plan; those that run end.",
+        ),
+        "resume": PlanChange(
+            parts,
+            lambda a, o, p, body: resuming.resume(a, o, p, body.get("why")),
+            "Go on with a plan that was paused, failed, was cancelled, or lost its applier.",
+        ),
+        "cancel": PlanChange(
+            parts,
+            lambda a, o, p, body: plans.cancel(a, o, p, body.get("why")),
+            "Cancel a plan: running actions are aborted or awaited, others never start.",
+        ),
+        "limits": PlanChange(
+            parts,
+            lambda a, o, p, body: plans.set_limits(a.store, o, p, body["limits"], body.get("why")),
+            "Change limits of a running plan, for actions that start from now on.",
+            schemas.LIMITS_WANTED,
+        ),
+    }
+
+
+def action_changes(parts: Parts) -> dict[str, ActionChange]:
+    """Return what can be asked for an action, by the last part of the path."""
+    return {
+        "skip": ActionChange(
+            parts,
+            lambda a, o, p, action, body: actions.skip(a.store, o, p, action, body["why"]),
+            "Skip an action that has not started; it counts as done for what needs it.",
+            schemas.REASON_NEEDED,
+        ),
+        "abort": ActionChange(
+            parts,
+            lambda a, o, p, action, body: actions.abort(a.store, o, p, action, body.get("why")),
+            "Stop an action that runs.",
+        ),
+        "settle": ActionChange(
+            parts,
+            lambda a, o, p, action, body: actions.settle(
+                a.store, o, p, action, ActionState(body["state"]), body["why"]
+            ),
+            "Say how an action in doubt ended, after looking.",
+            schemas.SETTLE,
+        ),
+        "force-complete": ActionChange(
+            parts,
+            lambda a, o, p, action, _: actions.force_complete(a, o, p, action),
+            "Let the cloud complete a running migration at once.",
+            schemas.mapping({}),
+        ),
+    }

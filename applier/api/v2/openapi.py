@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``/v2/openapi.json``: the description of this API, made of the operations themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from importlib.metadata import version
+from typing import Any
+
+import falcon
+
+from applier.api.errors import PROBLEM_JSON
+from applier.api.v2 import schemas
+from applier.api.v2.operation import DOCUMENTS, Operation, Resource
+from planner import saved_schema
+
+#: What the parts of paths are.
+_PARAMETERS = {
+    "plan": "uuid of a plan, a unique beginning of one, a unique name, or 'last'",
+    "action": "uuid of an action, a unique beginning of one, or its name",
+    "name": "name of a schema",
+}
+_PROBLEM: schemas.Schema = {
+    "type": "object",
+    "required": ["type", "status", "title"],
+    "properties": {
+        "type": schemas.TEXT,
+        "status": {"type": "integer"},
+        "title": schemas.TEXT,
+        "detail": schemas.TEXT,
+        "instance": schemas.TEXT,
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["detail", "pointer"],
+                "properties": {
+                    "detail": schemas.TEXT,
+                    "pointer": schemas.TEXT,
+                    "place": schemas.TEXT,
+                },
+            },
+        },
+    },
+}
+#: The answers of every operation to a request that is refused.
+_REFUSALS = (400, 401, 403, 404, 409, 412, 413, 415, 422, 429, 502, 503)
+
+
+class Description(Resource):
+    """The description of all operations."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="product:read",
+            summary="Describe this API as OpenAPI 3.1.",
+            answer={"type": "object"},
+        )
+    }
+
+    def __init__(self, routes: Mapping[str, Resource]) -> None:
+        self._text = json.dumps(description(routes)).encode()
+
+    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Return the description."""
+        self.query(request)
+        response.content_type = falcon.MEDIA_JSON
+        response.data = self._text
+
+
+def description(routes: Mapping[str, Resource]) -> dict[str, Any]:
+    """Return the description of the resources by path, as OpenAPI 3.1."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "ActionPlan",
+            "version": version("actionplan"),
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": {
+            path: {
+                method.lower(): _operation(path, method, operation)
+                for method, operation in resource.OPERATIONS.items()
+            }
+            for path, resource in routes.items()
+        },
+        "components": {"schemas": {"plan": saved_schema.SCHEMA, "problem": _PROBLEM}},
+    }
+
+
+def _operation(path: str, method: str, operation: Operation) -> dict[str, Any]:
+    parameters: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": _PARAMETERS[name],
+            "schema": {"type": "string", "minLength": 1},
+        }
+        for name in re.findall(r"{(\w+)}", path)
+    ]
+    parameters += [
+        {"name": name, "in": "query", "schema": schema} for name, schema in operation.query.items()
+    ]
+    headers = [("If-Match", operation.if_match), ("Idempotency-Key", operation.idempotency_key)]
+    parameters += [
+        {"name": name, "in": "header", "schema": {"type": "string"}}
+        for name, used in headers
+        if used
+    ]
+    described: dict[str, Any] = {
+        "summary": operation.summary,
+        "operationId": f"{method.lower()}{re.sub(r'[^a-z]+', '_', path)}".rstrip("_"),
+        "description": f"Needs the rule {operation.rule!r} of the policy.",
+        "parameters": parameters,
+        "responses": _answers(operation),
+    }
+    if operation.takes_document:
+        content: dict[str, Any] = {kind: {"schema": {"type": "object"}} for kind in DOCUMENTS}
+        described["requestBody"] = {"required": True, "content": content}
+    elif operation.body is not None:
+        content = {falcon.MEDIA_JSON: {"schema": operation.body}}
+        required = bool(operation.body.get("required"))
+        described["requestBody"] = {"required": required, "content": content}
+    return described
+
+
+def _answers(operation: Operation) -> dict[str, Any]:
+    good: dict[str, Any] = {"description": HTTPStatus(operation.status).phrase}
+    if operation.status != HTTPStatus.NO_CONTENT:
+        good["content"] = {operation.media: {"schema": operation.answer}}
+    problem = {"schema": {"$ref": "#/components/schemas/problem"}}
+    refused = {"description": "Refused", "content": {PROBLEM_JSON: problem}}
+    answers = {str(operation.status): good, **{str(s): refused for s in _REFUSALS}}
+    if operation.status == HTTPStatus.CREATED:
+        answers["200"] = good
+    if operation.answer is schemas.PLAN:
+        answers["304"] = {"description": "Not changed"}
+    return answers

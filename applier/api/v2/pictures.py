@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan looks like, and how long it takes: ``graph.svg``, ``simulate``, ``requests``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import falcon
+
+from applier.api.parts import Parts
+from applier.api.v2 import schemas
+from applier.api.v2.operation import Operation, Resource
+from applier.contracts import Request
+from applier.operations import lookup, predictions
+from planner.model import JOIN
+from planner.visible_text import visible
+
+_TIMES = schemas.mapping(
+    {
+        "uuid": schemas.TEXT,
+        "name": schemas.TEXT_OR_NONE,
+        "start_s": schemas.NUMBER,
+        "end_s": schemas.NUMBER,
+        "slack_s": schemas.NUMBER,
+        "critical": schemas.FLAG,
+    }
+)
+#: Schema of a forecast; times are seconds from the start.
+FORECAST = schemas.mapping(
+    {
+        "uuid": schemas.TEXT,
+        "name": schemas.TEXT_OR_NONE,
+        "cloud": schemas.TEXT,
+        "makespan_s": schemas.NUMBER,
+        "cautious_makespan_s": schemas.NUMBER,
+        "lower_bound_s": schemas.NUMBER,
+        "durations": schemas.TEXT,
+        "actions": {"type": "array", "items": _TIMES},
+    }
+)
+
+
+class Graph(Resource):
+    """The picture of a plan."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="plan:read",
+            summary="Draw a plan as SVG: actions in their states, and the order between them.",
+            media="image/svg+xml",
+            answer=schemas.TEXT,
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
+        """Draw a plan."""
+        from planner.render import svg
+
+        self.query(request)
+        found = lookup.find_plan(self._parts.assembly.store, plan)
+        response.content_type = "image/svg+xml"
+        # The picture has its colours in itself, and runs nothing.
+        policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+        response.set_header("Content-Security-Policy", policy)
+        response.text = visible(svg.render(found, lambda action: action.action_type != JOIN))
+
+
+class Simulation(Resource):
+    """The forecast of a plan."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="plan:read",
+            summary="Predict when each open action starts and ends, and what decides the end.",
+            query={"max_workers": schemas.WHOLE},
+            answer=FORECAST,
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
+        """Predict a run."""
+        query = self.query(request)
+        assembly = self._parts.assembly
+        found = lookup.find_plan(assembly.store, plan)
+        durations = predictions.past_durations(assembly).of(found)
+        workers = query.get("max_workers") or assembly.max_workers
+        made = predictions.predicted(assembly, found, durations, workers)
+        response.media = {
+            **predictions.as_dict(found, made),
+            "durations": predictions.sentence(durations),
+        }
+
+
+class Requests(Resource):
+    """What operators asked for while a plan ran."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="plan:read",
+            summary="List the requests that were sent to the runs of a plan, oldest first.",
+            answer=schemas.list_of("requests", schemas.REQUEST),
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
+        """List requests."""
+        self.query(request)
+        store = self._parts.assembly.store
+        found = store.requests(store.find_plan(plan))
+        response.media = {"requests": [_request_of(one) for one in found]}
+
+
+def _request_of(request: Request) -> dict[str, Any]:
+    return {
+        "number": request.number,
+        "verb": request.verb,
+        "who": request.who,
+        "why": request.why,
+        "action": request.action,
+        "limits": dict(request.limits),
+        "created_at": request.created_at.isoformat() if request.created_at else None,
+    }

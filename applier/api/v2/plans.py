@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``/v2/plans``: make, list, show and remove plans."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import falcon
+
+from applier.api.errors import Problem
+from applier.api.parts import Parts, caller_of, operator_of
+from applier.api.policies import COMMANDS
+from applier.api.v2 import etags, schemas
+from applier.api.v2.operation import Operation, Resource, document_in
+from applier.errors import PlanConflict
+from applier.operations import creation, hidden_values, lookup, plans
+from applier.operations.settings import read_settings
+from applier.store import PlanSummary
+from planner import planning, saved, secret_references
+from planner.documents import Document
+from planner.errors import InvalidInput, Mistake, PlannerError
+from planner.model import JOIN, ActionPlan
+from planner.states import PlanState
+
+#: Plans with more actions than this are sent piece by piece.
+WHOLE = 100
+#: How many plans are listed unless the query says another number.
+LISTED = 25
+#: The namespace of the uuids that stand for idempotency keys.
+_KEYS = uuid.UUID("5b0c3c86-6a5a-4f0e-9a0e-0d4b9a3f7c11")
+
+
+class Plans(Resource):
+    """All plans."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="plan:read",
+            summary="List plans, the latest saved first; removed ones only with state=DELETED.",
+            query={"state": schemas.PLAN_STATE, "limit": schemas.LIMIT},
+            answer=schemas.list_of("plans", schemas.SUMMARY, total={"type": "integer"}),
+        ),
+        "POST": Operation(
+            rule="plan:create",
+            summary="Make a plan of a document, or store a saved plan. Nothing is run.",
+            query={
+                "planner": schemas.TEXT,
+                "set": schemas.SETTINGS,
+                "facts_from": schemas.TEXT,
+                "dry_run": schemas.FLAG,
+            },
+            takes_document=True,
+            idempotency_key=True,
+            status=201,
+            answer=schemas.PLAN,
+        ),
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+        """List plans."""
+        query = self.query(request)
+        state = PlanState(query["state"]) if "state" in query else None
+        store = self._parts.assembly.store
+        found = store.list_plans(state=state, limit=query.get("limit", LISTED))
+        response.media = {
+            "plans": [summary_of(summary) for summary in found],
+            "total": store.count_plans(state=state),
+        }
+
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Make a plan and store it."""
+        query = self.query(request)
+        assembly = self._parts.assembly
+        document = document_in(request)
+        _refuse_files(document, query.get("planner"), self._parts)
+        settings = read_settings(query.get("set", ()), "query set")
+        document = creation.with_facts(document, assembly, query.get("facts_from"))
+        plan = creation.planned(
+            document,
+            settings,
+            assembly.conf,
+            planner=query.get("planner"),
+            cloud=assembly.cloud_name,
+        )
+        self._require_allowed(request, plan)
+        response.status = falcon.HTTP_201
+        if query.get("dry_run"):
+            response.status = falcon.HTTP_200
+        else:
+            if document.is_plan:
+                saved.require_new(plan, document)
+            plan = self._stored(request, plan)
+            response.set_header("Location", f"{request.prefix}/v2/plans/{plan.uuid}")
+        show(self._parts, response, plan)
+
+    def _require_allowed(self, request: falcon.Request, plan: ActionPlan) -> None:
+        """Refuse a plan that runs commands, or reads secrets, for a caller who may not do that."""
+        for action in plan.actions:
+            if action.action_type == JOIN:
+                continue
+            if _runs_commands(self._parts, action.action_type, action.input_parameters):
+                what = f"{action.label!r} is of the type {action.action_type}, which runs commands"
+            elif secret_references.places(action.input_parameters):
+                what = f"{action.label!r} reads a secret of the applier"
+            else:
+                continue
+            if not self._parts.policy.allows(caller_of(request), COMMANDS):
+                text = f"{what}: the rule {COMMANDS!r} of the policy does not let you store it"
+                raise falcon.HTTPForbidden(title="Forbidden", description=text)
+            return
+
+    def _stored(self, request: falcon.Request, plan: ActionPlan) -> ActionPlan:
+        """Store a plan; return the one that was stored before with the same idempotency key."""
+        key = request.get_header("Idempotency-Key")
+        store = self._parts.assembly.store
+        if key is None:
+            store.save_plan(plan)
+            return plan
+        named = replace(plan, uuid=uuid_of(caller_of(request).user, key))
+        try:
+            store.save_plan(named)
+        except PlanConflict:
+            before = store.load_plan(named.uuid)
+            if before.digest != named.digest:
+                text = f"the key {key!r} was used before, for another plan: {named.uuid}"
+                raise Problem(422, "Idempotency key was used", text) from None
+            return before
+        return named
+
+
+class Plan(Resource):
+    """One plan."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="plan:read",
+            summary="Show a plan with its actions; the values of secret parameters are left out.",
+            answer=schemas.PLAN,
+        ),
+        "DELETE": Operation(
+            rule="plan:delete",
+            summary="Remove a plan that is not running; it is marked DELETED.",
+            status=204,
+            if_match=True,
+        ),
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
+        """Show a plan."""
+        self.query(request)
+        found = lookup.find_plan(self._parts.assembly.store, plan)
+        if request.if_none_match and etags.of(found) in (f'"{t}"' for t in request.if_none_match):
+            response.status = falcon.HTTP_304
+            response.set_header("ETag", etags.of(found))
+            return
+        show(self._parts, response, found)
+
+    def on_delete(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
+        """Remove a plan."""
+        store = self._parts.assembly.store
+        found = lookup.find_plan(store, plan)
+        etags.require(request, found)
+        plans.delete(store, operator_of(request, []), found)
+        response.status = falcon.HTTP_204
+
+
+def uuid_of(user: str, key: str) -> str:
+    """Return the uuid of the plan that a user stores with an idempotency key."""
+    return str(uuid.uuid5(_KEYS, hashlib.sha256(f"{user}\n{key}".encode()).hexdigest()))
+
+
+def show(parts: Parts, response: falcon.Response, plan: ActionPlan) -> None:
+    """Answer with a plan; one with many actions is sent piece by piece."""
+    response.set_header("ETag", etags.of(plan))
+    response.content_type = falcon.MEDIA_JSON
+    pieces = _pieces(parts, plan)
+    if len(plan.actions) > WHOLE:
+        response.stream = pieces
+    else:
+        response.data = b"".join(pieces)
+
+
+def _pieces(parts: Parts, plan: ActionPlan) -> Iterator[bytes]:
+    head = {**replace(plan, actions=()).to_dict(), "digest": plan.digest}
+    del head["actions"]
+    yield json.dumps(head)[:-1].encode() + b', "actions": ['
+    types = parts.assembly.action_types
+    for i, action in enumerate(plan.actions):
+        shown = hidden_values.action_without(action, types).to_dict()
+        yield (b", " if i else b"") + json.dumps(shown).encode()
+    yield b"]}"
+
+
+def summary_of(plan: PlanSummary) -> dict[str, Any]:
+    """Return a plan of a list."""
+    return {
+        "uuid": plan.uuid,
+        "name": plan.name,
+        "planner": plan.planner,
+        "state": None if plan.state is None else str(plan.state),
+        "created_at": plan.created_at.isoformat() if plan.created_at else None,
+        "updated_at": plan.updated_at.isoformat() if plan.updated_at else None,
+        "cloud": plan.cloud,
+        "actions": {str(state): number for state, number in plan.actions.items()},
+        "damage": plan.damage,
+    }
+
+
+def _refuse_files(document: Document, planner: str | None, parts: Parts) -> None:
+    """Refuse a document that names files: they would be read on the machine of the service."""
+    value = document.value
+    if document.is_plan or not isinstance(value, Mapping):
+        return
+    try:
+        files = planning.choose(value, planner, parts.assembly.conf).FILES
+    except InvalidInput as wrong:
+        raise wrong.located(document.locate) from wrong
+    mistakes = [
+        Mistake(f"no files are read for a request: send the content as {target!r}", (name,))
+        for name, target in files.items()
+        if (name != target and name in value) or _names_a_file(name, target, value)
+    ]
+    if mistakes:
+        raise InvalidInput(mistakes).located(document.locate)
+
+
+def _names_a_file(name: str, target: str, value: Mapping[str, Any]) -> bool:
+    """Return whether a field that may hold the content itself holds the name of a file."""
+    return name == target and isinstance(value.get(name), str)
+
+
+def _runs_commands(parts: Parts, name: str, parameters: Mapping[str, Any]) -> bool:
+    """Return whether an action uses machines; of a type that is not known, it is assumed."""
+    try:
+        plugin = parts.assembly.plugins[name]
+    except (KeyError, PlannerError):
+        return True
+    inner = plugin.options_type(parameters)
+    if inner != name:
+        return _runs_commands(parts, inner, {})
+    return plugin.USES_MACHINES

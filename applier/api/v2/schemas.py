@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON Schemas of what the API takes and answers, besides those of documents and plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from applier.operations.settings import POLICIES
+from planner import ranges
+from planner.states import ActionState, PlanState
+
+Schema = Mapping[str, Any]
+
+TEXT: Schema = {"type": "string"}
+TEXT_OR_NONE: Schema = {"type": ["string", "null"]}
+NUMBER: Schema = {"type": "number"}
+WHOLE: Schema = {"type": "integer", "minimum": 1, "maximum": ranges.MOST}
+FLAG: Schema = {"type": "boolean"}
+MOMENT: Schema = {"type": ["string", "null"], "format": "date-time"}
+WHY: Schema = {"type": "string", "minLength": 1, "maxLength": 2000}
+LINES: Schema = {"type": "array", "items": TEXT}
+PLAN_STATE: Schema = {"type": "string", "enum": [str(state) for state in PlanState]}
+ACTION_STATE: Schema = {"type": "string", "enum": [str(state) for state in ActionState]}
+LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 1000}
+
+
+def mapping(required: Mapping[str, Schema], **optional: Schema) -> Schema:
+    """Return the schema of a mapping with these fields and no others."""
+    return {
+        "type": "object",
+        "properties": {**required, **optional},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def list_of(name: str, item: Schema, **more: Schema) -> Schema:
+    """Return the schema of an answer that has a list, and the place where it goes on."""
+    return mapping({name: {"type": "array", "items": item}, **more}, next=TEXT)
+
+
+REASON = mapping({}, why=WHY)
+REASON_NEEDED = mapping({"why": WHY})
+START = mapping({}, accept_drift=FLAG)
+SETTLE = mapping({"state": {"enum": ["SUCCEEDED", "FAILED"]}, "why": WHY})
+LIMITS = mapping({"limits": {"type": "object", "minProperties": 1, "additionalProperties": WHOLE}})
+LIMITS_WANTED = {**LIMITS, "properties": {**LIMITS["properties"], "why": WHY}}
+
+#: What an operation on a plan answers: the state that it has now, and what was done.
+DONE = mapping({"uuid": TEXT, "state": PLAN_STATE, "messages": LINES})
+SUMMARY = mapping(
+    {
+        "uuid": TEXT,
+        "name": TEXT_OR_NONE,
+        "planner": TEXT,
+        "state": {"enum": [*PLAN_STATE["enum"], None]},
+        "created_at": MOMENT,
+        "updated_at": MOMENT,
+        "cloud": TEXT_OR_NONE,
+        "actions": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "damage": TEXT_OR_NONE,
+    }
+)
+PLAN: Schema = {"$ref": "#/components/schemas/plan"}
+ACTION: Schema = {"$ref": "#/components/schemas/plan/properties/actions/items"}
+ATTEMPT = mapping(
+    {
+        "number": {"type": "integer"},
+        "state": {"enum": [*ACTION_STATE["enum"], None]},
+        "outcome": TEXT_OR_NONE,
+        "started_at": MOMENT,
+        "ended_at": MOMENT,
+        "message": TEXT_OR_NONE,
+        "output": TEXT_OR_NONE,
+    }
+)
+REQUEST = mapping(
+    {
+        "number": {"type": "integer"},
+        "verb": TEXT,
+        "who": TEXT,
+        "why": TEXT_OR_NONE,
+        "action": TEXT_OR_NONE,
+        "limits": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "created_at": MOMENT,
+    }
+)
+SERVICE = mapping(
+    {
+        "uuid": TEXT,
+        "host": TEXT,
+        "pid": {"type": "integer"},
+        "user": TEXT,
+        "plans": {"type": "integer"},
+        "started_at": MOMENT,
+        "heartbeat_at": MOMENT,
+        "cloud": TEXT_OR_NONE,
+    }
+)
+#: Settings of planning in a query, as ``--set`` has them.
+SETTINGS: Schema = {
+    "type": "array",
+    "items": {"type": "string", "maxLength": 1000},
+    "maxItems": 100,
+    "description": "KEY=VALUE, such as migrate.parallelization=2, ordering=slots or "
+    f"on_failure={'|'.join(POLICIES)}",
+}

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What automation does with ``/v2``: the application in this process, plans by the command line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from api_client import HOST, JSON, client_of, configured
+from command_line import CommandLine
+from falcon.testing import Result, TestClient
+
+DOCUMENT = {
+    "name": "night",
+    "actions": [
+        {"name": "first", "action_type": "nop", "touches": ["node:a"]},
+        {"name": "second", "action_type": "nop", "touches": ["node:a"]},
+    ],
+}
+SHELL = {"actions": [{"name": "s", "action_type": "shell", "input_parameters": {"command": "id"}}]}
+
+
+@pytest.fixture
+def api(actionplan: CommandLine) -> TestClient:
+    """Return a client of the API."""
+    return client_of(configured(actionplan))
+
+
+def post(api: TestClient, path: str, value: Any = None, **headers: str) -> Result:
+    """Send JSON."""
+    body = "" if value is None else json.dumps(value)
+    return api.simulate_post(path, body=body, headers={**JSON, **headers})
+
+
+def stored(api: TestClient, document: Any = DOCUMENT) -> str:
+    """Store a plan of a document; return its uuid."""
+    made = post(api, "/v2/plans", document)
+    assert made.status_code == 201, made.text
+    return str(made.json["uuid"])
+
+
+def is_problem(answer: Result, status: int, text: str) -> bool:
+    """Check that an answer is a problem document that says something."""
+    problem = answer.json
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert problem["status"] == status
+    assert problem["instance"] == answer.headers["x-openstack-request-id"]
+    assert text in problem["detail"], problem
+    return True
+
+
+def test_a_plan_of_a_document_is_stored_and_shown(api: TestClient, actionplan: CommandLine) -> None:
+    made = post(api, "/v2/plans", DOCUMENT)
+    assert made.status_code == 201
+    assert made.headers["location"].endswith(f"/v2/plans/{made.json['uuid']}")
+    shown = api.simulate_get(f"/v2/plans/{made.json['uuid']}")
+    assert shown.json == made.json
+    assert shown.json == json.loads(actionplan.good("show", "night", "-f", "json"))
+
+
+def test_a_document_may_be_yaml_and_options_go_into_the_query(api: TestClient) -> None:
+    text = "actions:\n- {action_type: nop}\n- {action_type: nop}\n"
+    kinds = {"Content-Type": "application/yaml"}
+    options = {"set": ["nop.parallelization=2", "on_failure=pause"], "dry_run": "true"}
+    made = api.simulate_post("/v2/plans", body=text, headers=kinds, params=options)
+    assert made.status_code == 200
+    assert [action["parents"] for action in made.json["actions"]] == [[], []]
+    assert made.json["on_failure"] == "pause"
+    assert api.simulate_get("/v2/plans").json == {"plans": [], "total": 0}
+
+
+def test_mistakes_have_their_places(api: TestClient) -> None:
+    text = "actions:\n- {action_type: nop}\n- {action_type: nope}\n- {type: nop}\n"
+    made = api.simulate_post("/v2/plans", body=text, headers={"Content-Type": "text/yaml"})
+    assert is_problem(made, 400, "nope")
+    places = [(e["pointer"], e["place"]) for e in made.json["errors"]]
+    assert ("/actions/1/action_type", "body:3") in places
+    assert {place for _, place in places} == {"body:3", "body:4"}
+    assert api.simulate_get("/v2/plans").json["total"] == 0
+
+
+def test_mistakes_of_the_query_are_listed_at_once(api: TestClient) -> None:
+    wrong = {"limit": "0", "state": "GONE", "stat": "FAILED"}
+    answer = api.simulate_get("/v2/plans", params=wrong)
+    assert is_problem(answer, 400, "did you mean 'state'?")
+    assert [e["place"] for e in answer.json["errors"]] == [f"query {name}" for name in wrong]
+
+
+def test_a_saved_plan_is_stored_once(api: TestClient) -> None:
+    made = post(api, "/v2/plans", DOCUMENT, **{})
+    again = post(api, "/v2/plans", made.json)
+    assert is_problem(again, 409, "already in the record")
+
+
+def test_an_idempotency_key_makes_one_plan(api: TestClient) -> None:
+    first = post(api, "/v2/plans", DOCUMENT, **{"Idempotency-Key": "k1"})
+    second = post(api, "/v2/plans", DOCUMENT, **{"Idempotency-Key": "k1"})
+    assert first.status_code == second.status_code == 201
+    assert first.json == second.json
+    other = post(api, "/v2/plans", {**DOCUMENT, "actions": []}, **{"Idempotency-Key": "k1"})
+    assert is_problem(other, 422, "was used before")
+    assert api.simulate_get("/v2/plans").json["total"] == 1
+
+
+def test_who_asked_and_why_is_on_record(api: TestClient) -> None:
+    uuid = stored(api)
+    done = post(api, f"/v2/plans/{uuid}/actions/second/skip", {"why": "by hand"})
+    assert done.status_code == 200, done.text
+    assert done.json["messages"][-1].endswith("second is SKIPPED.")
+    shown = api.simulate_get(f"/v2/plans/{uuid}/actions/second").json
+    assert shown["status_message"] == "skipped by anonymous: by hand"
+
+
+def test_a_whole_life(api: TestClient, actionplan: CommandLine) -> None:
+    uuid = stored(api)
+    assert post(api, f"/v2/plans/{uuid}/start").json["state"] == "PENDING"
+    assert is_problem(post(api, f"/v2/plans/{uuid}/start"), 409, "is PENDING")
+    actionplan.good("apply", uuid, "--yes")
+    assert api.simulate_get(f"/v2/plans/{uuid}").json["state"] == "SUCCEEDED"
+    undo = post(api, f"/v2/plans/{uuid}/rollback")
+    assert is_problem(undo, 400, "nothing that it did can be undone")
+    assert is_problem(post(api, f"/v2/plans/{uuid}/cancel"), 409, "nothing is left to cancel")
+    assert api.simulate_delete(f"/v2/plans/{uuid}").status_code == 204
+    assert api.simulate_get("/v2/plans").json["plans"] == []
+    assert api.simulate_get("/v2/plans", params={"state": "DELETED"}).json["total"] == 1
+
+
+def test_if_match_refuses_what_was_changed(api: TestClient) -> None:
+    uuid = stored(api)
+    tag = api.simulate_get(f"/v2/plans/{uuid}").headers["etag"]
+    same = api.simulate_get(f"/v2/plans/{uuid}", headers={"If-None-Match": tag})
+    assert (same.status_code, same.text) == (304, "")
+    post(api, f"/v2/plans/{uuid}/actions/first/skip", {"why": "x"})
+    late = post(api, f"/v2/plans/{uuid}/start", **{"If-Match": tag})
+    assert is_problem(late, 412, "changed")
+    now = api.simulate_get(f"/v2/plans/{uuid}").headers["etag"]
+    assert post(api, f"/v2/plans/{uuid}/start", **{"If-Match": now}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        SHELL,
+        {"actions": [{"action_type": "nop", "input_parameters": {"message": {"secret": "env A"}}}]},
+    ],
+    ids=["command", "secret"],
+)
+def test_nobody_stores_commands_without_the_role(api: TestClient, document: Any) -> None:
+    assert is_problem(post(api, "/v2/plans", document), 403, "plan:create_with_commands")
+    assert api.simulate_get("/v2/plans").json["total"] == 0
+
+
+def test_a_role_for_commands_is_configured(actionplan: CommandLine) -> None:
+    stored(client_of(configured(actionplan, command_role="operator")), SHELL)
+
+
+def test_no_file_of_the_machine_is_read(api: TestClient, actionplan: CommandLine) -> None:
+    for name in ("tasks_files", "changed_since"):
+        document = {"kind": "deployment", "nodes": [], name: str(actionplan.configuration)}
+        answer = post(api, "/v2/plans", document)
+        assert is_problem(answer, 400, "no files are read for a request")
+
+
+def test_long_plans_are_sent_piece_by_piece(api: TestClient) -> None:
+    many = {"actions": [{"name": f"a{i}", "action_type": "nop"} for i in range(300)]}
+    uuid = stored(api, many)
+    shown = api.simulate_get(f"/v2/plans/{uuid}")
+    assert [a["name"] for a in shown.json["actions"]] == [f"a{i}" for i in range(300)]
+    assert "content-length" not in shown.headers
+
+
+def test_actions_come_in_pages(api: TestClient) -> None:
+    uuid = stored(api, {"actions": [{"name": f"a{i}", "action_type": "nop"} for i in range(5)]})
+    names: list[str] = []
+    path: str | None = f"/v2/plans/{uuid}/actions?limit=2"
+    while path:
+        page = api.simulate_get(path).json
+        names += [action["name"] for action in page["actions"]]
+        path = page.get("next", "").partition(HOST)[2]
+    assert names == [f"a{i}" for i in range(5)]
+
+
+def test_pictures_forecasts_and_reasons(api: TestClient) -> None:
+    uuid = stored(api)
+    picture = api.simulate_get(f"/v2/plans/{uuid}/graph.svg")
+    assert picture.headers["content-type"] == "image/svg+xml"
+    assert picture.text.startswith("<svg")
+    assert api.simulate_get(f"/v2/plans/{uuid}/simulate").json["makespan_s"] >= 0
+    why = api.simulate_get(f"/v2/plans/{uuid}/actions/second/why").json["lines"]
+    assert "second is expected to start" in why[0]
+    assert api.simulate_get(f"/v2/plans/{uuid}/actions/first/output").text == ""
+
+
+def test_what_is_installed_is_listed(api: TestClient) -> None:
+    planners = {p["name"]: p["kind"] for p in api.simulate_get("/v2/planners").json["planners"]}
+    assert planners["rolling_update"] == "rolling_update"
+    types = [t["name"] for t in api.simulate_get("/v2/action-types").json["action_types"]]
+    assert "migrate" in types
+    known = api.simulate_get("/v2/schemas").json
+    assert {"plan", "solution"} <= set(known["documents"])
+    assert api.simulate_get("/v2/schemas/migrate").json["type"] == "object"
+    assert is_problem(api.simulate_get("/v2/schemas/migrat"), 404, "did you mean 'migrate'?")
+    assert api.simulate_get("/v2/services").json == {"services": []}
+
+
+@pytest.mark.parametrize("path", ["/v2/plans/nope", "/v2/plans/nope/start", "/v2/nope", "/v2"])
+def test_what_is_not_there_is_a_problem(api: TestClient, path: str) -> None:
+    method = api.simulate_post if path.endswith("start") else api.simulate_get
+    assert method(path).status_code == 404
+
+
+def test_what_may_not_be_done_is_a_problem(api: TestClient) -> None:
+    assert api.simulate_put("/v2/plans").status_code == 405
+    plain = api.simulate_post("/v2/plans", body="{}", headers={"Content-Type": "text/plain"})
+    assert is_problem(plain, 415, "application/yaml")
+    broken = api.simulate_post("/v2/plans", body="{", headers=JSON)
+    assert broken.status_code == 400
+    assert is_problem(post(api, "/v2/plans/x/pause", {"wy": 1}), 400, "wy")
