@@ -99,7 +99,8 @@ class Server:
             self._server.prepare()
         except OSError as reason:
             host, port = self._server.bind_addr[:2]
-            why = str(reason.args[0] if len(reason.args) == 1 else reason.strerror)
+            # cheroot lists what it tried in one text.
+            why = reason.strerror or str(reason).rpartition("] ")[2].rstrip(")")
             text = f"[api] host {host}, port {port} cannot be used: {why}"
             raise ConfigurationError(text) from reason
         self._arrivals.start()

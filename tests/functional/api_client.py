@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from email.message import Message
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ class Answer(NamedTuple):
     """What a server answered."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Message
     body: bytes
 
     @property
@@ -77,10 +78,10 @@ class Process:
         )
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310
-                return Answer(answer.status, dict(answer.headers), answer.read())
+                return Answer(answer.status, answer.headers, answer.read())
         except urllib.error.HTTPError as refused:
             with refused:
-                return Answer(refused.code, dict(refused.headers), refused.read())
+                return Answer(refused.code, refused.headers, refused.read())
 
 
 @contextmanager
@@ -95,16 +96,17 @@ def api_process(actionplan: CommandLine) -> Iterator[Process]:
         stderr=subprocess.PIPE,
         text=True,
     )
+    assert process.stderr is not None
+    lines: list[str] = []
+    rest = threading.Thread(target=lines.extend, args=(process.stderr,))
     try:
-        assert process.stderr is not None
-        lines = []
         for line in process.stderr:
             lines.append(line)
             if found := _LISTENING.search(line):
                 break
         else:
             raise AssertionError("".join(lines))
-        rest = threading.Thread(target=lines.extend, args=(process.stderr,), daemon=True)
+        # What is not read would stop the program once the pipe is full.
         rest.start()
         yield Process(process, found[1])
     finally:
@@ -114,3 +116,6 @@ def api_process(actionplan: CommandLine) -> Iterator[Process]:
         finally:
             process.kill()
             process.wait()
+            if rest.ident is not None:
+                rest.join()
+            process.stderr.close()

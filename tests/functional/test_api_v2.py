@@ -89,7 +89,7 @@ def test_mistakes_of_the_query_are_listed_at_once(api: TestClient) -> None:
 
 
 def test_a_saved_plan_is_stored_once(api: TestClient) -> None:
-    made = post(api, "/v2/plans", DOCUMENT, **{})
+    made = post(api, "/v2/plans", DOCUMENT)
     again = post(api, "/v2/plans", made.json)
     assert is_problem(again, 409, "already in the record")
 

@@ -168,6 +168,8 @@ class Plan(Resource):
 
     def on_delete(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
         """Remove a plan."""
+        self.query(request)
+        self.body(request)
         store = self._parts.assembly.store
         found = lookup.find_plan(store, plan)
         etags.require(request, found)

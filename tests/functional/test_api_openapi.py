@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The API against its own description: what it takes, what it answers, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+import schemathesis
+from api_client import HOST, JSON, client_of, configured
+from command_line import CommandLine
+from falcon.testing import TestClient
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+#: What is there, by the name of the part of a path.
+KNOWN = {"plan": "kept", "action": "a1", "name": "migrate"}
+CHECKS = (
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+)
+#: What a sender may write instead of what is asked for, in the parts of a request.
+WRONG: tuple[Any, ...] = (
+    *(None, -1, 10**400, 1e308, "", "\0", "%", "../../etc/passwd", [], "x" * 5000),
+    *({"x": 1}, {"actions": None}, {"actions": [{}]}, {"why": []}, {"why": ""}),
+)
+BODIES = (*map(json.dumps, WRONG), "{", "\x00", "a: &a [*a]", "é")
+QUERIES = ("limit=x", "state=%ff", "set=%00", "x=1", "x=1&x=%ff", "after=a1&after=a2")
+KINDS = ("application/json", "application/yaml", "text/plain", "")
+PLANS, ACTIONS = ("last", "kept", "nope", "%00", "\u202e", "*"), ("a1", "nope", "%2e%2e", "0")
+METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH")
+
+
+@pytest.fixture
+def api(actionplan: CommandLine) -> TestClient:
+    """Return a client of an API whose record has a plan of three actions."""
+    made = client_of(configured(actionplan, requests_per_second=10**6))
+    actions = [{"name": f"a{i}", "action_type": "nop"} for i in range(3)]
+    document = json.dumps({"name": "kept", "actions": actions})
+    assert made.simulate_post("/v2/plans", body=document, headers=JSON).status_code == 201
+    return made
+
+
+def test_the_description_is_valid_and_complete(api: TestClient) -> None:
+    found = api.simulate_get("/v2/openapi.json").json
+    assert found["openapi"].startswith("3.1")
+    for path, operations in found["paths"].items():
+        for operation in operations.values():
+            assert operation["summary"].endswith("."), path
+            for parameter in operation["parameters"]:
+                Draft202012Validator.check_schema(parameter["schema"])
+    names = [o["operationId"] for ops in found["paths"].values() for o in ops.values()]
+    assert len(names) == len(set(names))
+
+
+def test_answers_are_as_described(api: TestClient) -> None:
+    schema = schemathesis.openapi.from_wsgi("/v2/openapi.json", api.app, headers={"Host": HOST})
+    operations = [found.ok() for found in schema.get_all_operations()]
+    assert len(operations) > 20
+    for operation in operations:
+
+        @EXAMPLES
+        @given(case=operation.as_strategy(), is_known=st.booleans())
+        def check(case: schemathesis.Case, is_known: bool) -> None:
+            if is_known:
+                case.path_parameters |= {k: KNOWN[k] for k in case.path_parameters}
+            answer = case.call(headers={"Host": HOST})
+            case.validate_response(answer, checks=list(CHECKS))
+
+        check()
+
+
+def test_a_thousand_bad_requests_leave_the_record_as_it_was(
+    api: TestClient, actionplan: CommandLine
+) -> None:
+    before = actionplan.good("show", "kept", "-f", "json")
+    paths = sorted(api.simulate_get("/v2/openapi.json").json["paths"])
+    chance, seen = random.Random(16), set()
+    for _ in range(1000):
+        path = chance.choice(paths).replace("{plan}", chance.choice(PLANS))
+        path = path.replace("{action}", chance.choice(ACTIONS)).replace("{name}", "nope")
+        headers = {"Content-Type": chance.choice(KINDS), "If-Match": chance.choice(("*", "x"))}
+        method, body = chance.choice(METHODS), chance.choice(BODIES)
+        # Each body is wrong for each operation that changes anything.
+        query = chance.choice(QUERIES if method == "GET" else (*QUERIES, ""))
+        answer = api.simulate_request(method, path, query_string=query, body=body, headers=headers)
+        sent = method, path, query, body, headers
+        assert 400 <= answer.status_code < 500, (sent, answer.text)
+        seen.add(answer.status_code)
+    assert actionplan.good("show", "kept", "-f", "json") == before
+    assert {400, 405, 415} <= seen
