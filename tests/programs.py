@@ -17,11 +17,13 @@ import pytest
 
 #: The package of Debian and Ubuntu that has each program.
 PACKAGES = {
+    "curl": "curl",
     "dot": "graphviz",
     "epmd": "erlang-base",
     "faketime": "faketime",
     "groff": "groff",
     "mount": "mount",
+    "openssl": "openssl",
     "rabbitmq-server": "rabbitmq-server",
     "rsync": "rsync",
     "ssh": "openssh-client",

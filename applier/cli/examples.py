@@ -19,7 +19,13 @@ from planner.errors import InvalidInput, Mistake, accepted
 #: The folder of the files in a checkout. The names of files begin with it, as in the documentation.
 _TOP = "etc"
 #: The files of that folder that are offered. setup.cfg installs the same ones.
-_OFFERED = ("actionplan-applier.service", "examples", "watcher.conf.sample")
+_OFFERED = (
+    "actionplan-api.service",
+    "actionplan-applier.service",
+    "examples",
+    "gunicorn.conf.py",
+    "watcher.conf.sample",
+)
 #: The example that is recommended to begin with.
 _FIRST = "etc/examples/host-maintenance.yaml"
 #: Folders that are created when the examples of a checkout are run.
@@ -27,7 +33,7 @@ _LEFT_BY_RUNS = {"__pycache__", "site"}
 
 
 class ExampleList(ListVerb):
-    """List the examples, the sample configuration and the systemd unit"""
+    """List the examples, the sample configuration and the systemd units"""
 
     EXAMPLES = ("example list",)
 

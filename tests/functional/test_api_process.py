@@ -11,6 +11,7 @@ import socket
 import ssl
 import subprocess
 import threading
+from contextlib import closing
 from urllib.parse import urlsplit
 
 import bcrypt
@@ -139,9 +140,8 @@ def test_a_large_body_is_refused(actionplan: CommandLine) -> None:
         connection.close()
         chunked = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
         pieces = (b"x" * 2**20 for _ in range(64))
-        with pytest.raises((ConnectionError, AssertionError)):  # noqa: PT012
+        with closing(chunked), pytest.raises(ConnectionError):
             chunked.request("POST", "/v2/plans", body=pieces, encode_chunked=True)
-            assert chunked.getresponse().status != 413
         assert api("/v2/plans").status == 200
 
 
@@ -173,6 +173,7 @@ def test_two_processes_share_a_record(actionplan: CommandLine) -> None:
         assert one("/v2/plans").json["total"] == other("/v2/plans").json["total"] == 20
 
 
+@pytest.mark.needs("openssl")
 def test_with_a_certificate_it_speaks_https(actionplan: CommandLine) -> None:
     certificate, key = actionplan.folder / "api.pem", actionplan.folder / "api.key"
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
