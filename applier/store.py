@@ -102,7 +102,6 @@ class ActionKey(StrEnum):
     TYPE = "type"
     STATE = "state"
     MESSAGE = "message"
-    PARAMETERS = "parameters"
     PARENTS = "parents"
     CREATED = "created"
     UPDATED = "updated"

@@ -51,7 +51,6 @@ _ACTION_KEYS: dict[ActionKey, Sorted] = {
     ActionKey.TYPE: action_states.c.action_type,
     ActionKey.STATE: action_states.c.state,
     ActionKey.MESSAGE: _text(action_states.c.status_message),
-    ActionKey.PARAMETERS: actions.c.input_parameters,
     ActionKey.PARENTS: actions.c.parents,
     ActionKey.CREATED: _time(plans.c.created_at),
     ActionKey.UPDATED: _time(action_states.c.ended_at, action_states.c.started_at),
@@ -117,9 +116,7 @@ def _after(order: tuple[Sorted, ...], mark: sa.Select[Any], descending: bool) ->
     return sa.tuple_(*order).op("<" if descending else ">", is_comparison=True)(marked)
 
 
-def _limited(
-    found: sa.Select[Any], order: tuple[Sorted, ...], descending: bool
-) -> sa.Select[Any]:
+def _limited(found: sa.Select[Any], order: tuple[Sorted, ...], descending: bool) -> sa.Select[Any]:
     # A column that is named twice would be sorted by once more.
     columns = dict.fromkeys(order)
     by = [column.desc() if descending else column.asc() for column in columns]

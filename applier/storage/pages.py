@@ -138,9 +138,7 @@ class Pages:
         def read() -> PlannedAction:
             where = {"action_uuid": uuid, "plan_uuid": plan}
             with self._database.read() as transaction:
-                return _the_only(
-                    rows.planned_of(transaction.read(page_statements.ACTION, where))
-                )
+                return _the_only(rows.planned_of(transaction.read(page_statements.ACTION, where)))
 
         damaged = partial(
             PlannedAction, uuid=uuid, plan=plan, plan_state=_state(keys["plan_state"])
