@@ -371,6 +371,12 @@ class OperatorStore(Protocol):
         Raises PlanConflict for a plan in another state, ActionNotFound, InvalidTransition.
         """
 
+    def reword_skip(self, plan: str, action: str, *, message: str) -> None:
+        """Replace the message of a SKIPPED action.
+
+        Raises PlanConflict for an action in another state, PlanNotFound, ActionNotFound.
+        """
+
     def settle_action(
         self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
     ) -> None:

@@ -100,6 +100,9 @@ def test_a_pending_action_of_a_waiting_plan_is_skipped(api):  # noqa: F811
         assert (answer["state"], set(answer)) == ("SKIPPED", FULL)
         assert answer["status_message"] == "skipped by anonymous: done by hand"
         assert api.get(path) == answer
+        assert api.get(**api.patch(path, state="SKIPPED")) == answer
+        reworded = api.get(**api.patch(path, status_message="not wanted"))
+        assert reworded == {**answer, "status_message": "skipped by anonymous: not wanted"}
         answer = api.get(**api.patch(f"actions/{b.uuid}", state="SKIPPED"))
         assert answer["status_message"] == "skipped by anonymous: no reason given"
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import falcon
@@ -11,10 +12,11 @@ from applier.api.parts import Parts, operator_of
 from applier.api.v1 import paging, patches, versions
 from applier.api.v1.forms import action_form, action_word, plan_word
 from applier.errors import ActionNotFound, DamagedRecord, PlanConflict
-from applier.operations import actions
-from applier.store import ActionKey, PlannedAction
+from applier.operations import Operator, actions
+from applier.store import ActionKey, PlannedAction, Store
 from planner.errors import InvalidTransition
 from planner.model import Action as OfPlan
+from planner.model import ActionPlan
 
 #: What lists can be sorted by: the fields of Watcher's actions, and of ours in the store. Values of
 #: parameters may be secret, so that nothing is sorted by them.
@@ -38,6 +40,8 @@ WORDS = frozenset(
 )
 #: The states of plans whose actions can be skipped, in Watcher's words.
 WAITING = ("RECOMMENDED", "PENDING")
+#: An operation on an action, with a reason.
+Change = Callable[[Store, Operator, ActionPlan, OfPlan, str], None]
 #: Why an action is skipped if nobody said it.
 NO_REASON = "no reason given"
 
@@ -85,7 +89,7 @@ class Action:
         response.media = action_form(self._planned(uuid), types, request)
 
     def on_patch(self, request: falcon.Request, response: falcon.Response, uuid: str) -> None:
-        """Skip the action before its plan runs."""
+        """Skip the action before its plan runs, or give another reason for that."""
         if not versions.knows_messages(request):
             text = f"API microversion {versions.SKIPPED} or higher is required."
             raise falcon.HTTPBadRequest(description=text)
@@ -96,9 +100,10 @@ class Action:
             raise DamagedRecord(f"action {planned.uuid}", [planned.damage or ""])
         wanted = {step.field: step.value for step in found}
         _require_skip(planned, planned.action, wanted)
-        if wanted.get("state", "SKIPPED") != action_word(planned.action.state):
-            why = str(wanted.get("status_message") or NO_REASON)
-            self._skip(request, planned, why)
+        is_new = action_word(planned.action.state) != wanted.get("state", "SKIPPED")
+        if is_new or wanted.get("status_message", ...) not in (..., planned.action.status_message):
+            change = actions.skip if is_new else actions.reword_skip
+            self._change(request, planned, change, str(wanted.get("status_message") or NO_REASON))
         types = self._assembly.action_types
         response.media = action_form(self._planned(uuid), types, request)
 
@@ -109,12 +114,14 @@ class Action:
         except ActionNotFound:
             raise _not_found(uuid) from None
 
-    def _skip(self, request: falcon.Request, planned: PlannedAction, why: str) -> None:
+    def _change(
+        self, request: falcon.Request, planned: PlannedAction, change: Change, why: str
+    ) -> None:
         store, operator = self._assembly.store, operator_of(request, [])
         plan = store.load_plan(planned.plan)
         action = next(each for each in plan.actions if each.uuid == planned.uuid)
         try:
-            actions.skip(store, operator, plan, action, why)
+            change(store, operator, plan, action, why)
         except (PlanConflict, InvalidTransition) as reason:
             raise falcon.HTTPConflict(description=str(reason)) from None
 
