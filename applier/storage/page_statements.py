@@ -14,8 +14,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from applier.pages import ActionKey, PlanKey
 from applier.storage.tables import Moment, action_states, actions, plans
-from applier.store import ActionKey, PlanKey
 from planner.states import PlanState
 
 Sorted = sa.ColumnElement[Any]

@@ -16,8 +16,9 @@ from itertools import starmap
 from typing import Any, ParamSpec, TypeVar
 
 from applier.contracts import Claimant, Report, Request
+from applier.pages import PlanHead, PlannedAction
 from applier.storage.compiled import Row, Unreadable
-from applier.store import Attempt, PlanHead, PlannedAction, PlanSummary
+from applier.store import Attempt, PlanSummary
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome, PlanState, StateReason
 

@@ -141,7 +141,7 @@ def test_plans_come_page_by_page(client: Client, store: Store) -> None:
     found = client.json(*words, "--limit", "2")
     assert [p["UUID"] for p in found] == uuids[:0:-1]
     rest = client.table(*words, "--limit", "2", "--marker", uuids[1])
-    assert [(r["UUID"], r["Audit"]) for r in rows(rest)] == [(uuids[0], AUDIT)]
+    assert [(r["UUID"], r["Audit"]) for r in rows(rest) if r["UUID"]] == [(uuids[0], AUDIT)]
     assert "12.50 %" in rest
     for key in ("audit_uuid", "state", "updated_at", "global_efficacy"):
         assert len(client.json("actionplan", "list", "--audit", AUDIT, "--sort-key", key)) == 3

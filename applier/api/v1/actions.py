@@ -13,7 +13,8 @@ from applier.api.v1 import paging, patches, versions
 from applier.api.v1.forms import action_form, action_word, plan_word
 from applier.errors import ActionNotFound, DamagedRecord, PlanConflict
 from applier.operations import Operator, actions
-from applier.store import ActionKey, PlannedAction, Store
+from applier.pages import ActionKey, PlannedAction
+from applier.store import Store
 from planner.errors import InvalidTransition
 from planner.model import Action as OfPlan
 from planner.model import ActionPlan

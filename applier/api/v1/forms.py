@@ -15,7 +15,7 @@ import falcon
 from applier.api.v1 import versions
 from applier.api.v1.links import links
 from applier.operations import hidden_values
-from applier.store import PlanHead, PlannedAction
+from applier.pages import PlanHead, PlannedAction
 from applier.watcher import states
 from planner.model import Action
 from planner.registry import ActionTypes

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import falcon
 
-from applier.store import Page
+from applier.pages import Page
 
 #: The most rows of one page.
 MOST = 1000

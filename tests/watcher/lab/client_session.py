@@ -14,6 +14,8 @@ import logging
 import sys
 
 from openstackclient import shell
+from openstackclient.common.clientmanager import ClientManager
+from osc_lib.clientmanager import ClientCache
 
 
 def run(words):
@@ -26,6 +28,10 @@ def run(words):
             code = ended.code
     # Each command adds a handler, which writes to its own stream.
     logging.getLogger().handlers.clear()
+    # The class remembers the client of the first command, with its URL and version.
+    for cache in vars(ClientManager).values():
+        if isinstance(cache, ClientCache):
+            cache._handle = None
     return code, out.getvalue(), err.getvalue()
 
 
