@@ -81,11 +81,13 @@ class PlanNotFound(ApplierError):
 
 
 class ActionNotFound(ApplierError):
-    """No action of the plan, or more than one, matches ``reference``."""
+    """No action of the plan, or more than one, matches ``reference``; None: of any plan."""
 
-    def __init__(self, plan: str, reference: str, candidates: Iterable[str] = ()) -> None:
+    def __init__(self, plan: str | None, reference: str, candidates: Iterable[str] = ()) -> None:
         self.plan, self.reference, self.candidates = plan, reference, tuple(candidates)
-        if self.candidates:
+        if plan is None:
+            text = f"no plan has an action {reference!r}"
+        elif self.candidates:
             text = f"{reference!r} matches {len(self.candidates)} actions of plan {plan}: "
             text += ", ".join(self.candidates)
         else:

@@ -13,6 +13,7 @@ from types import EllipsisType
 from typing import Protocol
 
 from applier.contracts import Claimant, Report, Request
+from applier.pages import PageStore
 from planner.model import ActionPlan
 from planner.states import ActionState, Outcome, PlanState
 
@@ -257,6 +258,12 @@ class OperatorStore(Protocol):
         Raises PlanConflict for a plan in another state, ActionNotFound, InvalidTransition.
         """
 
+    def reword_skip(self, plan: str, action: str, *, message: str) -> None:
+        """Replace the message of a SKIPPED action.
+
+        Raises PlanConflict for an action in another state, PlanNotFound, ActionNotFound.
+        """
+
     def settle_action(
         self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
     ) -> None:
@@ -283,7 +290,7 @@ class ServiceStore(Protocol):
         """List the registered services, latest heartbeat first."""
 
 
-class Store(RunStore, PlanStore, OperatorStore, ServiceStore, Protocol):
+class Store(RunStore, PlanStore, PageStore, OperatorStore, ServiceStore, Protocol):
     """Stores plans. Every method is one transaction, which is durable when the method returns.
 
     Every method raises :class:`applier.errors.DamagedRecord` if rows that it needs are damaged, and

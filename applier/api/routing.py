@@ -14,6 +14,7 @@ from applier.api.access import Access
 from applier.api.parts import Parts
 from applier.api.policies import Policy
 from applier.api.rates import Rates
+from applier.api.v1.versions import Versions
 from applier.assembly import Assembly
 
 
@@ -26,7 +27,7 @@ def make(assembly: Assembly, ending: threading.Event | None = None) -> Callable[
     strategy = authentication.strategy(conf)
     rates = Rates(conf.api.requests_per_second)
     application: falcon.App[Any, Any] = falcon.App(
-        middleware=[Access(strategy, parts.policy, rates, public)]
+        middleware=[Access(strategy, parts.policy, rates, public), Versions()]
     )
     application.req_options.strip_url_path_trailing_slash = True
     errors.add_to(application)

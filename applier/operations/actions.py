@@ -12,7 +12,7 @@ from applier.errors import PlanConflict
 from applier.operations import Operator, claim
 from applier.store import Store
 from planner.model import Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.states import ActionState, PlanState, StateReason
 
 
 def skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
@@ -38,6 +38,17 @@ def _skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, wh
     message = f"skipped by {operator.name}: {why}"
     store.skip_action(plan.uuid, action.uuid, now=now(), message=message)
     operator.say(f"{claim.named(plan)}: {action.label} is SKIPPED.")
+
+
+def reword_skip(
+    store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str
+) -> None:
+    """Give another reason for an action that an operator has skipped; raises PlanConflict."""
+    if action.state_reason is not StateReason.OPERATOR:
+        text = f"{action.label} is {action.state}, and no operator has skipped it"
+        raise PlanConflict(plan.uuid, plan.state, text)
+    store.reword_skip(plan.uuid, action.uuid, message=f"skipped by {operator.name}: {why}")
+    operator.say(f"{claim.named(plan)}: {action.label} has another reason.")
 
 
 def consequences(plan: ActionPlan, action: Action) -> Iterator[str]:

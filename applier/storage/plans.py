@@ -22,7 +22,7 @@ from applier.storage import (
     transitions,
 )
 from applier.storage.action_statements import AGAIN, writes
-from applier.storage.changes import Change, Move, writes_of
+from applier.storage.changes import Change, Move, action_row, writes_of
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.refusals import Duplicate
@@ -209,6 +209,20 @@ class Plans:
         with self._database.named(plan, "skip", action, message) as name:
             change = Change(plan, action, ActionState.SKIPPED, now=now, message=message, name=name)
             self._database.tried(partial(change.make, self._database, claims.WAITING_PLAN))
+
+    def reword_skip(self, plan: str, action: str, *, message: str) -> None:
+        """See :meth:`applier.store.Store.reword_skip`."""
+        where = {"plan_uuid": plan, "action_uuid": action}
+
+        def reword() -> None:
+            with self._database.write() as transaction:
+                change = {**where, "new_message": rows.storable(message)}
+                if not transaction.write(statements.REWORD_SKIP, change):
+                    state = action_row(transaction, plan, action)["state"]
+                    text = f"action {short(action)} is {state}: only a skip has such a message"
+                    raise PlanConflict(plan, state, text)
+
+        self._database.tried(reword)
 
     def settle_action(
         self, plan: str, action: str, new: ActionState, *, now: datetime, message: str

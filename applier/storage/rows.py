@@ -8,7 +8,7 @@ tuple object. A thousand actions with the same thousand parents cost one tuple, 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import wraps
@@ -16,6 +16,7 @@ from itertools import starmap
 from typing import Any, ParamSpec, TypeVar
 
 from applier.contracts import Claimant, Report, Request
+from applier.pages import PlanHead, PlannedAction
 from applier.storage.compiled import Row, Unreadable
 from applier.store import Attempt, PlanSummary
 from planner.model import Action, ActionPlan, Blocker, Trigger
@@ -202,6 +203,30 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
         return Action(**known | _state_of(row))
 
     return tuple(map(action, rows))
+
+
+@_reading
+def head_of(row: Row) -> PlanHead:
+    """Return a plan without its actions from its row."""
+    known = {key: row[key] for key in PlanHead.__dataclass_fields__ if key in row}
+    known |= {key: tuple(json.loads(row[key])) for key in PLAN_LISTS[:2]}
+    known |= {"state": PlanState(row["state"]), "host": row["claimant_host"]}
+    return PlanHead(**known)
+
+
+@_reading
+def planned_of(rows: Sequence[Row]) -> list[PlannedAction]:
+    """Return actions of plans from rows with the columns of both tables, and of their plans."""
+    return [
+        PlannedAction(
+            uuid=action.uuid,
+            plan=row["plan"],
+            plan_state=PlanState(row["plan_state"]),
+            plan_created_at=row["plan_created_at"],
+            action=action,
+        )
+        for row, action in zip(rows, _actions(rows), strict=True)
+    ]
 
 
 def _events(text: str) -> Iterator[tuple[str, tuple[Outcome, ...]]]:

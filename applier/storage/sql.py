@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store in a database: SQLite for one machine, PostgreSQL or MySQL for many.
 
-Most methods are in :class:`applier.storage.plans.Plans` and :class:`applier.storage.runs.Runs`.
+Most methods are in :class:`applier.storage.plans.Plans`, :class:`applier.storage.pages.Pages` and
+:class:`applier.storage.runs.Runs`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from uuid import uuid4
 
 from applier.storage import statements
 from applier.storage.database import Database
+from applier.storage.pages import Pages
 from applier.storage.plans import Plans
 from applier.storage.runs import Runs
 from applier.store import Service
 
 
-class SqlStore(Plans, Runs):
+class SqlStore(Plans, Pages, Runs):
     """Keeps plans in the database of a URL; may be used from several threads.
 
     A SQLite file is created or upgraded when it is opened. The tables of a server must have been

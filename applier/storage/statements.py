@@ -26,7 +26,7 @@ from applier.storage.tables import (
 )
 from applier.store import Attempt
 from planner.model import JOIN
-from planner.states import PlanState
+from planner.states import ActionState, PlanState
 
 
 def _word(value: str) -> sa.ColumnElement[str]:
@@ -116,6 +116,16 @@ CANCEL = (
         status_message=bindparam("new_message"),
         ended_at=bindparam("now"),
     )
+)
+#: Replace the message of a SKIPPED action.
+REWORD_SKIP = (
+    sa.update(action_states)
+    .where(
+        action_states.c.plan == bindparam("plan_uuid"),
+        action_states.c.uuid == bindparam("action_uuid"),
+        action_states.c.state == _word(ActionState.SKIPPED),
+    )
+    .values(status_message=bindparam("new_message"))
 )
 #: Change the state of a plan, if state and claim have not changed since they were read.
 MOVE = (

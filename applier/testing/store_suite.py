@@ -18,7 +18,7 @@ The store of a test is empty when the test begins, and may be used from several 
 There is a contract for each part of :class:`applier.store.Store`. :class:`RunStoreContract` calls
 the methods of a RunStore, and also ``save_plan`` and ``add_request``, which put plans and requests
 into the store. A store that gets them in another way adds both methods in a subclass for the tests.
-:class:`ServiceStoreContract` calls only the methods of a ServiceStore. The other two call methods
+:class:`ServiceStoreContract` calls only the methods of a ServiceStore. The others call methods
 of all parts, because operators see and change plans that runs have written.
 """
 
@@ -34,6 +34,7 @@ from applier.testing.store_checks.find_checks import FindChecks
 from applier.testing.store_checks.list_checks import ListChecks
 from applier.testing.store_checks.load_checks import LoadChecks
 from applier.testing.store_checks.move_checks import MoveChecks
+from applier.testing.store_checks.page_checks import PageChecks
 from applier.testing.store_checks.request_checks import RequestChecks
 from applier.testing.store_checks.reservation_checks import ReservationChecks
 from applier.testing.store_checks.resume_checks import ResumeChecks
@@ -63,6 +64,10 @@ class PlanStoreContract(SaveChecks, FindChecks, ListChecks):
     """Tests of the methods of PlanStore; the fixture ``store`` returns a whole Store."""
 
 
+class PageStoreContract(PageChecks):
+    """Tests of the methods of PageStore; the fixture ``store`` returns a whole Store."""
+
+
 class OperatorStoreContract(
     MoveChecks, ClaimantChecks, ResumeChecks, TakeOverChecks, SettleChecks, SendRequestChecks
 ):
@@ -74,6 +79,10 @@ class ServiceStoreContract(ServiceChecks):
 
 
 class StoreContract(
-    RunStoreContract, PlanStoreContract, OperatorStoreContract, ServiceStoreContract
+    RunStoreContract,
+    PlanStoreContract,
+    PageStoreContract,
+    OperatorStoreContract,
+    ServiceStoreContract,
 ):
     """Tests of the Store of the fixture ``store``: all of the above."""

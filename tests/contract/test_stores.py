@@ -24,6 +24,7 @@ from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import RunStoreUnderTest
 from applier.testing.store_suite import (
     OperatorStoreContract,
+    PageStoreContract,
     PlanStoreContract,
     RunStoreContract,
     ServiceStoreContract,
@@ -112,7 +113,7 @@ class TestRunStoreAlone(RunStoreContract):
         yield from only(RunStoreUnderTest)
 
 
-class TestStoreInOtherWords(PlanStoreContract, OperatorStoreContract):
+class TestStoreInOtherWords(PlanStoreContract, PageStoreContract, OperatorStoreContract):
     @pytest.fixture
     def store(self):
         yield from only(Store)

@@ -93,6 +93,7 @@ LAYERS = (
             "applier.errors",
             "applier.job_contracts",
             "applier.plan_cloud",
+            "applier.pages",
             "applier.store",
             "applier.backoff",
             "applier.scheduling.*",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from applier.errors import ActionNotFound, PlanConflict
+from applier.errors import ActionNotFound, PlanConflict, PlanNotFound
 from applier.store import Store
 from applier.testing.refusals import refused
 from applier.testing.sample_plans import new_plan
@@ -42,6 +42,26 @@ class SettleChecks:
         assert (a.started_at, a.ended_at, a.status_message) == (None, NOW, "by hand")
         assert b == plan.actions[1]
         assert loaded.updated_at == NOW
+
+    def test_a_skip_gets_another_message(self, store: Store) -> None:
+        """Only an action that is SKIPPED does; nothing else of it changes."""
+        plan = new_plan("a", "b")
+        store.save_plan(plan)
+        a, b = (action.uuid for action in plan.actions)
+        store.skip_action(plan.uuid, a, now=NOW, message="first")
+        before, *_ = store.load_plan(plan.uuid).actions
+        for _ in range(2):
+            store.reword_skip(plan.uuid, a, message="second")
+        with refused(PlanConflict, plan=plan.uuid, state="PENDING"):
+            store.reword_skip(plan.uuid, b, message="second")
+        with refused(ActionNotFound, plan=plan.uuid, reference="none"):
+            store.reword_skip(plan.uuid, "none", message="second")
+        with refused(PlanNotFound, reference="none"):
+            store.reword_skip("none", a, message="second")
+        assert store.load_plan(plan.uuid).actions == (
+            replace(before, status_message="second"),
+            plan.actions[1],
+        )
 
     def test_a_skip_that_is_not_allowed_changes_nothing(self, store: Store) -> None:
         """It is refused if the action is not there or has ended, or if somebody runs the plan."""

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documents at / and /v1, which name versions and resources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import falcon
+
+from applier.api.v1 import versions
+from applier.api.v1.links import links
+
+#: The resources that are served.
+RESOURCES = ("actions", "action_plans", "services")
+
+
+class Root:
+    """Which versions of the API there are; open to everybody."""
+
+    PUBLIC = True
+    RULES: Mapping[str, str] = {}
+
+    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Answer with the versions."""
+        version = {
+            "id": "v1",
+            "status": "CURRENT",
+            "min_version": str(versions.OLDEST),
+            "max_version": str(versions.NEWEST),
+            "links": [{"rel": "self", "href": f"{request.prefix}/v1/"}],
+        }
+        response.media = {
+            "name": "ActionPlan API",
+            "description": "Action plans, actions and services, as OpenStack Watcher's API "
+            "version 1 gives them.",
+            "versions": [version],
+            "default_version": version,
+        }
+
+
+class Version:
+    """The resources of version 1."""
+
+    RULES: Mapping[str, str] = {}
+
+    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Answer with the resources."""
+        document: dict[str, Any] = {
+            "id": "v1",
+            "media_types": [
+                {
+                    "base": "application/json",
+                    "type": "application/vnd.openstack.watcher.v1+json",
+                }
+            ],
+            "links": [{"rel": "self", "href": f"{request.prefix}/v1/"}],
+        }
+        response.media = document | {kind: links(request, kind) for kind in RESOURCES}

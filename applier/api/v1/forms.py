@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans and actions as Watcher's API shows them, in Watcher's words for their states.
+
+A state that Watcher has no word for is shown as the closest one, and the message begins with ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import falcon
+
+from applier.api.v1 import versions
+from applier.api.v1.links import links
+from applier.operations import hidden_values
+from applier.pages import PlanHead, PlannedAction
+from applier.watcher import states
+from planner.model import Action
+from planner.registry import ActionTypes
+from planner.states import ActionState, PlanState
+
+#: Watcher's words for the states of plans that it does not know.
+_PLANS = {PlanState.PAUSED: PlanState.PENDING}
+#: Watcher's words for the states of actions that a rollback has undone, or could not undo.
+_UNDONE = {ActionState.REVERTED: "CANCELLED", ActionState.REVERT_FAILED: "FAILED"}
+#: The state of what is damaged so that its own cannot be read.
+_DAMAGED = "FAILED"
+
+
+def plan_word(state: PlanState | None) -> str:
+    """Return Watcher's word for the state of a plan.
+
+    >>> plan_word(PlanState.PAUSED), plan_word(PlanState.ONGOING)
+    ('PENDING', 'ONGOING')
+    """
+    return _DAMAGED if state is None else str(_PLANS.get(state, state))
+
+
+def action_word(state: ActionState) -> str:
+    """Return Watcher's word for the state of an action.
+
+    >>> action_word(ActionState.UNKNOWN), action_word(ActionState.REVERTED)
+    ('FAILED', 'CANCELLED')
+    """
+    return _UNDONE.get(state) or states.word(state)
+
+
+def plan_form(
+    head: PlanHead, request: falcon.Request, *, whole: bool = True, state: str | None = None
+) -> dict[str, Any]:
+    """Return a plan; ``state`` is shown instead of its own."""
+    own = plan_word(head.state)
+    form: dict[str, Any] = {
+        "uuid": head.uuid,
+        "audit_uuid": head.audit_uuid,
+        "strategy_uuid": None,
+        "strategy_name": head.strategy_name,
+        "state": state or own,
+        "efficacy_indicators": _numbers(head.efficacy_indicators),
+        "global_efficacy": _numbers(head.global_efficacy),
+        "updated_at": _time(head.updated_at),
+        "links": links(request, "action_plans", head.uuid),
+    }
+    if whole:
+        form |= {"hostname": head.host, "created_at": _time(head.created_at), "deleted_at": None}
+        if versions.knows_messages(request):
+            text = _message(head.state, own, head.status_message, head.damage)
+            form["status_message"] = text
+    return form
+
+
+def action_form(
+    planned: PlannedAction, types: ActionTypes, request: falcon.Request, *, whole: bool = True
+) -> dict[str, Any]:
+    """Return an action. Values that its type hides are replaced."""
+    action = planned.action or Action(uuid=planned.uuid, action_type="")
+    state = action_word(action.state) if planned.action else _DAMAGED
+    form: dict[str, Any] = {
+        "uuid": planned.uuid,
+        "action_plan_uuid": planned.plan,
+        "action_type": action.action_type,
+        "state": state,
+        "parents": parents(action),
+        "links": links(request, "actions", planned.uuid),
+    }
+    if whole:
+        shown = hidden_values.action_without(action, types)
+        form |= {
+            "description": action.description or "",
+            "input_parameters": shown.input_parameters,
+            "created_at": _time(planned.plan_created_at),
+            "updated_at": _time(action.ended_at or action.started_at),
+            "deleted_at": None,
+        }
+        if versions.knows_messages(request):
+            text = _message(action.state, state, action.status_message, planned.damage)
+            form["status_message"] = text
+    return form
+
+
+def parents(action: Action) -> list[str]:
+    """List what an action waits for: parents, needs, triggers, and groups of which one is needed.
+
+    >>> parents(Action(uuid="d", action_type="nop", parents=("a",), needs_any=(("a", "b"), ("c",))))
+    ['a', 'b', 'c']
+    """
+    groups = (uuid for group in action.needs_any for uuid in group)
+    return list(dict.fromkeys((*action.before(), *groups)))
+
+
+def _message(
+    state: PlanState | ActionState | None, shown: str, message: str | None, damage: str | None
+) -> str | None:
+    if damage is not None:
+        return f"damaged: {damage}"
+    if state is None or str(state) == shown:
+        return message
+    return f"{state}: {message}" if message else str(state)
+
+
+def _numbers(efficacy: Any) -> list[dict[str, Any]]:
+    """Return the indicators that the client can format: mappings, whose value is a number."""
+    return [_indicator(each) for each in efficacy if isinstance(each, Mapping)]
+
+
+def _indicator(known: Mapping[str, Any]) -> dict[str, Any]:
+    form = {key: known.get(key) for key in ("name", "description", "unit", "value")}
+    value = form["value"]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return form if is_number else {**form, "value": None}
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

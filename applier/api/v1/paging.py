@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the query of a list asks for, and the link to the page after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+import falcon
+
+from applier.pages import Page
+
+#: The most rows of one page.
+MOST = 1000
+_OF_PAGES = ("marker", "limit", "sort_key", "sort_dir")
+_LONGEST_NUMBER = 9
+
+
+def arguments(request: falcon.Request, filters: Iterable[str] = ()) -> dict[str, str]:
+    """Return the arguments of the query; raises falcon.HTTPBadRequest for one that is not known.
+
+    What is given several times has its last value, and what is empty is not given.
+    """
+    given = {}
+    for name, values in request.params.items():
+        if name not in (*_OF_PAGES, *filters):
+            raise falcon.HTTPBadRequest(description=f'Unknown argument: "{name}"')
+        value = values[-1] if isinstance(values, list) else values
+        if value:
+            given[name] = str(value)
+    return given
+
+
+def page_of(given: Mapping[str, str], keys: Mapping[str, str], *, marks_uuids: bool = True) -> Page:
+    """Return the page that a query asks for; raises falcon.HTTPBadRequest.
+
+    ``keys`` are those that can be sorted by, as they are called in the query and in the store.
+    """
+    key, direction = given.get("sort_key", "id"), given.get("sort_dir", "asc")
+    if key not in keys:
+        raise falcon.HTTPBadRequest(description=f"Invalid sort key: {key}")
+    if direction not in ("asc", "desc"):
+        text = f"Invalid sort direction: {direction}. Acceptable values are 'asc' or 'desc'"
+        raise falcon.HTTPBadRequest(description=text)
+    marker = given.get("marker")
+    if marker is not None and marks_uuids:
+        marker = uuid_of("marker", marker)
+    limit = min(_number("limit", given["limit"]), MOST) if "limit" in given else MOST
+    if limit <= 0:
+        raise falcon.HTTPBadRequest(description="Limit must be positive")
+    return Page(limit=limit, key=keys[key], descending=direction == "desc", marker=marker)
+
+
+def with_next(
+    request: falcon.Request,
+    kind: str,
+    found: Sequence[Mapping[str, Any]],
+    page: Page,
+    given: Mapping[str, str],
+    *,
+    marker: str = "uuid",
+) -> dict[str, Any]:
+    """Return a collection; a full page has a link to the next one."""
+    collection: dict[str, Any] = {kind: found}
+    if len(found) == page.limit:
+        sorting = {
+            "sort_key": given.get("sort_key", "id"),
+            "sort_dir": given.get("sort_dir", "asc"),
+        }
+        filters = {name: value for name, value in given.items() if name not in _OF_PAGES}
+        last = {"limit": page.limit, "marker": found[-1][marker]}
+        query = urlencode({**sorting, **filters, **last})
+        collection["next"] = f"{request.prefix}{request.path}?{query}"
+    return collection
+
+
+def uuid_of(name: str, text: str) -> str:
+    """Return a UUID as it is stored; raises falcon.HTTPBadRequest for another text.
+
+    >>> uuid_of("marker", "9C0F2B1E-0000-4000-8000-000000000001")
+    '9c0f2b1e-0000-4000-8000-000000000001'
+    """
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise _invalid(name, text, f"uuid. Error: Expected a uuid but received {text}.") from None
+
+
+def _number(name: str, text: str) -> int:
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        raise _invalid(name, text, "int.")
+    return int(text) if len(digits) <= _LONGEST_NUMBER else 10**_LONGEST_NUMBER
+
+
+def _invalid(name: str, text: str, what: str) -> falcon.HTTPBadRequest:
+    return falcon.HTTPBadRequest(
+        description=f"Invalid input for field/attribute {name}. Value: '{text}'. "
+        f"unable to convert to {what}"
+    )

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The microversions of Watcher's API: middleware that reads them, and answers with them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import falcon
+
+HEADER = "OpenStack-API-Version"
+#: The type of Watcher's service, by which the header names it.
+SERVICE = "infra-optim"
+
+
+class Version(NamedTuple):
+    """A version of the API."""
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+OLDEST, NEWEST = Version(1, 0), Version(1, 7)
+#: From this version on, plans and actions have messages, and actions can be skipped.
+SKIPPED = Version(1, 5)
+
+
+class Versions:
+    """Refuses versions that are not served, and adds headers to every answer below /v1."""
+
+    def process_request(self, request: falcon.Request, response: falcon.Response) -> None:  # noqa: ARG002
+        """Refuse a version that is not served."""
+        if _is_below_v1(request):
+            request.context.version = _served(asked(request.get_header(HEADER)))
+
+    def process_response(
+        self,
+        request: falcon.Request,
+        response: falcon.Response,
+        resource: Any,  # noqa: ARG002
+        succeeded: bool,  # noqa: ARG002
+    ) -> None:
+        """Say which versions are served, and which one was used."""
+        if not _is_below_v1(request):
+            return
+        response.append_header("Vary", HEADER)
+        response.set_header("OpenStack-API-Minimum-Version", str(OLDEST))
+        response.set_header("OpenStack-API-Maximum-Version", str(NEWEST))
+        version = getattr(request.context, "version", None)
+        if version is not None:
+            response.set_header(HEADER, f"{SERVICE} {version}")
+
+
+def asked(header: str | None) -> Version:
+    """Return the version that a header asks for; raises falcon.HTTPNotAcceptable.
+
+    Without a number for this service, it is the oldest.
+
+    >>> asked("infra-optim 1.5"), asked("compute 2.90"), asked("infra-optim latest")
+    (Version(major=1, minor=5), Version(major=1, minor=0), Version(major=1, minor=7))
+    """
+    texts = [
+        words[1]
+        for part in (header or "").split(",")
+        if len(words := part.split()) == 2 and words[0].lower() == SERVICE
+    ]
+    if not texts:
+        return OLDEST
+    if texts[-1].lower() == "latest":
+        return NEWEST
+    numbers = texts[-1].split(".")
+    if not all(number.isascii() and number.isdigit() for number in numbers) or numbers == ["1"]:
+        return OLDEST
+    if len(numbers) != 2:
+        raise falcon.HTTPNotAcceptable(description=f"Invalid value for {HEADER} header")
+    # Numbers with many digits are not converted: int() refuses those with thousands.
+    major, minor = (int(number[-6:]) if len(number) < 7 else 10**6 for number in numbers)
+    return Version(major, minor)
+
+
+def knows_messages(request: falcon.Request) -> bool:
+    """Return whether the version of a request has messages, and lets actions be skipped."""
+    return bool(request.context.version >= SKIPPED)
+
+
+def _served(version: Version) -> Version:
+    """Return a version that is served; raises falcon.HTTPNotAcceptable."""
+    accepted = f"The supported version range is: [{OLDEST}, {NEWEST}]."
+    if version.major != OLDEST.major:
+        raise falcon.HTTPNotAcceptable(
+            description=f"Mutually exclusive versions requested. Version {version} requested but "
+            f"not supported by this service. {accepted}"
+        )
+    if not OLDEST <= version <= NEWEST:
+        raise falcon.HTTPNotAcceptable(
+            description=f"Version {version} was requested but the minor version is not supported "
+            f"by this service. {accepted}"
+        )
+    return version
+
+
+def _is_below_v1(request: falcon.Request) -> bool:
+    return request.path == "/v1" or request.path.startswith("/v1/")

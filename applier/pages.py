@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of the interface of stores that lists plans and actions page by page, and its values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+from planner.model import Action
+from planner.states import PlanState
+
+
+class PlanKey(StrEnum):
+    """What pages of plans can be sorted by."""
+
+    SAVED = "saved"
+    UUID = "uuid"
+    STATE = "state"
+    MESSAGE = "message"
+    AUDIT = "audit"
+    STRATEGY = "strategy"
+    EFFICACY = "efficacy"
+    HOST = "host"
+    CREATED = "created"
+    UPDATED = "updated"
+
+
+class ActionKey(StrEnum):
+    """What pages of actions can be sorted by."""
+
+    SAVED = "saved"
+    UUID = "uuid"
+    PLAN = "plan"
+    TYPE = "type"
+    STATE = "state"
+    MESSAGE = "message"
+    PARENTS = "parents"
+    CREATED = "created"
+    UPDATED = "updated"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Page:
+    """A part of a sorted list: at most ``limit`` rows, after the row with the uuid ``marker``.
+
+    ``key`` is a :class:`PlanKey` or an :class:`ActionKey`. Rows that are equal in it are in the
+    order in which they were saved, or the reverse if ``descending``.
+    """
+
+    limit: int
+    key: str = "saved"
+    descending: bool = False
+    marker: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanHead:
+    """A plan without its actions; ``host`` is where it was run last.
+
+    ``damage`` says why other fields are missing: the row cannot be read.
+    """
+
+    uuid: str
+    state: PlanState | None
+    status_message: str | None = None
+    audit_uuid: str | None = None
+    strategy_name: str | None = None
+    efficacy_indicators: Sequence[Any] = ()
+    global_efficacy: Sequence[Any] = ()
+    host: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    damage: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedAction:
+    """An action with the uuid and the state of its plan, and when that was made.
+
+    ``action`` is None if its rows cannot be read; ``damage`` then says why.
+    """
+
+    uuid: str
+    plan: str
+    plan_state: PlanState | None = None
+    plan_created_at: datetime | None = None
+    action: Action | None = None
+    damage: str | None = None
+
+
+class PageStore(Protocol):
+    """The part of a store that lists plans and actions page by page. Removed plans have no part."""
+
+    def plan_heads(
+        self,
+        page: Page,
+        *,
+        audit: str | None = None,
+        strategy: str | None = None,
+        state: PlanState | None = None,
+    ) -> list[PlanHead]:
+        """List a page of plans without their actions; those that are damaged, too.
+
+        Raises PlanNotFound for a marker that is no plan. A plan that was removed after it was
+        listed still marks its place.
+        """
+
+    def plan_head(self, uuid: str) -> PlanHead:
+        """Return a plan without its actions, also if it is damaged; raises PlanNotFound."""
+
+    def planned_actions(
+        self, page: Page, *, plan: str | None = None, audit: str | None = None
+    ) -> list[PlannedAction]:
+        """List a page of the actions of all plans, of one, or of those of an audit.
+
+        Raises ActionNotFound for a marker that is no action of the plan, or of any.
+        """
+
+    def planned_action(self, uuid: str) -> PlannedAction:
+        """Return the action of this uuid; of several, that of the plan saved last.
+
+        Raises ActionNotFound.
+        """

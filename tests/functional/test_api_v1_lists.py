@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of Watcher's API page by page, its versions, its entry, and its services."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
+
+import pytest
+from v1_client import Client, api  # noqa: F401
+
+from applier.api.v1 import actions, plans
+from applier.store import Service
+from applier.testing.sample_plans import new_plan
+
+AUDITS = [str(uuid4()) for _ in range(2)]
+
+
+@pytest.fixture
+def three(api: Client) -> list[str]:  # noqa: F811
+    """Save three plans of two actions, the last two for one audit; return their uuids."""
+    made = [new_plan("a", "b", audit_uuid=AUDITS[n > 0], strategy_name=f"s{n}") for n in range(3)]
+    for plan in made:
+        api.store.save_plan(plan)
+    return [plan.uuid for plan in made]
+
+
+def uuids(found: dict) -> list[str]:
+    (kind,) = set(found) - {"next"}
+    return [each["uuid"] for each in found[kind]]
+
+
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+@pytest.mark.parametrize("key", plans.KEYS)
+def test_pages_of_plans_follow_each_other(api, three, key, direction):  # noqa: F811
+    path, seen = f"action_plans/?limit=2&sort_key={key}&sort_dir={direction}", []
+    whole = uuids(api.get(f"action_plans?sort_key={key}&sort_dir={direction}"))
+    while path:
+        found = api.get(path)
+        seen.append(uuids(found))
+        path = found.get("next", "").removeprefix("http://127.0.0.1")
+    assert [len(each) for each in seen] == [2, 1]
+    assert [uuid for each in seen for uuid in each] == whole
+    assert set(whole) == set(three)
+
+
+@pytest.mark.parametrize("key", actions.KEYS)
+def test_pages_of_actions_follow_each_other(api, three, key):  # noqa: F811
+    path, seen = f"actions/detail?limit=2&sort_key={key}&sort_dir=desc", []
+    while path:
+        found = api.get(path)
+        seen += uuids(found)
+        path = found.get("next", "").removeprefix("http://127.0.0.1")
+    assert seen == uuids(api.get(f"actions?sort_key={key}&sort_dir=desc"))
+    assert len(set(seen)) == 6
+
+
+def test_a_link_to_the_next_page_names_what_was_asked_for(api, three):  # noqa: F811
+    found = api.get(f"action_plans/detail?limit=1&sort_key=uuid&audit_uuid={AUDITS[1]}")
+    link = urlsplit(found["next"])
+    assert f"{link.scheme}://{link.netloc}{link.path}" == "http://127.0.0.1/v1/action_plans/detail"
+    assert parse_qs(link.query) == {
+        "sort_key": ["uuid"],
+        "sort_dir": ["asc"],
+        "audit_uuid": [AUDITS[1]],
+        "limit": ["1"],
+        "marker": [min(three[1:])],
+    }
+    assert "next" not in api.get("action_plans?limit=4")
+    assert "next" in api.get("action_plans?limit=3")
+
+
+def test_lists_are_sorted_and_filtered(api, three):  # noqa: F811
+    assert uuids(api.get("action_plans")) == three
+    assert uuids(api.get("action_plans?sort_dir=desc")) == three[::-1]
+    assert uuids(api.get("action_plans?sort_key=uuid")) == sorted(three)
+    assert uuids(api.get(f"action_plans?audit_uuid={AUDITS[1]}")) == three[1:]
+    assert uuids(api.get("action_plans?strategy=s1")) == [three[1]]
+    of_audit = api.get(f"actions?audit_uuid={AUDITS[1]}")["actions"]
+    assert [a["action_plan_uuid"] for a in of_audit] == [three[1]] * 2 + [three[2]] * 2
+    of_plan = api.get(f"actions?action_plan_uuid={three[0]}")["actions"]
+    assert [a["action_plan_uuid"] for a in of_plan] == [three[0]] * 2
+    assert api.get(f"actions?action_plan_uuid={uuid4()}") == {"actions": []}
+
+
+@pytest.mark.parametrize("kind", ["action_plans", "action_plans/detail", "actions", "services"])
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("limit=0", "Limit must be positive"),
+        ("limit=-1", "Limit must be positive"),
+        ("limit=x", "Invalid input for field/attribute limit. Value: 'x'"),
+        ("sort_key=number;--", "Invalid sort key: number;--"),
+        ("sort_dir=up", "Invalid sort direction: up. Acceptable values are 'asc' or 'desc'"),
+        ("bogus=1", 'Unknown argument: "bogus"'),
+    ],
+)
+def test_queries_that_make_no_sense_are_refused(api, kind, query, text):  # noqa: F811
+    status, said = api.refused(f"{kind}?{query}")
+    assert status == 400
+    assert said.startswith(text)
+
+
+def test_unknown_markers_and_both_filters_are_refused(api, three):  # noqa: F811
+    unknown = str(uuid4())
+    assert api.refused(f"action_plans?marker={unknown}")[0] == 404
+    assert api.refused(f"actions?marker={unknown}") == (
+        404,
+        f"Action {unknown} could not be found",
+    )
+    assert api.refused("action_plans?marker=x")[0] == 400
+    assert api.refused("action_plans?audit_uuid=x")[0] == 400
+    both = f"actions?action_plan_uuid={three[0]}&audit_uuid={AUDITS[0]}"
+    text = "Filtering actions on both audit and action-plan is prohibited"
+    assert api.refused(both) == (400, text)
+
+
+def test_a_page_has_at_most_a_thousand_rows(api):  # noqa: F811
+    api.store.save_plan(new_plan(*(f"a{n}" for n in range(1001))))
+    found = api.get("actions?limit=999999999999")
+    assert len(found["actions"]) == 1000
+    rest = api.get(found["next"].removeprefix("http://127.0.0.1"))
+    assert len(rest["actions"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "used"),
+    [
+        (None, "1.0"),
+        ("infra-optim 1.5", "1.5"),
+        ("infra-optim 1.7", "1.7"),
+        ("infra-optim latest", "1.7"),
+        ("compute 2.90, infra-optim 1.3", "1.3"),
+        ("compute 2.90", "1.0"),
+        ("infra-optim x", "1.0"),
+        ("infra-optim 1", "1.0"),
+    ],
+)
+def test_each_answer_says_its_version(api, header, used):  # noqa: F811
+    headers = {"OpenStack-API-Version": header} if header else {}
+    for path in ("action_plans", "action_plans/x", "nothing"):
+        answer = api.ask(path, version=None, headers=headers)
+        assert answer.headers["openstack-api-version"] == f"infra-optim {used}"
+        assert answer.headers["openstack-api-minimum-version"] == "1.0"
+        assert answer.headers["openstack-api-maximum-version"] == "1.7"
+        assert "OpenStack-API-Version" in answer.headers["vary"]
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["x-openstack-request-id"].startswith("req-")
+
+
+@pytest.mark.parametrize("version", ["1.8", "1.9", "0.9", "2.0", "1.5.1", "9" * 5000 + ".1"])
+def test_versions_that_are_not_served_are_refused(api, version):  # noqa: F811
+    answer = api.ask("action_plans", version=version)
+    assert answer.status_code == 406
+    assert "openstack-api-version" not in answer.headers
+    assert answer.headers["openstack-api-maximum-version"] == "1.7"
+    assert api.refused("action_plans", version=version)[1]
+
+
+def test_the_entry_names_version_and_resources(api):  # noqa: F811
+    root = api.get("/", version=None)
+    assert [(v["id"], v["status"], v["max_version"]) for v in root["versions"]] == [
+        ("v1", "CURRENT", "1.7")
+    ]
+    assert root["default_version"] == root["versions"][0]
+    for path in ("/v1", "/v1/"):
+        document = api.get(path)
+        assert document["id"] == "v1"
+        assert document["actions"][0]["href"] == "http://127.0.0.1/v1/actions/"
+
+
+def test_paths_and_methods_that_are_not_there(api):  # noqa: F811
+    assert api.refused("audits")[0] == 404
+    assert api.refused("action_plans", method="PUT")[0] == 405
+
+
+def test_services_are_listed_with_whether_they_live(api):  # noqa: F811
+    now = datetime.now(UTC)
+    known = {"pid": 1, "user": "wanda", "started_at": now - timedelta(days=1)}
+    for uuid, silent in (("a", 10), ("b", 1000)):
+        heard = now - timedelta(seconds=silent)
+        api.store.report_service(Service(uuid=uuid, host=f"h-{uuid}", heartbeat_at=heard, **known))
+    found = api.get("services?sort_key=host")["services"]
+    assert [(s["name"], s["host"], s["status"]) for s in found] == [
+        ("watcher-applier", "h-a", "ACTIVE"),
+        ("watcher-applier", "h-b", "FAILED"),
+    ]
+    assert set(found[0]) == {"id", "name", "host", "status", "links"}
+    ids = [s["id"] for s in api.get("services/detail")["services"]]
+    assert all(a < b for a, b in pairwise(ids))
+    one = api.get(f"services/{found[1]['id']}")
+    assert one["host"] == "h-b"
+    assert one["last_seen_up"] == (now - timedelta(seconds=1000)).replace(tzinfo=None).isoformat()
+    assert api.get("services/watcher-applier")["name"] == "watcher-applier"
+    assert api.refused("services/nobody")[0] == 404
+    page = api.get("services?limit=1")
+    rest = api.get(page["next"].removeprefix("http://127.0.0.1"))
+    assert [s["id"] for s in page["services"] + rest["services"]] == ids
