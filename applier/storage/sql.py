@@ -12,12 +12,13 @@ from uuid import uuid4
 
 from applier.storage import statements
 from applier.storage.database import Database
+from applier.storage.figures import RecordFigures
 from applier.storage.plans import Plans
 from applier.storage.runs import Runs
 from applier.store import Service
 
 
-class SqlStore(Plans, Runs):
+class SqlStore(Plans, Runs, RecordFigures):
     """Keeps plans in the database of a URL; may be used from several threads.
 
     A SQLite file is created or upgraded when it is opened. The tables of a server must have been

@@ -148,13 +148,21 @@ LAYERS = (
         (
             "applier.configuration.*",
             "applier.assembly",
+            "applier.monitoring.*",
             "applier.run.*",
             "applier.service.*",
             "applier.watcher.engine_options",
             "applier.watcher.options",
         ),
         above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5"),
-        third_party=("cotyledon", "futurist", "oslo_config", "oslo_log", "platformdirs"),
+        third_party=(
+            "cotyledon",
+            "futurist",
+            "oslo_config",
+            "oslo_log",
+            "platformdirs",
+            "prometheus_client",
+        ),
     ),
     Layer(
         "L6b",
