@@ -17,23 +17,39 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from api_client import api_process, client_of, configured
-from command_line import PATIENCE_S, CommandLine
+from api_client import HOST, api_process, configured
+from command_line import PATIENCE_S, CommandLine, wait_until
 from falcon.testing import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from scratch_database import POSTGRESQL, database_for_tests
 
+from applier import configuration
+from applier.api import routing
+from applier.assembly import Assembly
 from applier.storage import schema_version
-from applier.testing.temporary_store import empty_record
+from applier.storage.sql import SqlStore
 
 APPLIER = Path(sys.executable).with_name("actionplan-applier")
 PLAN = {"name": "night", "actions": [{"action_type": "nop"}, {"action_type": "nop"}]}
 
 
+@contextmanager
+def asked(actionplan: CommandLine) -> Iterator[TestClient]:
+    """Yield a client of the API, and close its record."""
+    assembly = Assembly(configuration.load([str(actionplan.configuration)]))
+    try:
+        yield TestClient(routing.make(assembly), headers={"Host": HOST})
+    finally:
+        store = vars(assembly).get("store")
+        if store is not None:
+            store.close()
+
+
 @pytest.fixture
-def api(actionplan: CommandLine) -> TestClient:
-    """Return a client of the API."""
-    return client_of(configured(actionplan))
+def api(actionplan: CommandLine) -> Iterator[TestClient]:
+    """Yield a client of the API."""
+    with asked(configured(actionplan)) as client:
+        yield client
 
 
 def values(text: str) -> dict[tuple[str, ...], float]:
@@ -69,13 +85,13 @@ def test_metrics_count_plans_and_actions_of_the_record(
 def test_health_needs_no_record_and_no_password(actionplan: CommandLine) -> None:
     users = actionplan.folder / "htpasswd"
     users.write_text("")
-    api = client_of(
-        configured(actionplan, auth_strategy="http_basic", http_basic_auth_user_file=users)
-    )
-    assert api.simulate_get("/healthz").json == {"status": "ok"}
-    assert not actionplan.record.exists()
-    assert api.simulate_get("/readyz").status_code == 200
-    assert api.simulate_get("/metrics").status_code == 401
+    configured(actionplan, auth_strategy="http_basic", http_basic_auth_user_file=users)
+    with asked(actionplan) as api:
+        assert api.simulate_get("/healthz").json == {"status": "ok"}
+        assert not actionplan.record.exists()
+        SqlStore(f"sqlite:///{actionplan.record}").close()
+        assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
+        assert api.simulate_get("/metrics").status_code == 401
 
 
 def test_a_dead_record_is_told(api: TestClient, actionplan: CommandLine) -> None:
@@ -107,7 +123,7 @@ def is_slow(api: TestClient) -> bool:
 def test_a_file_that_another_process_has_locked_is_slow(
     api: TestClient, actionplan: CommandLine
 ) -> None:
-    actionplan.record.write_bytes(empty_record())
+    SqlStore(f"sqlite:///{actionplan.record}").close()
     with closing(sqlite3.connect(actionplan.record, isolation_level=None)) as other:
         other.execute("PRAGMA journal_mode = DELETE")
         other.execute("BEGIN EXCLUSIVE")
@@ -116,7 +132,7 @@ def test_a_file_that_another_process_has_locked_is_slow(
     for thread in threading.enumerate():
         if thread.name == "look":
             thread.join()
-    assert api.simulate_get("/readyz").status_code == 200
+    assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
 
 
 @pytest.fixture
@@ -134,19 +150,19 @@ def test_a_table_of_a_server_that_another_has_locked_is_slow(
 ) -> None:
     configured(actionplan)
     actionplan.configure(actionplan={"connection": postgresql}, api={})
-    api = client_of(actionplan)
-    assert api.simulate_get("/readyz").status_code == 200
-    engine = sa.create_engine(postgresql.replace("postgresql://", "postgresql+psycopg://"))
-    with engine.connect() as other:
-        other.execute(sa.text("LOCK TABLE actionplan_plan IN ACCESS EXCLUSIVE MODE"))
-        assert is_slow(api)
-        other.rollback()
-    engine.dispose()
-    for thread in threading.enumerate():
-        if thread.name == "look":
-            thread.join()
-    assert api.simulate_get("/readyz").status_code == 200
-    assert values(api.simulate_get("/metrics").text)["actionplan_record_up",] == 1
+    with asked(actionplan) as api:
+        assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
+        engine = sa.create_engine(postgresql.replace("postgresql://", "postgresql+psycopg://"))
+        with engine.connect() as other:
+            other.execute(sa.text("LOCK TABLE actionplan_plan IN ACCESS EXCLUSIVE MODE"))
+            assert is_slow(api)
+            other.rollback()
+        engine.dispose()
+        for thread in threading.enumerate():
+            if thread.name == "look":
+                thread.join()
+        assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
+        assert values(api.simulate_get("/metrics").text)["actionplan_record_up",] == 1
 
 
 @pytest.mark.slow
@@ -155,7 +171,7 @@ def test_the_program_is_scraped(actionplan: CommandLine) -> None:
         stored(actionplan)
         found = values(api("/metrics").body.decode())
         assert found["actionplan_plans", "RECOMMENDED"] == 1
-        assert api("/readyz").status == 200
+        assert wait_until(lambda: api("/readyz").status == 200)
         assert api("/healthz").status == 200
     assert api.process.stderr is not None
     api.process.stderr.close()

@@ -95,6 +95,7 @@ LAYERS = (
             "applier.plan_cloud",
             "applier.store",
             "applier.backoff",
+            "applier.log_fields",
             "applier.scheduling.*",
             "applier.run.outcome",
             "applier.run.node_states",
