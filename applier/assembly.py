@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from applier.contracts import ActionPlugin, Claimant, Listener
     from applier.engines import Engine
     from applier.machines import OpenMachines
+    from applier.monitoring.run_metrics import RunMetrics
     from applier.run.runner import Runner
     from applier.scheduling.type_policy import TypePolicy
     from applier.store import Store
@@ -39,6 +40,8 @@ class Assembly:
         self.conf = conf
         self._cloud: Cloud | None = None
         self._making_cloud = threading.Lock()
+        #: If set, the runs of this process are measured.
+        self.run_metrics: RunMetrics | None = None
 
     def close(self) -> None:
         """Close the cloud, if it was used."""
@@ -246,7 +249,7 @@ class Assembly:
         )
         return Runner(
             RunSetup(
-                store=self.store,
+                store=self.run_metrics.of(self.store) if self.run_metrics else self.store,
                 engine=self.engine(max_workers),
                 environment=environment,
                 claimant=self.claimant,

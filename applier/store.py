@@ -78,6 +78,33 @@ class PlanSummary:
     damage: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Heartbeat:
+    """The last heartbeat of a running plan or of a service, and how many plans run there."""
+
+    uuid: str
+    host: str
+    at: datetime | None
+    plans: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Figures:
+    """What a store counts for monitoring; states are as they are stored.
+
+    ``actions`` are those of plans that were started and have not ended, by type and state.
+    ``are_all_counted`` is false if there are more than the store counts. ``claimants`` have the
+    uuid of the plan that they run.
+    """
+
+    plans: Mapping[str, int]
+    actions: Mapping[tuple[str, str], int]
+    are_all_counted: bool
+    oldest_pending_at: datetime | None
+    claimants: Sequence[Heartbeat]
+    services: Sequence[Heartbeat]
+
+
 class RunStore(Protocol):
     """The part of a store that a run uses: runner, recorder, heartbeat and request reader.
 
@@ -290,7 +317,17 @@ class ServiceStore(Protocol):
         """List the registered services, latest heartbeat first."""
 
 
-class Store(RunStore, PlanStore, PageStore, OperatorStore, ServiceStore, Protocol):
+class FiguresStore(Protocol):
+    """The part of a store that monitoring uses; it loads no plan, and takes bounded time."""
+
+    def ping(self) -> None:
+        """Return as soon as the store answers; a lost connection is not tried again for long."""
+
+    def figures(self) -> Figures:
+        """Count plans and actions, and list the heartbeats."""
+
+
+class Store(RunStore, PlanStore, PageStore, OperatorStore, ServiceStore, FiguresStore, Protocol):
     """Stores plans. Every method is one transaction, which is durable when the method returns.
 
     Every method raises :class:`applier.errors.DamagedRecord` if rows that it needs are damaged, and

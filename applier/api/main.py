@@ -15,6 +15,7 @@ try:
     import falcon  # noqa: F401
     from cheroot import wsgi  # noqa: F401
     from oslo_policy import policy  # noqa: F401
+    from prometheus_client import registry  # noqa: F401
 except ImportError:
     # Users get a sentence instead of a traceback.
     raise SystemExit("actionplan-api: install actionplan[api], which it needs") from None

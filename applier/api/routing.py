@@ -9,7 +9,7 @@ from typing import Any
 
 import falcon
 
-from applier.api import authentication, errors, v1, v2
+from applier.api import authentication, errors, monitoring, v1, v2
 from applier.api.access import Access
 from applier.api.parts import Parts
 from applier.api.policies import Policy
@@ -22,7 +22,11 @@ def make(assembly: Assembly, ending: threading.Event | None = None) -> Callable[
     """Return the WSGI application of a configuration; raises ConfigurationError."""
     conf = assembly.conf
     parts = Parts(assembly=assembly, policy=Policy(conf), ending=ending or threading.Event())
-    routes: Mapping[str, Any] = {**v1.routes(parts), **v2.routes(parts)}
+    routes: Mapping[str, Any] = {
+        **v1.routes(parts),
+        **v2.routes(parts),
+        **monitoring.routes(parts),
+    }
     public = {path for path, resource in routes.items() if getattr(resource, "PUBLIC", False)}
     strategy = authentication.strategy(conf)
     rates = Rates(conf.api.requests_per_second)

@@ -157,6 +157,13 @@ APPLIER_OPTIONS = (
         "actions. Actions that still run then are interrupted; the applier that takes the plan "
         "over verifies them.",
     ),
+    cfg.PortOpt(
+        "metrics_port",
+        min=1,
+        sample_default=9323,
+        help="Port on 127.0.0.1 on which an applier service shows its metrics to Prometheus: what "
+        "only a process that runs plans knows. Default: none, and nothing is measured.",
+    ),
 )
 
 #: The sections that belong to no plugin.

@@ -106,7 +106,7 @@ class AttemptsInProgress:
         self._extra.discard(uuid)
         self._workers.replace()
         message = "hangs: its thread was given up"
-        LOG.error("Action %s %s", uuid, message)
+        LOG.error("Action %s %s", uuid, message, extra={"action": uuid})
         return _report(uuid, ActionState.UNKNOWN, None, message, given_up=True)
 
     def _time_out(self, uuid: str) -> Report | None:

@@ -137,6 +137,7 @@ class ActionTask(task.Task):
                     "Action %s: its abort raised an unexpected error\n%s",
                     self.action.uuid,
                     self.blotting(traceback.format_exc()),
+                    extra={"action": self.action.uuid},
                 )
 
     def execute(self) -> Report:
@@ -152,6 +153,7 @@ class ActionTask(task.Task):
                 self.action.uuid,
                 self.action.action_type,
                 self.blotting(traceback.format_exc()),
+                extra={"action": self.action.uuid},
             )
             state, outcome = ActionState.FAILED, Outcome.ERROR
             message = "".join(traceback.format_exception_only(error)).strip()

@@ -8,6 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any, NamedTuple
 
 
@@ -35,7 +36,9 @@ class Workers:
         """
         while len(self._threads) < min(number - extra, self.maximum) + extra + self._given_up:
             name = f"action-worker-{len(self._threads) + 1}"
-            thread = threading.Thread(target=self._loop, name=name, daemon=True)
+            thread = threading.Thread(
+                target=copy_context().run, args=(self._loop,), name=name, daemon=True
+            )
             thread.start()
             self._threads.append(thread)
 

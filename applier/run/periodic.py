@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from datetime import datetime
 
 from applier.contracts import Request
@@ -29,7 +30,9 @@ class Periodic:
     def __init__(self, name: str, interval_s: float, function: Callable[[], bool]) -> None:
         self._interval_s, self._function = interval_s, function
         self._left = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
+        self._thread = threading.Thread(
+            target=copy_context().run, args=(self._loop,), name=name, daemon=True
+        )
 
     def __enter__(self) -> Periodic:
         self._thread.start()

@@ -129,7 +129,8 @@ def _ask(action: Action, environment: ActionEnvironment, unseen: str | None) -> 
     try:
         parameters, blotting = resolve(action.input_parameters, plugin.SCHEMA)
     except ActionFailed as reason:
-        LOG.warning("Action %s cannot be verified: %s", action.uuid, reason)
+        about = {"action": action.uuid}
+        LOG.warning("Action %s cannot be verified: %s", action.uuid, reason, extra=about)
         answer = Verified.IN_DOUBT
     else:
         answer = verified(lambda: plugin(parameters, context).verify(), blotting)

@@ -5,12 +5,41 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log
 
+from applier import log_fields
 from applier.errors import ConfigurationError
 from planner.visible_text import VisibleRecord, with_visible_errors
+
+
+class FieldRecord(VisibleRecord):
+    """A log record with the plan and the action that it is about, for JSON and for text.
+
+    The plan is that of the thread; lines about an action are logged with ``extra={"action": ...}``.
+    ``extra`` and ``instance`` are the names under which the formatters of oslo.log look.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._about = dict(log_fields.current())
+
+    @property
+    def extra(self) -> dict[str, str]:
+        """The fields for JSON."""
+        action = self.__dict__.get("action")
+        return {**self._about, "action": action} if action else self._about
+
+    @property
+    def instance(self) -> str:
+        """The fields for text."""
+        return "".join(f"[{name}: {value}] " for name, value in self.extra.items())
+
+    @instance.setter
+    def instance(self, value: str) -> None:
+        self.__dict__["instance"] = value
 
 
 def set_up(conf: cfg.ConfigOpts, name: str) -> None:
@@ -24,7 +53,7 @@ def set_up(conf: cfg.ConfigOpts, name: str) -> None:
         raise ConfigurationError(text) from reason
     except log.LogConfigError as reason:
         raise ConfigurationError(f"log_config_append: {' '.join(str(reason).split())}") from reason
-    logging.setLogRecordFactory(VisibleRecord)
+    logging.setLogRecordFactory(FieldRecord)
     for handler in logging.getLogger().handlers:
         if handler.formatter is not None:
             with_visible_errors(handler.formatter)

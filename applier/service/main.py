@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import uuid4
@@ -58,7 +58,8 @@ class ApplierService(cotyledon.Service):
             with closing(Assembly(self._conf)) as assembly:
                 if opened(assembly, self._ending) is not None:
                     LOG.info("Waiting for plans of the cloud %s", assembly.cloud().name)
-                    worker_loop_of(assembly, self._ending).run()
+                    with measured(assembly):
+                        worker_loop_of(assembly, self._ending).run()
         finally:
             self._over.set()
 
@@ -87,6 +88,21 @@ def opened(assembly: Assembly, ending: threading.Event) -> Store | None:
                 LOG.warning("The record cannot be opened; retrying: %s", reason)
         ending.wait(delay_s)
     raise AssertionError  # the sequence of delays is infinite
+
+
+def measured(assembly: Assembly) -> AbstractContextManager[object]:
+    """Measure runs and show metrics in a block, if metrics_port is set."""
+    port = assembly.conf.watcher_applier.metrics_port
+    if port is None:
+        return nullcontext()
+    try:
+        from applier.monitoring import endpoint
+        from applier.monitoring.run_metrics import RunMetrics
+    except ImportError:
+        LOG.error("[watcher_applier] metrics_port: install actionplan[api], which it needs")
+        return nullcontext()
+    assembly.run_metrics = RunMetrics()
+    return endpoint.offered(assembly.run_metrics.registry, port)
 
 
 def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:

@@ -14,6 +14,7 @@ from functools import partial
 
 from futurist import ThreadPoolExecutor
 
+from applier import log_fields
 from applier.backoff import delays_s
 from applier.contracts import Report
 from applier.errors import (
@@ -131,9 +132,15 @@ class WorkerLoop:
                 return
             if uuid not in self._running and uuid not in self._refused:
                 runner = self._running[uuid] = self._make_runner()
-                pool.submit(runner.run, uuid).add_done_callback(partial(self._ended, uuid))
+                pool.submit(_run, runner, uuid).add_done_callback(partial(self._ended, uuid))
 
     def _ended(self, uuid: str, run: Future[PlanState]) -> None:
+        with log_fields.about(plan=uuid):
+            self._log_end(uuid, run)
+        del self._running[uuid]
+        self._wake.set()
+
+    def _log_end(self, uuid: str, run: Future[PlanState]) -> None:
         error = run.exception()
         if error is None:
             LOG.info("Plan %s is %s", uuid, run.result())
@@ -151,22 +158,25 @@ class WorkerLoop:
             LOG.error("Plan %s cannot run here: %s", uuid, error)
         else:
             LOG.error("Plan %s ended with an unexpected error", uuid, exc_info=error)
-        del self._running[uuid]
-        self._wake.set()
 
     def _take_over(self) -> None:
         """Take over the plans of dead appliers."""
         self._silence.begin_round()
         for state in (PlanState.ONGOING, PlanState.CANCELLING):
             for summary in self._store.list_plans(state=state):
-                if summary.damage is not None:
-                    self._tell_damage(summary)
-                    continue
-                try:
-                    self._take_over_if_dead(summary)
-                except (PlanConflict, InvalidTransition, PlanNotFound) as reason:
-                    # Another service, an operator or the claimant itself was faster.
-                    LOG.info("Plan %s is not taken over: %s", summary.uuid, reason)
+                with log_fields.about(plan=summary.uuid):
+                    self._look_at(summary)
+
+    def _look_at(self, plan: PlanSummary) -> None:
+        """Take over one plan if its applier is dead."""
+        if plan.damage is not None:
+            self._tell_damage(plan)
+            return
+        try:
+            self._take_over_if_dead(plan)
+        except (PlanConflict, InvalidTransition, PlanNotFound) as reason:
+            # Another service, an operator or the claimant itself was faster.
+            LOG.info("Plan %s is not taken over: %s", plan.uuid, reason)
 
     def _end_commands(self, uuid: str) -> Sequence[Report]:
         """End what a dead applier has left running, as far as that is possible here."""
@@ -198,3 +208,9 @@ class WorkerLoop:
                 end_commands=self._end_commands,
             )
             LOG.warning("Plan %s: %s, it is %s", plan.uuid, liveness.gone(claimant), state)
+
+
+def _run(runner: Runner, uuid: str) -> PlanState:
+    """Run a plan; what its thread logs says which one."""
+    with log_fields.about(plan=uuid):
+        return runner.run(uuid)

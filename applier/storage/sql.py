@@ -13,13 +13,14 @@ from uuid import uuid4
 
 from applier.storage import statements
 from applier.storage.database import Database
+from applier.storage.figures import RecordFigures
 from applier.storage.pages import Pages
 from applier.storage.plans import Plans
 from applier.storage.runs import Runs
 from applier.store import Service
 
 
-class SqlStore(Plans, Pages, Runs):
+class SqlStore(Plans, Pages, Runs, RecordFigures):
     """Keeps plans in the database of a URL; may be used from several threads.
 
     A SQLite file is created or upgraded when it is opened. The tables of a server must have been

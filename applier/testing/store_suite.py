@@ -30,6 +30,7 @@ from applier.testing.store_checks.claimant_checks import ClaimantChecks
 from applier.testing.store_checks.commit_checks import CommitChecks
 from applier.testing.store_checks.commit_refusal_checks import CommitRefusalChecks
 from applier.testing.store_checks.duration_checks import DurationChecks
+from applier.testing.store_checks.figures_checks import FiguresChecks
 from applier.testing.store_checks.find_checks import FindChecks
 from applier.testing.store_checks.list_checks import ListChecks
 from applier.testing.store_checks.load_checks import LoadChecks
@@ -78,11 +79,16 @@ class ServiceStoreContract(ServiceChecks):
     """Tests of the ServiceStore of the fixture ``store``."""
 
 
+class FiguresStoreContract(FiguresChecks):
+    """Tests of the methods of FiguresStore; the fixture ``store`` returns a whole Store."""
+
+
 class StoreContract(
     RunStoreContract,
     PlanStoreContract,
     PageStoreContract,
     OperatorStoreContract,
     ServiceStoreContract,
+    FiguresStoreContract,
 ):
     """Tests of the Store of the fixture ``store``: all of the above."""

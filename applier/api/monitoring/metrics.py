@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``/metrics``: the figures of the record, and those of this process if it runs plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import falcon
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+
+class Metrics:
+    """Answers in the text format of Prometheus."""
+
+    RULES = {"GET": "metrics:read"}
+
+    def __init__(
+        self, registry: CollectorRegistry, of_runs: Callable[[], CollectorRegistry | None]
+    ) -> None:
+        self._registry, self._of_runs = registry, of_runs
+
+    def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
+        """Return all metrics."""
+        of_runs = self._of_runs()
+        response.content_type = CONTENT_TYPE_LATEST
+        response.data = generate_latest(self._registry)
+        if of_runs is not None:
+            response.data += generate_latest(of_runs)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A store whose commits are measured: they tell all that happens in a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from applier.contracts import Claimant, Report
+from applier.store import RunStore
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+if TYPE_CHECKING:
+    from applier.monitoring.run_metrics import RunMetrics
+
+#: For what an action waited: the ends of other actions, what limits hold back, its next attempt.
+FOR_ACTIONS, FOR_LIMITS, FOR_RETRY = "actions", "limits", "retry"
+
+
+class MeasuredStore:
+    """The store of one run of one plan; passes all calls on.
+
+    Durations are from commit to commit, which is what the record says as well.
+    """
+
+    def __init__(
+        self, store: RunStore, metrics: RunMetrics, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store, self._metrics, self._clock = store, metrics, clock
+        self._actions: Mapping[str, Action] = {}
+        self._claimed_at, self.runs = 0.0, False
+        #: When actions started that run, when they ended, and when they were put back, by uuid.
+        self._started: dict[str, float] = {}
+        self._ended: dict[str, float] = {}
+        self._put_back: dict[str, float] = {}
+
+    @property
+    def busy(self) -> int:
+        """The number of actions that run."""
+        return len(self._started) if self.runs else 0
+
+    def __getattr__(self, name: str) -> Any:
+        """Pass on what is not measured."""
+        return getattr(self._store, name)
+
+    def load_plan(self, uuid: str) -> ActionPlan:
+        """Load a plan, and keep its actions."""
+        plan = self._store.load_plan(uuid)
+        self._actions = {action.uuid: action for action in plan.actions}
+        return plan
+
+    def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
+        """Claim a plan; its actions wait from now on."""
+        claim = self._store.claim_plan(uuid, claimant, now=now)
+        self._claimed_at, self.runs = self._clock(), True
+        return claim
+
+    def move_claimed(self, uuid: str, claim: str, new: PlanState, **given: Any) -> None:
+        """Change the state of the plan."""
+        self._store.move_claimed(uuid, claim, new, **given)
+        if new is not PlanState.CANCELLING:
+            self.runs = False
+            self._metrics.plan_ends.labels(new).inc()
+
+    def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
+        """Commit changes of states, and measure that."""
+        began = self._clock()
+        try:
+            self._store.commit(uuid, claim, reports, now=now)
+        except BaseException:
+            self._metrics.commit_failures.inc()
+            raise
+        ended = self._clock()
+        self._metrics.commits.observe(ended - began)
+        self._metrics.reports.inc(len(reports))
+        for report in reports:
+            self._note(report, ended)
+
+    def _note(self, report: Report, at: float) -> None:
+        action = self._actions.get(report.uuid)
+        if action is None:
+            return
+        if report.state is ActionState.ONGOING:
+            self._note_start(action, at)
+            return
+        started = self._started.pop(report.uuid, None)
+        if started is not None:
+            attempts = self._metrics.attempts.labels(action.action_type, report.state)
+            attempts.observe(at - started)
+        if report.state is ActionState.PENDING:
+            self._put_back[report.uuid] = at
+        else:
+            self._ended[report.uuid] = at
+
+    def _note_start(self, action: Action, at: float) -> None:
+        if action.action_type == JOIN:
+            return
+        self._started[action.uuid] = at
+        waits = self._metrics.waits
+        put_back = self._put_back.pop(action.uuid, None)
+        if put_back is not None:
+            waits.labels(FOR_RETRY).observe(at - put_back)
+            return
+        ends = [self._ended[uuid] for uuid in action.before() if uuid in self._ended]
+        ready = max(ends, default=self._claimed_at)
+        waits.labels(FOR_ACTIONS).observe(ready - self._claimed_at)
+        waits.labels(FOR_LIMITS).observe(at - ready)

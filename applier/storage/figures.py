@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts what the record holds, for monitoring: in the database, and in bounded time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from applier.storage.compiled import Row
+from applier.storage.database import Database
+from applier.storage.tables import action_states, plans, services
+from applier.store import Figures, Heartbeat
+from planner.states import PlanState
+
+#: The states of plans whose actions are counted: those that were started and have not ended.
+UNDER_WAY = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING, PlanState.PAUSED)
+#: The states of plans that somebody runs.
+RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
+#: The most rows of actions that are counted, and the most heartbeats that are listed.
+MOST_ACTIONS, MOST_HEARTBEATS = 100_000, 1000
+
+#: A look that costs nothing, but needs the table of plans.
+PING = sa.select(plans.c.number).limit(1)
+PLANS = sa.select(plans.c.state, sa.func.count().label("number")).group_by(plans.c.state)
+#: Type and state of the actions of the plans under way; no order, so that nothing is sorted.
+_some = (
+    sa.select(action_states.c.action_type, action_states.c.state)
+    .select_from(plans)
+    .join(action_states, action_states.c.plan == plans.c.uuid)
+    .where(plans.c.state.in_([sa.literal_column(f"'{state}'", sa.String) for state in UNDER_WAY]))
+    .limit(bindparam("most"))
+    .subquery()
+)
+ACTIONS = sa.select(_some.c.action_type, _some.c.state, sa.func.count().label("number")).group_by(
+    _some.c.action_type, _some.c.state
+)
+#: The plan that has waited longest, as :data:`applier.storage.statements.PENDING_PLANS` has it.
+OLDEST_PENDING = (
+    sa.select(plans.c.updated_at, plans.c.created_at)
+    .where(plans.c.state == sa.literal_column(f"'{PlanState.PENDING}'", sa.String))
+    .order_by(sa.func.coalesce(plans.c.queued, sa.literal_column("0")), plans.c.number)
+    .limit(1)
+)
+CLAIMANTS = (
+    sa.select(plans.c.uuid, plans.c.claimant_host.label("host"), plans.c.heartbeat_at)
+    .where(
+        plans.c.state.in_([sa.literal_column(f"'{state}'", sa.String) for state in RUNNING]),
+        plans.c.claim.is_not(None),
+    )
+    .order_by(plans.c.number.desc())
+    .limit(bindparam("most"))
+)
+SERVICES = (
+    sa.select(services.c.uuid, services.c.host, services.c.heartbeat_at, services.c.plans)
+    .order_by(services.c.heartbeat_at.desc())
+    .limit(bindparam("most"))
+)
+
+
+class RecordFigures:
+    """The methods of the store that monitoring uses."""
+
+    _database: Database
+
+    def ping(self) -> None:
+        """See :meth:`applier.store.FiguresStore.ping`."""
+
+        def read() -> None:
+            with self._database.read() as transaction:
+                transaction.read(PING)
+
+        self._database.tried(read, lost_too=False)
+
+    def figures(self) -> Figures:
+        """See :meth:`applier.store.FiguresStore.figures`."""
+
+        def read() -> Figures:
+            with self._database.read() as transaction:
+                states = transaction.read(PLANS)
+                actions = transaction.read(ACTIONS, {"most": MOST_ACTIONS})
+                oldest = transaction.read(OLDEST_PENDING)
+                claimants = transaction.read(CLAIMANTS, {"most": MOST_HEARTBEATS})
+                reported = transaction.read(SERVICES, {"most": MOST_HEARTBEATS})
+            return Figures(
+                plans={row["state"]: row["number"] for row in states},
+                actions={(r["action_type"], r["state"]): r["number"] for r in actions},
+                are_all_counted=sum(row["number"] for row in actions) < MOST_ACTIONS,
+                oldest_pending_at=_since(oldest[0]) if oldest else None,
+                claimants=tuple(map(_heartbeat, claimants)),
+                services=tuple(map(_heartbeat, reported)),
+            )
+
+        return self._database.tried(read, lost_too=False)
+
+
+def _since(row: Row) -> datetime | None:
+    since: datetime | None = row["updated_at"] or row["created_at"]
+    return since
+
+
+def _heartbeat(row: Row) -> Heartbeat:
+    return Heartbeat(
+        uuid=row["uuid"],
+        host=row["host"] or "",
+        at=row["heartbeat_at"],
+        plans=row.get("plans", 1),
+    )

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What monitoring asks of the API and of the applier service."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from api_client import HOST, api_process, configured
+from command_line import PATIENCE_S, CommandLine, wait_until
+from falcon.testing import TestClient
+from prometheus_client.parser import text_string_to_metric_families
+from scratch_database import POSTGRESQL, database_for_tests
+
+from applier import configuration
+from applier.api import routing
+from applier.assembly import Assembly
+from applier.storage import schema_version
+from applier.storage.sql import SqlStore
+
+APPLIER = Path(sys.executable).with_name("actionplan-applier")
+PLAN = {"name": "night", "actions": [{"action_type": "nop"}, {"action_type": "nop"}]}
+
+
+@contextmanager
+def asked(actionplan: CommandLine) -> Iterator[TestClient]:
+    """Yield a client of the API, and close its record."""
+    assembly = Assembly(configuration.load([str(actionplan.configuration)]))
+    try:
+        yield TestClient(routing.make(assembly), headers={"Host": HOST})
+    finally:
+        store = vars(assembly).get("store")
+        if store is not None:
+            store.close()
+
+
+@pytest.fixture
+def api(actionplan: CommandLine) -> Iterator[TestClient]:
+    """Yield a client of the API."""
+    with asked(configured(actionplan)) as client:
+        yield client
+
+
+def values(text: str) -> dict[tuple[str, ...], float]:
+    """Return the values of metrics, by name and values of labels."""
+    families = text_string_to_metric_families(text)
+    return {(s.name, *s.labels.values()): s.value for f in families for s in f.samples}
+
+
+def stored(actionplan: CommandLine) -> None:
+    """Store a plan of two actions."""
+    document = actionplan.folder / "night.json"
+    document.write_text(json.dumps(PLAN))
+    actionplan.good("create", str(document))
+
+
+def test_metrics_count_plans_and_actions_of_the_record(
+    api: TestClient, actionplan: CommandLine
+) -> None:
+    stored(actionplan)
+    actionplan.good("start", "last")
+    answer = api.simulate_get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    found = values(answer.text)
+    assert found["actionplan_record_up",] == 1
+    assert found["actionplan_plans", "PENDING"] == 1
+    assert found["actionplan_plans", "FAILED"] == 0
+    assert found["actionplan_actions", "nop", "PENDING"] == 2
+    assert found["actionplan_oldest_pending_plan_age_seconds",] > 0
+    assert values(api.simulate_get("/metrics").text)["actionplan_plans", "PENDING"] == 1
+
+
+def test_health_needs_no_record_and_no_password(actionplan: CommandLine) -> None:
+    users = actionplan.folder / "htpasswd"
+    users.write_text("")
+    configured(actionplan, auth_strategy="http_basic", http_basic_auth_user_file=users)
+    with asked(actionplan) as api:
+        assert api.simulate_get("/healthz").json == {"status": "ok"}
+        assert not actionplan.record.exists()
+        SqlStore(f"sqlite:///{actionplan.record}").close()
+        assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
+        assert api.simulate_get("/metrics").status_code == 401
+
+
+def test_a_dead_record_is_told(api: TestClient, actionplan: CommandLine) -> None:
+    actionplan.record.write_text("no database at all " * 100)
+    answer = api.simulate_get("/readyz")
+    assert (answer.status_code, answer.json["status"]) == (503, "dead")
+    assert "cannot be reached" in answer.json["detail"]
+    assert values(api.simulate_get("/metrics").text)["actionplan_record_up",] == 0
+
+
+def is_slow(api: TestClient) -> bool:
+    """Ask whether the record answers, several times at once; check that nobody waits for long."""
+    began, answers = time.monotonic(), []
+    asking = [
+        threading.Thread(target=lambda: answers.append(api.simulate_get("/readyz")))
+        for _ in range(4)
+    ]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+    looks = [thread for thread in threading.enumerate() if thread.name == "look"]
+    assert len(looks) == 1
+    assert {(answer.status_code, answer.json["status"]) for answer in answers} == {(503, "slow")}
+    return time.monotonic() - began < 10
+
+
+@pytest.mark.slow
+def test_a_file_that_another_process_has_locked_is_slow(
+    api: TestClient, actionplan: CommandLine
+) -> None:
+    SqlStore(f"sqlite:///{actionplan.record}").close()
+    with closing(sqlite3.connect(actionplan.record, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        other.execute("BEGIN EXCLUSIVE")
+        assert is_slow(api)
+        other.execute("ROLLBACK")
+    for thread in threading.enumerate():
+        if thread.name == "look":
+            thread.join()
+    assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
+
+
+@pytest.fixture
+def postgresql() -> Iterator[str]:
+    """Yield the URL of a new record on PostgreSQL."""
+    for url in database_for_tests("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL):
+        schema_version.upgrade(url)
+        yield url
+
+
+@pytest.mark.slow
+@pytest.mark.server
+def test_a_table_of_a_server_that_another_has_locked_is_slow(
+    actionplan: CommandLine, postgresql: str
+) -> None:
+    configured(actionplan)
+    actionplan.configure(actionplan={"connection": postgresql}, api={})
+    with asked(actionplan) as api:
+        assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
+        engine = sa.create_engine(postgresql.replace("postgresql://", "postgresql+psycopg://"))
+        with engine.connect() as other:
+            other.execute(sa.text("LOCK TABLE actionplan_plan IN ACCESS EXCLUSIVE MODE"))
+            assert is_slow(api)
+            other.rollback()
+        engine.dispose()
+        for thread in threading.enumerate():
+            if thread.name == "look":
+                thread.join()
+        assert wait_until(lambda: api.simulate_get("/readyz").status_code == 200)
+        assert values(api.simulate_get("/metrics").text)["actionplan_record_up",] == 1
+
+
+@pytest.mark.slow
+def test_the_program_is_scraped(actionplan: CommandLine) -> None:
+    with api_process(configured(actionplan, port=0)) as api:
+        stored(actionplan)
+        found = values(api("/metrics").body.decode())
+        assert found["actionplan_plans", "RECOMMENDED"] == 1
+        assert wait_until(lambda: api("/readyz").status == 200)
+        assert api("/healthz").status == 200
+    assert api.process.stderr is not None
+    api.process.stderr.close()
+
+
+@contextmanager
+def applier_process(actionplan: CommandLine) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the applier service."""
+    process = subprocess.Popen(
+        [APPLIER, "--config-file", str(actionplan.configuration)],
+        env=actionplan.environment,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(PATIENCE_S)
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.slow
+def test_the_applier_shows_what_its_runs_cost(actionplan: CommandLine) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+    configured(actionplan)
+    with actionplan.configuration.open("a") as file:
+        file.write(f"[watcher_applier]\nmetrics_port = {port}\n")
+    stored(actionplan)
+    actionplan.good("start", "last")
+    with applier_process(actionplan):
+        actionplan.good("watch", "last")
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            found = values(answer.read().decode())
+    assert found["actionplan_plan_runs_total", "SUCCEEDED"] == 1
+    assert found["actionplan_attempt_seconds_count", "nop", "SUCCEEDED"] == 2
+    assert found["actionplan_action_wait_seconds_count", "limits"] == 2
+    assert found["actionplan_commit_seconds_count",] >= 2
+    assert found["actionplan_workers_busy",] == 0
