@@ -129,6 +129,22 @@ def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
     )
 
 
+def _prepare(conf: cfg.ConfigOpts) -> None:
+    log.register_options(conf)
+    text = "also answer requests over HTTP, as actionplan-api does"
+    conf.register_cli_opt(cfg.BoolOpt("with-api", default=False, help=text))
+
+
+def _api() -> Any:
+    """Return the module of the API; raises ConfigurationError if it is not installed."""
+    try:
+        from applier.api import service
+    except ImportError:
+        text = "--with-api: install actionplan[api], which it needs"
+        raise ConfigurationError(text) from None
+    return service
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the service until it ends; return its exit code, 1 for a refused configuration."""
     given = sys.argv[1:] if arguments is None else arguments
@@ -137,11 +153,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         conf = configuration.load(
             arguments=given,
             description=DESCRIPTION,
-            prepare=log.register_options,
+            prepare=_prepare,
             warn=warnings.append,
         )
         with closing(Assembly(conf)) as assembly:
             assembly.check()
+            if conf.with_api:
+                _api().check(assembly)
         log_file.set_up(conf, NAME)
     except (ConfigurationError, PlannerError) as reason:
         sys.stderr.write(visible(f"{NAME}: {reason}\n"))
@@ -151,6 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.watcher_applier.grace_s)
     signals.relay(signals.Interrupted(signals.end_at_once))
     manager.add(ApplierService, workers=1, args=(conf,))
+    if conf.with_api:
+        manager.add(_api().ApiService, workers=1, args=(conf,))
     try:
         manager.run()
     finally:

@@ -27,7 +27,7 @@ PROGRAM = Path(sys.executable).with_name("actionplan-api")
 #: The name by which requests in this process ask.
 HOST = "localhost:9322"
 JSON = {"Content-Type": "application/json"}
-_LISTENING = re.compile(r"Listening on (\S+),")
+_LISTENING = re.compile(r"Listening on (http[^\s,]+)")
 
 
 def configured(actionplan: CommandLine, **api: Any) -> CommandLine:
@@ -85,10 +85,12 @@ class Process:
 
 
 @contextmanager
-def api_process(actionplan: CommandLine) -> Iterator[Process]:
-    """Start the program, with ``[api] port = 0``; end it with SIGTERM."""
+def api_process(
+    actionplan: CommandLine, program: Path = PROGRAM, *options: str
+) -> Iterator[Process]:
+    """Start a program, with ``[api] port = 0``; end it with SIGTERM."""
     process = subprocess.Popen(
-        [PROGRAM, "--config-file", str(actionplan.configuration)],
+        [program, "--config-file", str(actionplan.configuration), *options],
         cwd=actionplan.folder,
         env=actionplan.environment,
         stdin=subprocess.DEVNULL,

@@ -11,6 +11,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 from contextlib import closing
 from urllib.parse import urlsplit
 
@@ -195,3 +196,16 @@ def test_with_a_certificate_it_speaks_https(actionplan: CommandLine) -> None:
         connection.request("GET", "/v2/plans")
         assert (place.scheme, connection.getresponse().status) == ("https", 200)
         connection.close()
+
+
+def test_the_applier_service_answers_as_well(actionplan: CommandLine) -> None:
+    program = PROGRAM.with_name("actionplan-applier")
+    with api_process(configured(actionplan, port=0), program, "--with-api") as api:
+        made = api("/v2/plans", DOCUMENT).json
+        assert api(f"/v2/plans/{made['uuid']}/start", b"{}").status == 200
+        path = f"/v2/plans/{made['uuid']}"
+        end = time.monotonic() + PATIENCE_S
+        while api(path).json["state"] != "SUCCEEDED":
+            assert time.monotonic() < end
+        api.process.send_signal(signal.SIGTERM)
+        assert api.process.wait(PATIENCE_S) == 0

@@ -174,7 +174,13 @@ LAYERS = (
     ),
     Layer(
         "L7",
-        ("applier.api.*", "applier.cli.*", "applier.testing.*", "applier.watcher.*"),
+        (
+            "applier.api.*",
+            "applier.cli.*",
+            "applier.service.main",
+            "applier.testing.*",
+            "applier.watcher.*",
+        ),
         above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5", "L6", "L6b"),
         third_party=None,
     ),
