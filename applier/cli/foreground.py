@@ -122,7 +122,8 @@ def _queue(verb: Verb, plan: ActionPlan) -> None:
     if plan.state is PlanState.PENDING:
         return
     try:
-        store.move_plan(plan.uuid, PlanState.PENDING, now=now())
+        started = verb.operator.entry("start")
+        store.move_plan(plan.uuid, PlanState.PENDING, now=now(), history=started)
     except (PlanConflict, InvalidTransition):
         if store.load_plan(plan.uuid).state is not PlanState.PENDING:
             raise

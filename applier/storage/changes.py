@@ -26,7 +26,9 @@ from applier.storage.action_statements import (
 )
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
+from applier.storage.history import note
 from applier.storage.transactions import Transaction, Write
+from applier.store import HistoryEntry
 from planner.states import ActionState, PlanState, StateReason, Who, check
 
 
@@ -42,6 +44,7 @@ class Move:
     name: str
     #: The number of requests that the plan must have; None for any.
     read: int | None = None
+    history: HistoryEntry | None = None
 
     def make(
         self,
@@ -65,6 +68,7 @@ class Move:
             if moved:
                 members(transaction)
                 self._queue(transaction)
+                note(transaction, self.plan, self.history)
         if not moved:
             found = database.head(self.plan)
             if found["last_write"] != self.name:
@@ -100,6 +104,7 @@ class Change:
     now: datetime
     message: str
     name: str
+    history: HistoryEntry | None = None
 
     def make(self, database: Database, states: tuple[PlanState, ...]) -> None:
         """Make the change, unless an earlier try has made it.
@@ -111,6 +116,7 @@ class Change:
             held = transaction.write(statements.HOLD_STATE[states], hold)
             if held:
                 self._write(transaction, database.at_once)
+                note(transaction, self.plan, self.history)
         if not held:
             head = database.head(self.plan)
             if head["last_write"] != self.name:

@@ -25,9 +25,10 @@ from applier.storage.action_statements import AGAIN, writes
 from applier.storage.changes import Change, Move, action_row, writes_of
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
+from applier.storage.history import note
 from applier.storage.refusals import Duplicate
 from applier.storage.transactions import Transaction, Unexpected
-from applier.store import PlanSummary
+from applier.store import HistoryEntry, PlanSummary
 from planner.errors import InvalidPlan, Mistake, short
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
@@ -41,7 +42,7 @@ class Plans:
 
     _database: Database
 
-    def save_plan(self, plan: ActionPlan) -> None:
+    def save_plan(self, plan: ActionPlan, *, history: HistoryEntry | None = None) -> None:
         """See :meth:`applier.store.Store.save_plan`."""
         _require_distinct(plan)
         head = rows.plan_row(plan)
@@ -54,6 +55,7 @@ class Plans:
                     while some := tuple(islice(members, AT_ONCE)):
                         transaction.write(statements.INSERT_ACTION, *some)
                         transaction.write(statements.INSERT_STATE, *some)
+                    note(transaction, plan.uuid, history)
             except Duplicate:
                 state = self._database.head(plan.uuid)["state"]
                 text = f"plan {plan.uuid} is already in the record, {state}"
@@ -142,6 +144,7 @@ class Plans:
         message: str | None = None,
         seen: Claimant | None = None,
         reports: Sequence[Report] = (),
+        history: HistoryEntry | None = None,
     ) -> None:
         """See :meth:`applier.store.Store.move_plan`."""
         for report in reports:
@@ -166,7 +169,7 @@ class Plans:
                 transaction.write(statements.CANCEL, {**change, **states})
 
         with self._database.named(uuid, "move", new, message) as name:
-            move = Move(uuid, new, now=now, message=message, name=name)
+            move = Move(uuid, new, now=now, message=message, name=name, history=history)
             self._database.tried(partial(move.make, self._database, allowed, members))
 
     def resume_plan(
@@ -177,6 +180,7 @@ class Plans:
         now: datetime,
         message: str | None = None,
         seen: Claimant | EllipsisType | None = ...,
+        history: HistoryEntry | None = None,
     ) -> None:
         """See :meth:`applier.store.Store.resume_plan`."""
         wanted = tuple(dict.fromkeys(actions))
@@ -197,17 +201,27 @@ class Plans:
             transitions.require_resumable(uuid, PlanState(head["state"]), wanted)
 
         with self._database.named(uuid, "resume", wanted, message) as name:
-            move = Move(uuid, PlanState.PENDING, now=now, message=message, name=name)
+            new = PlanState.PENDING
+            move = Move(uuid, new, now=now, message=message, name=name, history=history)
             self._database.tried(partial(move.make, self._database, allowed, members))
 
-    def remove_damaged_plan(self, uuid: str) -> None:
+    def remove_damaged_plan(self, uuid: str, *, history: HistoryEntry | None = None) -> None:
         """See :meth:`applier.store.Store.remove_damaged_plan`."""
-        self._database.tried(partial(removal.remove_damaged, self._database, uuid))
+        self._database.tried(partial(removal.remove_damaged, self._database, uuid, history))
 
-    def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
+    def skip_action(
+        self,
+        plan: str,
+        action: str,
+        *,
+        now: datetime,
+        message: str,
+        history: HistoryEntry | None = None,
+    ) -> None:
         """See :meth:`applier.store.Store.skip_action`."""
+        new = ActionState.SKIPPED
         with self._database.named(plan, "skip", action, message) as name:
-            change = Change(plan, action, ActionState.SKIPPED, now=now, message=message, name=name)
+            change = Change(plan, action, new, now=now, message=message, name=name, history=history)
             self._database.tried(partial(change.make, self._database, claims.WAITING_PLAN))
 
     def reword_skip(self, plan: str, action: str, *, message: str) -> None:
@@ -225,12 +239,19 @@ class Plans:
         self._database.tried(reword)
 
     def settle_action(
-        self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
+        self,
+        plan: str,
+        action: str,
+        new: ActionState,
+        *,
+        now: datetime,
+        message: str,
+        history: HistoryEntry | None = None,
     ) -> None:
         """See :meth:`applier.store.Store.settle_action`."""
         transitions.require_settling(action, new)
         with self._database.named(plan, "settle", action, new, message) as name:
-            change = Change(plan, action, new, now=now, message=message, name=name)
+            change = Change(plan, action, new, now=now, message=message, name=name, history=history)
             self._database.tried(partial(change.make, self._database, claims.UNCLAIMED_PLAN))
 
 
