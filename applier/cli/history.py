@@ -17,7 +17,7 @@ _LIMIT = 50
 
 
 class History(ListVerb):
-    """List who changed a plan, or any plan, when and why; the latest change comes last
+    """List who changed a plan, or any plan, when and why, latest last
 
     Each run is an 'apply' by the user who ran it. Of plans that older releases made, only the
     requests to running plans are known.
