@@ -24,7 +24,7 @@ class History(ListVerb):
     """
 
     EXAMPLES = ("history", "history last", "history 7f3a91 -f json", "history --limit 1000")
-    NOTHING = "Nothing is known about who changed it: older releases did not record that."
+    NOTHING = "No changes are on record. Of plans of older releases, only requests are known."
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the arguments: a plan and a limit."""
@@ -46,8 +46,6 @@ class History(ListVerb):
         entries = store.history(uuid, limit=parsed_args.limit)
         if whole:
             return _WHOLE, map(_whole, entries)
-        if uuid is None and not entries:
-            self.NOTHING = "No plan was changed yet. To make one: actionplan create FILE"
         names = self._names(uuid, entries)
         columns = ("at", *(() if uuid else ("plan",)), "verb", "action", "who", "why")
         return columns, (_short(e, names, with_plan=uuid is None) for e in entries)

@@ -95,7 +95,7 @@ def _end(
     operator: Operator,
     plan: ActionPlan,
     message: str,
-    reason: str | None,
+    why: str | None,
     gone: Claimant | None,
 ) -> None:
     """Cancel a plan that nobody runs; end what its claimant, which has died, left running."""
@@ -112,10 +112,10 @@ def _end(
         message=message,
         seen=gone,
         reports=reports,
-        history=operator.entry("cancel", reason),
+        history=operator.entry("cancel", why),
     )
-    why = ": the process that ran it is gone" if gone else ""
-    operator.say(f"{claim.named(plan)} is CANCELLED{why}.")
+    dead = ": the process that ran it is gone" if gone else ""
+    operator.say(f"{claim.named(plan)} is CANCELLED{dead}.")
     names = {action.uuid: action.label for action in plan.actions}
     for report in reports:
         operator.say(f"  {names[report.uuid]} is {report.state}: {report.message}")
