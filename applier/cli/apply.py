@@ -63,7 +63,7 @@ class Apply(Verb):
             raise StoreError(f"{reason}. {foreground.NOTHING_RAN}") from reason
         self._refuse_what_cannot_run(plan)
         if is_new:
-            self.session.store.save_plan(plan, history=self.operator.entry("create"))
+            self.session.store.save_plan(plan, history=self.entry("create"))
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
         if not plan.actions:
             return 0

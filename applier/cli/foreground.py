@@ -122,7 +122,7 @@ def _queue(verb: Verb, plan: ActionPlan) -> None:
     if plan.state is PlanState.PENDING:
         return
     try:
-        started = verb.operator.entry("start")
+        started = verb.entry("start")
         store.move_plan(plan.uuid, PlanState.PENDING, now=now(), history=started)
     except (PlanConflict, InvalidTransition):
         if store.load_plan(plan.uuid).state is not PlanState.PENDING:

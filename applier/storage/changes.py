@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 
-from applier.contracts import Report
+from applier.contracts import Claimant, Report
 from applier.errors import ActionNotFound
 from applier.storage import claims, rows, statements, transitions
 from applier.storage.action_statements import (
@@ -26,10 +27,12 @@ from applier.storage.action_statements import (
 )
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
-from applier.storage.history import note
 from applier.storage.transactions import Transaction, Write
 from applier.store import HistoryEntry
 from planner.states import ActionState, PlanState, StateReason, Who, check
+
+#: How many letters a column of a name holds.
+_LINE = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +199,21 @@ def action_row(transaction: Transaction, plan: str, action: str) -> Row:
         plan_row(transaction, plan)
         raise ActionNotFound(plan, action)
     return found[0]
+
+
+def note(transaction: Transaction, plan: str, history: HistoryEntry | None) -> None:
+    """Write an entry in the transaction of the change that it tells of; None writes nothing."""
+    if history is None:
+        return
+    row: dict[str, Any] = {"plan": plan, "action": history.action, "at": history.at}
+    for name in ("verb", "who", "project", "address", "request_id"):
+        text = rows.storable(getattr(history, name))
+        row[name] = None if text is None else text[:_LINE]
+    row["why"] = rows.storable(history.why)
+    transaction.write(statements.INSERT_HISTORY, row)
+
+
+def run_by(claimant: Claimant, at: datetime) -> HistoryEntry:
+    """Return the entry of a claim: a person or a service begins to run the plan."""
+    why = f"process {claimant.pid} on {claimant.host} runs it"
+    return HistoryEntry(verb="apply", who=claimant.user, why=why, at=at)

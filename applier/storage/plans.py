@@ -22,10 +22,9 @@ from applier.storage import (
     transitions,
 )
 from applier.storage.action_statements import AGAIN, writes
-from applier.storage.changes import Change, Move, action_row, writes_of
+from applier.storage.changes import Change, Move, action_row, note, writes_of
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
-from applier.storage.history import note
 from applier.storage.refusals import Duplicate
 from applier.storage.transactions import Transaction, Unexpected
 from applier.store import HistoryEntry, PlanSummary

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from applier.errors import PlanConflict
 from applier.storage import damaged_plans, tables
+from applier.storage.changes import note
 from applier.storage.database import Database
-from applier.storage.history import note
 from applier.store import HistoryEntry
 from planner.errors import short
 

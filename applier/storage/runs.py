@@ -10,10 +10,17 @@ from functools import partial
 from applier.contracts import Claimant, Report, Request
 from applier.errors import PlanConflict, RequestsUnread
 from applier.storage import claims, rows, statements
-from applier.storage.changes import Move, action_row, give_back, take_turn, writes_of
+from applier.storage.changes import (
+    Move,
+    action_row,
+    give_back,
+    note,
+    run_by,
+    take_turn,
+    writes_of,
+)
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
-from applier.storage.history import note, run_by
 from applier.storage.transactions import Unexpected, Write
 from applier.storage.transitions import row_changed
 from applier.store import Attempt, HistoryEntry, Reservation
