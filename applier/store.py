@@ -12,7 +12,7 @@ from datetime import datetime
 from types import EllipsisType
 from typing import Protocol
 
-from applier.contracts import Claimant, Report, Request
+from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.pages import PageStore
 from planner.model import ActionPlan
 from planner.states import ActionState, Outcome, PlanState
@@ -103,27 +103,6 @@ class Figures:
     oldest_pending_at: datetime | None
     claimants: Sequence[Heartbeat]
     services: Sequence[Heartbeat]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HistoryEntry:
-    """A change of a plan: who made it, when and why.
-
-    ``verb`` is what was done or asked for. ``project``, ``address`` and ``request_id`` are known
-    of requests over HTTP. ``number`` and ``plan`` are set by the store; the numbers of the entries
-    of a plan are in the order of its changes.
-    """
-
-    verb: str
-    who: str
-    at: datetime
-    why: str | None = None
-    action: str | None = None
-    project: str | None = None
-    address: str | None = None
-    request_id: str | None = None
-    number: int = 0
-    plan: str = ""
 
 
 class RunStore(Protocol):

@@ -9,8 +9,8 @@ from typing import Any
 
 from applier.cli.arguments import PLAN_HELP
 from applier.cli.verb import ListVerb
+from applier.contracts import HistoryEntry
 from applier.operations.settings import whole_number
-from applier.store import HistoryEntry
 
 #: How many entries are listed unless others are asked for.
 _LIMIT = 50

@@ -19,7 +19,7 @@ from applier.cli.session import Session
 from applier.operations import Operator
 
 if TYPE_CHECKING:
-    from applier.store import HistoryEntry
+    from applier.contracts import HistoryEntry
 
 #: Exit codes.
 REFUSED, USAGE, FAILED, OUT_OF_DATE, PAUSED = 1, 2, 3, 4, 5
@@ -104,7 +104,7 @@ class Verb(Command):
 
     def entry(self, verb: str, why: str | None = None) -> HistoryEntry:
         """Return the entry for the history about a change that the user makes now."""
-        from applier.store import HistoryEntry
+        from applier.contracts import HistoryEntry
 
         return HistoryEntry(verb=verb, who=user(), at=now(), why=why)
 

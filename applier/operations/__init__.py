@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from applier.store import HistoryEntry
+    from applier.contracts import HistoryEntry
 
 Tell = Callable[[str], None]
 
@@ -36,7 +36,7 @@ class Operator:
 
     def entry(self, verb: str, why: str | None = None, action: str | None = None) -> HistoryEntry:
         """Return the entry for the history about a change that this operator makes now."""
-        from applier.store import HistoryEntry
+        from applier.contracts import HistoryEntry
 
         return HistoryEntry(
             verb=verb,

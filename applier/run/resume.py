@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from applier.contracts import Claimant, Report, Request
+from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import PlanConflict
 from applier.run import liveness
 from applier.scheduling.resumption import was_cut_off
-from applier.store import HistoryEntry, Store
+from applier.store import Store
 from planner.errors import short
 from planner.graph_algorithms import topological_order
 from planner.model import Action, ActionPlan

@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from applier.contracts import Claimant, Report
+from applier.contracts import Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound
 from applier.storage import claims, rows, statements, transitions
 from applier.storage.action_statements import (
@@ -28,7 +28,6 @@ from applier.storage.action_statements import (
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.transactions import Transaction, Write
-from applier.store import HistoryEntry
 from planner.states import ActionState, PlanState, StateReason, Who, check
 
 #: How many letters a column of a name holds.

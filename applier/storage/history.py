@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from applier.contracts import HistoryEntry
 from applier.storage import rows, statements
 from applier.storage.changes import note
 from applier.storage.database import Database, plan_row
-from applier.store import HistoryEntry
 
 
 class Histories:

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from types import EllipsisType
 
-from applier.contracts import Claimant, Report
+from applier.contracts import Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, DamagedRecord, PlanConflict, PlanNotFound
 from applier.storage import (
     claims,
@@ -27,7 +27,7 @@ from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.refusals import Duplicate
 from applier.storage.transactions import Transaction, Unexpected
-from applier.store import HistoryEntry, PlanSummary
+from applier.store import PlanSummary
 from planner.errors import InvalidPlan, Mistake, short
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
 from applier.storage import damaged_plans, tables
 from applier.storage.changes import note
 from applier.storage.database import Database
-from applier.store import HistoryEntry
 from planner.errors import short
 
 #: Rows that refer to others come first.

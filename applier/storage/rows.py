@@ -15,10 +15,10 @@ from functools import wraps
 from itertools import starmap
 from typing import Any, ParamSpec, TypeVar
 
-from applier.contracts import Claimant, Report, Request
+from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.pages import PlanHead, PlannedAction
 from applier.storage.compiled import Row, Unreadable
-from applier.store import Attempt, HistoryEntry, PlanSummary
+from applier.store import Attempt, PlanSummary
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome, PlanState, StateReason
 

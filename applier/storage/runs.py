@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from applier.contracts import Claimant, Report, Request
+from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import PlanConflict, RequestsUnread
 from applier.storage import claims, rows, statements
 from applier.storage.changes import (
@@ -23,7 +23,7 @@ from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.transactions import Unexpected, Write
 from applier.storage.transitions import row_changed
-from applier.store import Attempt, HistoryEntry, Reservation
+from applier.store import Attempt, Reservation
 from planner.errors import short
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from applier.contracts import Request
+from applier.contracts import HistoryEntry, Request
 from applier.errors import PlanConflict, PlanNotFound
-from applier.store import HistoryEntry, Store
+from applier.store import Store
 from applier.testing.refusals import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import LATER, ME, NOW
