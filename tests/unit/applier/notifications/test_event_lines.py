@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from applier.contracts import Report
-from applier.engines.linear import LinearEngine
+from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.notifications.lines import EventLines
 from applier.notifications.schema import SCHEMA
 from applier.testing.random_plans import carry_out, random_fate, random_plan
@@ -41,7 +41,7 @@ def test_the_events_of_a_run_in_order_give_the_states_of_the_record(seed):
     plan, fate, stream = random_plan(seed), random_fate(seed, failing=0.2), io.StringIO()
     trial = Trial(
         plan,
-        LinearEngine(max_workers=4),
+        TaskFlowEngine(max_workers=4),
         lambda parameters, _context, _stop: carry_out(fate(parameters["uuid"])),
         max_workers=4,
         listeners=(heard(plan, stream),),
