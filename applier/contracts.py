@@ -346,6 +346,27 @@ class Request:
     created_at: datetime | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HistoryEntry:
+    """A change of a plan: who made it, when and why.
+
+    ``verb`` is what was done or asked for. ``project``, ``address`` and ``request_id`` are known
+    of requests over HTTP. ``number`` and ``plan`` are set by the store; the numbers of the entries
+    of a plan are in the order of its changes.
+    """
+
+    verb: str
+    who: str
+    at: datetime
+    why: str | None = None
+    action: str | None = None
+    project: str | None = None
+    address: str | None = None
+    request_id: str | None = None
+    number: int = 0
+    plan: str = ""
+
+
 class Listener(Protocol):
     """Is notified of each commit, in the engine's thread. Its methods must not raise."""
 

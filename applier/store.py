@@ -12,7 +12,7 @@ from datetime import datetime
 from types import EllipsisType
 from typing import Protocol
 
-from applier.contracts import Claimant, Report, Request
+from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.pages import PageStore
 from planner.model import ActionPlan
 from planner.states import ActionState, Outcome, PlanState
@@ -123,7 +123,8 @@ class RunStore(Protocol):
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
         """Change a PENDING plan to ONGOING; return the claim, which every later write must carry.
 
-        If several claimants try at once, exactly one succeeds; the others get PlanConflict.
+        If several claimants try at once, exactly one succeeds; the others get PlanConflict. A store
+        with a history writes an ``apply`` by the user of the claimant into it.
         """
 
     def last_claimant(self, uuid: str) -> Claimant | None:
@@ -192,7 +193,7 @@ class RunStore(Protocol):
 class PlanStore(Protocol):
     """The part of a store that saves, finds and lists plans."""
 
-    def save_plan(self, plan: ActionPlan) -> None:
+    def save_plan(self, plan: ActionPlan, *, history: HistoryEntry | None = None) -> None:
         """Save a new plan; after a crash, either the whole plan is saved or nothing.
 
         Raises PlanConflict if a plan of this uuid is saved already, InvalidPlan if two of its
@@ -226,8 +227,30 @@ class PlanStore(Protocol):
         """
 
 
+class HistoryStore(Protocol):
+    """The part of a store that tells who changed which plan, when and why.
+
+    Methods that change plans for operators take an entry as ``history``. It is written in the
+    transaction of the change: with the change, or not at all, and once if a call is repeated.
+    """
+
+    def history(
+        self, plan: str | None = None, *, after: int = 0, limit: int | None = None
+    ) -> list[HistoryEntry]:
+        """List the entries of a plan, or of all plans, with a number above ``after``, oldest first.
+
+        With a ``limit``, the latest ones. Plans of older releases may have none.
+        """
+
+    def add_history(self, plan: str, history: HistoryEntry) -> None:
+        """Write an entry about a change outside of the record; raises PlanNotFound."""
+
+
 class OperatorStore(Protocol):
-    """The part of a store that operators use: changes of plans, and requests to running plans."""
+    """The part of a store that operators use: changes of plans, and requests to running plans.
+
+    ``history`` is the entry of a change in the history, see :class:`HistoryStore`.
+    """
 
     def claimant(self, uuid: str) -> Claimant | None:
         """Return the claimant of a plan, or None if it has none; raises PlanNotFound."""
@@ -241,6 +264,7 @@ class OperatorStore(Protocol):
         message: str | None = None,
         seen: Claimant | None = None,
         reports: Sequence[Report] = (),
+        history: HistoryEntry | None = None,
     ) -> None:
         """Change the state of a plan that nobody runs, as an operator requests.
 
@@ -261,6 +285,7 @@ class OperatorStore(Protocol):
         now: datetime,
         message: str | None = None,
         seen: Claimant | EllipsisType | None = ...,
+        history: HistoryEntry | None = None,
     ) -> None:
         """Make a plan and the named actions PENDING again, all or nothing.
 
@@ -273,13 +298,22 @@ class OperatorStore(Protocol):
         heartbeat since. If two callers resume a plan at once, one of them gets one of these errors.
         """
 
-    def remove_damaged_plan(self, uuid: str) -> None:
+    def remove_damaged_plan(self, uuid: str, *, history: HistoryEntry | None = None) -> None:
         """Delete a plan that is damaged, with everything that belongs to it.
 
+        Its history is deleted as well; of it only the entry of the removal is there afterwards.
         Raises PlanConflict for a plan that is not damaged, PlanNotFound.
         """
 
-    def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
+    def skip_action(
+        self,
+        plan: str,
+        action: str,
+        *,
+        now: datetime,
+        message: str,
+        history: HistoryEntry | None = None,
+    ) -> None:
         """Skip a PENDING action of a plan that nobody runs (RECOMMENDED, PENDING or PAUSED).
 
         Raises PlanConflict for a plan in another state, ActionNotFound, InvalidTransition.
@@ -292,7 +326,14 @@ class OperatorStore(Protocol):
         """
 
     def settle_action(
-        self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
+        self,
+        plan: str,
+        action: str,
+        new: ActionState,
+        *,
+        now: datetime,
+        message: str,
+        history: HistoryEntry | None = None,
     ) -> None:
         """Set the state of an UNKNOWN or FAILED action, in a plan that nobody runs.
 
@@ -300,7 +341,9 @@ class OperatorStore(Protocol):
         changed. Raises PlanConflict, InvalidTransition, ActionNotFound.
         """
 
-    def add_request(self, plan: str, request: Request, *, now: datetime) -> None:
+    def add_request(
+        self, plan: str, request: Request, *, now: datetime, history: HistoryEntry | None = None
+    ) -> None:
         """Save a request for the claimant of a plan; raises PlanConflict if there is none."""
 
 
@@ -327,12 +370,21 @@ class FiguresStore(Protocol):
         """Count plans and actions, and list the heartbeats."""
 
 
-class Store(RunStore, PlanStore, PageStore, OperatorStore, ServiceStore, FiguresStore, Protocol):
+class Store(
+    RunStore,
+    PlanStore,
+    PageStore,
+    OperatorStore,
+    HistoryStore,
+    ServiceStore,
+    FiguresStore,
+    Protocol,
+):
     """Stores plans. Every method is one transaction, which is durable when the method returns.
 
     Every method raises :class:`applier.errors.DamagedRecord` if rows that it needs are damaged, and
     :class:`applier.errors.StoreError` if the store cannot be reached. It is then unknown whether a
     write was made. Repeating the call, even with another ``now``, never writes twice, except for
-    ``save_plan`` and ``add_request``. No order depends on clocks. The suites of
+    ``save_plan``, ``add_request`` and ``add_history``. No order depends on clocks. The suites of
     :mod:`applier.testing.store_suite` hold for every implementation, part by part.
     """

@@ -34,4 +34,12 @@ def caller_of(request: falcon.Request) -> Caller:
 
 def operator_of(request: falcon.Request, told: list[str]) -> Operator:
     """Return the operator for whom an operation is done; ``told`` gets what it tells."""
-    return Operator(name=caller_of(request).user, say=told.append, note=told.append)
+    caller = caller_of(request)
+    return Operator(
+        name=caller.user,
+        say=told.append,
+        note=told.append,
+        project=caller.project,
+        address=caller.address,
+        request_id=caller.request_id,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TextIO
 
 from applier.cli import arguments, deployment_part, foreground, plan_files
 from applier.cli.arguments import PLAN_HELP, add_planning
@@ -31,6 +32,7 @@ class Apply(Verb):
     EXAMPLES = (
         "apply last",
         "apply maintenance.yaml --yes",
+        "apply last --yes --events events.jsonl",
         "apply last --yes --set max_workers=8 --set on_failure=continue",
     )
 
@@ -42,12 +44,11 @@ class Apply(Verb):
         deployment_part.add_part(parser)
         parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
         arguments.add_accept_drift(parser)
+        arguments.add_events(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make the plan if FILE is a document, ask for confirmation, run it, show a recap."""
-        from applier.cli.reporters import plan_table
-
         settings = read_settings(parsed_args.set)
         if not parsed_args.yes and not sys.stdin.isatty():
             self.note(
@@ -56,6 +57,18 @@ class Apply(Verb):
             return REFUSED
         # The run continues if the terminal or the reader of the pipe goes away.
         self.app.stdout = lasting(self.app.stdout)
+        if parsed_args.events is None:
+            return self._apply(parsed_args, settings, None)
+        from applier.cli import event_output
+
+        with event_output.opened(self, parsed_args.events) as events:
+            return self._apply(parsed_args, settings, events)
+
+    def _apply(
+        self, parsed_args: argparse.Namespace, settings: SetOptions, events: TextIO | None
+    ) -> int:
+        from applier.cli.reporters import plan_table
+
         workers = settings.max_workers or self.session.max_workers
         try:
             plan, is_new = self._plan(parsed_args, settings)
@@ -63,7 +76,7 @@ class Apply(Verb):
             raise StoreError(f"{reason}. {foreground.NOTHING_RAN}") from reason
         self._refuse_what_cannot_run(plan)
         if is_new:
-            self.session.store.save_plan(plan)
+            self.session.store.save_plan(plan, history=self.entry("create"))
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
         if not plan.actions:
             return 0
@@ -73,7 +86,7 @@ class Apply(Verb):
         if not parsed_args.yes and not self.agrees(question(plan, workers)):
             self.say(f"Not applied. The plan is stored: actionplan apply {plan.uuid[:8]}")
             return REFUSED
-        return foreground.run(self, plan, settings, workers)
+        return foreground.run(self, plan, settings, workers, events)
 
     def _plan(self, args: argparse.Namespace, settings: SetOptions) -> tuple[ActionPlan, bool]:
         """Return the plan to run, and whether it is new: it is not in the record."""

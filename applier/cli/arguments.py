@@ -23,6 +23,16 @@ def add_accept_drift(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept-drift", action="store_true", help=text)
 
 
+def add_events(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--events``."""
+    parser.add_argument(
+        "--events",
+        metavar="FILE",
+        help="append a line of JSON to FILE for each change of a state; '-': standard output, "
+        "and everything else goes to standard error",
+    )
+
+
 def with_action(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the arguments PLAN and ACTION."""
     with_plan(parser).add_argument("action", metavar="ACTION", help=ACTION_HELP)

@@ -102,7 +102,7 @@ class Create(Verb):
         if parsed_args.out:
             plan_files.write(parsed_args.out, plan)
         if keep:
-            self.session.store.save_plan(plan)
+            self.session.store.save_plan(plan, history=self.entry("create"))
         if settings.max_workers:
             self.note(
                 f"Note: max_workers={workers} is not stored in the plan; pass it to apply, or set "

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from applier.assembly import now
 from applier.cli.reporters.progress_lines import ProgressLines
@@ -68,8 +68,14 @@ class Progress(Listener, Protocol):
         """Show a message about a signal or about the record. May be called in a signal handler."""
 
 
-def run(verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int) -> int:
-    """Run a stored plan; returns the exit code.
+def run(
+    verb: Verb,
+    plan: ActionPlan,
+    settings: SetOptions,
+    workers: int,
+    events: TextIO | None = None,
+) -> int:
+    """Run a stored plan; returns the exit code. Its events are written to ``events``.
 
     Raises PlanConflict if another process runs it. Standard output must be a stream that does not
     fail when the terminal goes away, so that the run continues.
@@ -79,8 +85,13 @@ def run(verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int) -> int
     session, store = verb.session, verb.session.store
     out = verb.app.stdout
     shown, starts = progress_of(verb, plan), _Starts()
+    listeners: list[Listener] = [starts, shown]
+    if events is not None:
+        from applier.notifications.lines import EventLines
+
+        listeners.append(EventLines(plan, events, clock=now, tell=shown.tell))
     runner = session.assembly.runner(
-        listeners=[starts, shown], on_failure=settings.on_failure, max_workers=workers
+        listeners=listeners, on_failure=settings.on_failure, max_workers=workers
     )
     began = time.monotonic()
     with signals(runner, shown.tell), lapses(shown.tell):
@@ -122,7 +133,8 @@ def _queue(verb: Verb, plan: ActionPlan) -> None:
     if plan.state is PlanState.PENDING:
         return
     try:
-        store.move_plan(plan.uuid, PlanState.PENDING, now=now())
+        started = verb.entry("start")
+        store.move_plan(plan.uuid, PlanState.PENDING, now=now(), history=started)
     except (PlanConflict, InvalidTransition):
         if store.load_plan(plan.uuid).state is not PlanState.PENDING:
             raise

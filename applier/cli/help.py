@@ -20,6 +20,7 @@ GROUPS = {
         "watch",
         "why",
         "graph",
+        "history",
         "action list",
         "action show",
         "service list",

@@ -228,7 +228,7 @@ class DeletePlan(Verb):
         if asks and not self.agrees(text):
             self.say("Not removed.")
             return REFUSED
-        store.remove_damaged_plan(uuid)
+        store.remove_damaged_plan(uuid, history=self.entry("remove", "it was damaged"))
         self.say(f"Plan {uuid[:8]} is removed from the record.")
         return 0
 

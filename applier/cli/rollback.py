@@ -31,7 +31,7 @@ class Rollback(Verb):
 
         session = self.session
         plan = session.plan(parsed_args.plan)
-        made = roll_back(session.assembly, plan, lambda: str(uuid4()))
+        made = roll_back(session.assembly, self.operator, plan, lambda: str(uuid4()))
         plan_table.show(
             made, self.app.stdout, whole=parsed_args.all, max_workers=session.max_workers
         )

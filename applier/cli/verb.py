@@ -7,16 +7,19 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import EntryPoint
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from cliff.command import Command
 from cliff.lister import Lister
 from stevedore import ExtensionManager
 from stevedore.extension import Extension
 
-from applier.assembly import user
+from applier.assembly import now, user
 from applier.cli.session import Session
 from applier.operations import Operator
+
+if TYPE_CHECKING:
+    from applier.contracts import HistoryEntry
 
 #: Exit codes.
 REFUSED, USAGE, FAILED, OUT_OF_DATE, PAUSED = 1, 2, 3, 4, 5
@@ -98,6 +101,12 @@ class Verb(Command):
     def operator(self) -> Operator:
         """The user of this process, who reads what the operations tell."""
         return Operator(name=user(), say=self.say, note=self.note)
+
+    def entry(self, verb: str, why: str | None = None) -> HistoryEntry:
+        """Return the entry for the history about a change that the user makes now."""
+        from applier.contracts import HistoryEntry
+
+        return HistoryEntry(verb=verb, who=user(), at=now(), why=why)
 
     def agrees(self, question: str) -> bool:
         """Ask on the terminal; return whether the answer is yes."""

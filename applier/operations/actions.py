@@ -31,12 +31,14 @@ def skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, why
 def _skip(store: Store, operator: Operator, plan: ActionPlan, action: Action, why: str) -> None:
     if plan.state is PlanState.ONGOING:
         request = Request(verb="skip", who=operator.name, why=why, action=action.uuid)
-        store.add_request(plan.uuid, request, now=now())
+        asked = operator.entry("skip", why, action.uuid)
+        store.add_request(plan.uuid, request, now=now(), history=asked)
         operator.say(claim.asked(store, plan, f"to skip {action.label}"))
         operator.say("It is skipped once everything before it has ended, unless it starts first.")
         return
     message = f"skipped by {operator.name}: {why}"
-    store.skip_action(plan.uuid, action.uuid, now=now(), message=message)
+    skipped = operator.entry("skip", why, action.uuid)
+    store.skip_action(plan.uuid, action.uuid, now=now(), message=message, history=skipped)
     operator.say(f"{claim.named(plan)}: {action.label} is SKIPPED.")
 
 
@@ -87,7 +89,8 @@ def abort(
             text += f". To leave it out: actionplan action skip {plan.uuid[:8]} {action.label}"
         raise PlanConflict(plan.uuid, plan.state, text)
     request = Request(verb="abort", who=operator.name, why=why, action=action.uuid)
-    store.add_request(plan.uuid, request, now=now())
+    asked = operator.entry("abort", why, action.uuid)
+    store.add_request(plan.uuid, request, now=now(), history=asked)
     operator.say(claim.asked(store, plan, f"to abort {action.label}"))
 
 
@@ -105,6 +108,8 @@ def force_complete(
     plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
     instance = str(action.resource_id)
     assembly.ask_cloud(lambda cloud: cloud.force_complete(instance))
+    done = operator.entry("force-complete", action=action.uuid)
+    assembly.store.add_history(plan.uuid, done)
     what = f"the cloud was asked to complete {action.label} at once"
     operator.say(f"{claim.named(plan)}: {what}.")
 
@@ -131,6 +136,7 @@ def settle(
         text = f"{action.label} is {action.state}: only {' and '.join(known)} can be set to"
         raise PlanConflict(plan.uuid, plan.state, f"{text} {new}")
     message = f"set by {operator.name}: {why}"
-    store.settle_action(plan.uuid, action.uuid, new, now=now(), message=message)
+    is_set = operator.entry("set", f"{new}: {why}", action.uuid)
+    store.settle_action(plan.uuid, action.uuid, new, now=now(), message=message, history=is_set)
     operator.say(f"{claim.named(plan)}: {action.label} is {new}.")
     operator.say(f"Continue the plan: actionplan resume {plan.uuid[:8]}")

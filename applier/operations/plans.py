@@ -36,7 +36,8 @@ def _start(assembly: Assembly, operator: Operator, plan: ActionPlan, accept_drif
     plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
     if plan_cloud.needed_by(plan, assembly.plugins) is not None:
         drift.tell(assembly, plan, operator.say, accepted=accept_drift, in_any_case=False)
-    assembly.store.move_plan(plan.uuid, PlanState.PENDING, now=now())
+    started = operator.entry("start")
+    assembly.store.move_plan(plan.uuid, PlanState.PENDING, now=now(), history=started)
 
 
 def pause(store: Store, operator: Operator, plan: ActionPlan, why: str | None) -> None:
@@ -55,7 +56,7 @@ def _pause(store: Store, operator: Operator, plan: ActionPlan, why: str | None) 
         if plan.state is PlanState.PENDING:
             text += f". To keep it from being run: actionplan cancel {short}"
         raise PlanConflict(plan.uuid, plan.state, text)
-    store.add_request(plan.uuid, Request(verb="pause", who=operator.name, why=why), now=now())
+    _ask(store, operator, plan, Request(verb="pause", who=operator.name, why=why))
     operator.say(claim.asked(store, plan, "to pause it"))
 
 
@@ -73,17 +74,29 @@ def _cancel(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str |
     is_gone = plan.state in claim.RUNNING and claim.is_gone(claimant)
     if is_gone or plan.state not in claim.RUNNING:
         message = f"cancelled by {operator.name}" + (f": {why}" if why else "")
-        _end(assembly, operator, plan, message, claimant if is_gone else None)
+        _end(assembly, operator, plan, message, why, claimant if is_gone else None)
     elif plan.state is PlanState.CANCELLING:
         running = "its running actions are awaited"
         operator.say(f"{claim.named(plan)} is being cancelled already; {running}.")
     else:
-        store.add_request(plan.uuid, Request(verb="cancel", who=operator.name, why=why), now=now())
+        _ask(store, operator, plan, Request(verb="cancel", who=operator.name, why=why))
         operator.say(claim.asked(store, plan, "to cancel it"))
 
 
+def _ask(store: Store, operator: Operator, plan: ActionPlan, request: Request) -> None:
+    words = " ".join(f"{name}={number}" for name, number in request.limits.items())
+    why = ": ".join(text for text in (words, request.why) if text) or None
+    asked = operator.entry(request.verb, why)
+    store.add_request(plan.uuid, request, now=now(), history=asked)
+
+
 def _end(
-    assembly: Assembly, operator: Operator, plan: ActionPlan, message: str, gone: Claimant | None
+    assembly: Assembly,
+    operator: Operator,
+    plan: ActionPlan,
+    message: str,
+    why: str | None,
+    gone: Claimant | None,
 ) -> None:
     """Cancel a plan that nobody runs; end what its claimant, which has died, left running."""
     reports: Sequence[Report] = ()
@@ -93,10 +106,16 @@ def _end(
         except (UnknownActionTypes, ConfigurationError) as reason:
             operator.note(f"Its commands may go on: {reason}")
     assembly.store.move_plan(
-        plan.uuid, PlanState.CANCELLED, now=now(), message=message, seen=gone, reports=reports
+        plan.uuid,
+        PlanState.CANCELLED,
+        now=now(),
+        message=message,
+        seen=gone,
+        reports=reports,
+        history=operator.entry("cancel", why),
     )
-    why = ": the process that ran it is gone" if gone else ""
-    operator.say(f"{claim.named(plan)} is CANCELLED{why}.")
+    dead = ": the process that ran it is gone" if gone else ""
+    operator.say(f"{claim.named(plan)} is CANCELLED{dead}.")
     names = {action.uuid: action.label for action in plan.actions}
     for report in reports:
         operator.say(f"  {names[report.uuid]} is {report.state}: {report.message}")
@@ -116,7 +135,7 @@ def set_limits(
         )
         raise PlanConflict(plan.uuid, plan.state, text)
     request = Request(verb="limit", who=operator.name, why=why, limits=limits)
-    store.add_request(plan.uuid, request, now=now())
+    _ask(store, operator, plan, request)
     words = ", ".join(f"{name}={number}" for name, number in limits.items())
     operator.say(claim.asked(store, plan, f"for {words}"))
 
@@ -130,5 +149,6 @@ def delete(store: Store, operator: Operator, plan: ActionPlan) -> None:
         raise PlanConflict(plan.uuid, state, f"{text}. {who}" if who else text)
     if state is PlanState.DELETED:
         raise claim.wrong_state(plan)
-    store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=f"removed by {operator.name}")
+    message, deleted = f"removed by {operator.name}", operator.entry("delete")
+    store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=message, history=deleted)
     operator.say(f"{claim.named(plan)} is DELETED.")

@@ -34,8 +34,15 @@ def resume(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | 
 
     _require_resumable(assembly, plan)
     store = assembly.store
-    who = operator.name
-    run_resume.resume(store, plan.uuid, clock=now, tell=operator.note, who=who, why=why)
+    run_resume.resume(
+        store,
+        plan.uuid,
+        clock=now,
+        tell=operator.note,
+        who=operator.name,
+        why=why,
+        history=operator.entry("resume", why),
+    )
     plan = store.load_plan(plan.uuid)
     for line in foreseen(plan, ()):
         operator.say(line)

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from applier import plan_cloud
 from applier.assembly import Assembly, now
 from applier.contracts import REVERT
-from applier.operations import claim
+from applier.operations import Operator, claim
 from applier.rollback.plan import rollback
 from planner.model import JOIN, ActionPlan
 
 
-def roll_back(assembly: Assembly, plan: ActionPlan, new_id: Callable[[], str]) -> ActionPlan:
+def roll_back(
+    assembly: Assembly, operator: Operator, plan: ActionPlan, new_id: Callable[[], str]
+) -> ActionPlan:
     """Make a plan that undoes another in reverse order, and store it.
 
     Raises PlanConflict while somebody runs the other plan, OtherCloud, PlannerError.
@@ -33,5 +35,6 @@ def roll_back(assembly: Assembly, plan: ActionPlan, new_id: Callable[[], str]) -
         now=now(),
         new_id=new_id,
     )
-    assembly.store.save_plan(made)
+    of_it = operator.entry("rollback", f"undoes plan {plan.uuid}")
+    assembly.store.save_plan(made, history=of_it)
     return made

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from applier.contracts import Claimant, Report, Request
+from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import PlanConflict
 from applier.run import liveness
 from applier.scheduling.resumption import was_cut_off
@@ -116,6 +116,7 @@ def resume(
     why: str | None = None,
     tell: Callable[[str], None] = lambda _: None,
     wait: Callable[[float], None] = time.sleep,
+    history: HistoryEntry | None = None,
 ) -> list[str]:
     """Make a plan PENDING again; return the actions that became PENDING with it.
 
@@ -125,7 +126,7 @@ def resume(
     plan, claimant = resumable(store, uuid, tell=tell, wait=wait)
     back = to_reset(plan)
     message = f"resumed by {who}" + (f": {why}" if why else "")
-    store.resume_plan(uuid, back, now=clock(), message=message, seen=claimant)
+    store.resume_plan(uuid, back, now=clock(), message=message, seen=claimant, history=history)
     return back
 
 
@@ -150,10 +151,17 @@ def take_over(
     """
     plan = store.load_plan(uuid)
     message = f"{liveness.gone(claimant)}; %s by {who}"
+
+    def end(new: PlanState, verb: str, why: str, reports: Sequence[Report] = ()) -> None:
+        entry = HistoryEntry(verb=verb, who=who, at=now, why=why)
+        store.move_plan(
+            uuid, new, now=now, message=why, seen=claimant, reports=reports, history=entry
+        )
+
     if plan.state is PlanState.CANCELLING:
         reports = end_commands(uuid)
         new, message = PlanState.CANCELLED, message % "its cancel was finished"
-        store.move_plan(uuid, new, now=now, message=message, seen=claimant, reports=reports)
+        end(new, "cancel", message, reports)
         return new
     request = _not_followed(store, plan, claimant)
     if request is not None:
@@ -161,14 +169,16 @@ def take_over(
         reports = end_commands(uuid) if new is PlanState.CANCELLED else ()
         what = f"{request.verb}, requested by {request.who}, was carried out"
         message %= what
-        store.move_plan(uuid, new, now=now, message=message, seen=claimant, reports=reports)
+        end(new, request.verb, message, reports)
         return new
     deadly = _deadly(store, plan)
     if deadly is not None:
         what = f"{deadly.label} was interrupted {DEATHS} times in a row, so the plan was paused"
-        store.move_plan(uuid, PlanState.PAUSED, now=now, message=message % what, seen=claimant)
+        end(PlanState.PAUSED, "pause", message % what)
         return PlanState.PAUSED
-    store.resume_plan(uuid, [], now=now, message=message % "resumed", seen=claimant)
+    message %= "resumed"
+    entry = HistoryEntry(verb="resume", who=who, at=now, why=message)
+    store.resume_plan(uuid, [], now=now, message=message, seen=claimant, history=entry)
     return PlanState.PENDING
 
 

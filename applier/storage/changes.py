@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 
-from applier.contracts import Report
+from applier.contracts import Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound
 from applier.storage import claims, rows, statements, transitions
 from applier.storage.action_statements import (
@@ -29,6 +30,9 @@ from applier.storage.database import Database, plan_row
 from applier.storage.transactions import Transaction, Write
 from planner.states import ActionState, PlanState, StateReason, Who, check
 
+#: How many letters a column of a name holds.
+_LINE = 255
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -42,6 +46,7 @@ class Move:
     name: str
     #: The number of requests that the plan must have; None for any.
     read: int | None = None
+    history: HistoryEntry | None = None
 
     def make(
         self,
@@ -65,6 +70,7 @@ class Move:
             if moved:
                 members(transaction)
                 self._queue(transaction)
+                note(transaction, self.plan, self.history)
         if not moved:
             found = database.head(self.plan)
             if found["last_write"] != self.name:
@@ -100,6 +106,7 @@ class Change:
     now: datetime
     message: str
     name: str
+    history: HistoryEntry | None = None
 
     def make(self, database: Database, states: tuple[PlanState, ...]) -> None:
         """Make the change, unless an earlier try has made it.
@@ -111,6 +118,7 @@ class Change:
             held = transaction.write(statements.HOLD_STATE[states], hold)
             if held:
                 self._write(transaction, database.at_once)
+                note(transaction, self.plan, self.history)
         if not held:
             head = database.head(self.plan)
             if head["last_write"] != self.name:
@@ -190,3 +198,21 @@ def action_row(transaction: Transaction, plan: str, action: str) -> Row:
         plan_row(transaction, plan)
         raise ActionNotFound(plan, action)
     return found[0]
+
+
+def note(transaction: Transaction, plan: str, history: HistoryEntry | None) -> None:
+    """Write an entry in the transaction of the change that it tells of; None writes nothing."""
+    if history is None:
+        return
+    row: dict[str, Any] = {"plan": plan, "action": history.action, "at": history.at}
+    for name in ("verb", "who", "project", "address", "request_id"):
+        text = rows.storable(getattr(history, name))
+        row[name] = None if text is None else text[:_LINE]
+    row["why"] = rows.storable(history.why)
+    transaction.write(statements.INSERT_HISTORY, row)
+
+
+def run_by(claimant: Claimant, at: datetime) -> HistoryEntry:
+    """Return the entry of a claim: a person or a service begins to run the plan."""
+    why = f"process {claimant.pid} on {claimant.host} runs it"
+    return HistoryEntry(verb="apply", who=claimant.user, why=why, at=at)

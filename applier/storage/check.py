@@ -22,6 +22,7 @@ from applier.storage.tables import (
     action_states,
     actions,
     attempts,
+    history,
     metadata,
     plans,
     requests,
@@ -39,7 +40,7 @@ _MOST = 50
 #: The tables whose rows belong to a plan.
 _OF_PLANS = (actions, action_states, attempts, requests, reservations)
 #: The tables whose rows are checked without the plan that they belong to.
-_SINGLE = (requests, reservations, services, turn)
+_SINGLE = (requests, reservations, services, turn, history)
 #: The attempts of a plan without their texts, which may be long.
 _ATTEMPTS = sa.select(*(c for c in attempts.columns if c.key not in ("message", "output"))).where(
     attempts.c.plan == sa.bindparam("plan_uuid")

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from types import EllipsisType
 
-from applier.contracts import Claimant, Report
+from applier.contracts import Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, DamagedRecord, PlanConflict, PlanNotFound
 from applier.storage import (
     claims,
@@ -22,7 +22,7 @@ from applier.storage import (
     transitions,
 )
 from applier.storage.action_statements import AGAIN, writes
-from applier.storage.changes import Change, Move, action_row, writes_of
+from applier.storage.changes import Change, Move, action_row, note, writes_of
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.refusals import Duplicate
@@ -41,7 +41,7 @@ class Plans:
 
     _database: Database
 
-    def save_plan(self, plan: ActionPlan) -> None:
+    def save_plan(self, plan: ActionPlan, *, history: HistoryEntry | None = None) -> None:
         """See :meth:`applier.store.Store.save_plan`."""
         _require_distinct(plan)
         head = rows.plan_row(plan)
@@ -54,6 +54,7 @@ class Plans:
                     while some := tuple(islice(members, AT_ONCE)):
                         transaction.write(statements.INSERT_ACTION, *some)
                         transaction.write(statements.INSERT_STATE, *some)
+                    note(transaction, plan.uuid, history)
             except Duplicate:
                 state = self._database.head(plan.uuid)["state"]
                 text = f"plan {plan.uuid} is already in the record, {state}"
@@ -142,6 +143,7 @@ class Plans:
         message: str | None = None,
         seen: Claimant | None = None,
         reports: Sequence[Report] = (),
+        history: HistoryEntry | None = None,
     ) -> None:
         """See :meth:`applier.store.Store.move_plan`."""
         for report in reports:
@@ -166,7 +168,7 @@ class Plans:
                 transaction.write(statements.CANCEL, {**change, **states})
 
         with self._database.named(uuid, "move", new, message) as name:
-            move = Move(uuid, new, now=now, message=message, name=name)
+            move = Move(uuid, new, now=now, message=message, name=name, history=history)
             self._database.tried(partial(move.make, self._database, allowed, members))
 
     def resume_plan(
@@ -177,6 +179,7 @@ class Plans:
         now: datetime,
         message: str | None = None,
         seen: Claimant | EllipsisType | None = ...,
+        history: HistoryEntry | None = None,
     ) -> None:
         """See :meth:`applier.store.Store.resume_plan`."""
         wanted = tuple(dict.fromkeys(actions))
@@ -197,17 +200,27 @@ class Plans:
             transitions.require_resumable(uuid, PlanState(head["state"]), wanted)
 
         with self._database.named(uuid, "resume", wanted, message) as name:
-            move = Move(uuid, PlanState.PENDING, now=now, message=message, name=name)
+            new = PlanState.PENDING
+            move = Move(uuid, new, now=now, message=message, name=name, history=history)
             self._database.tried(partial(move.make, self._database, allowed, members))
 
-    def remove_damaged_plan(self, uuid: str) -> None:
+    def remove_damaged_plan(self, uuid: str, *, history: HistoryEntry | None = None) -> None:
         """See :meth:`applier.store.Store.remove_damaged_plan`."""
-        self._database.tried(partial(removal.remove_damaged, self._database, uuid))
+        self._database.tried(partial(removal.remove_damaged, self._database, uuid, history))
 
-    def skip_action(self, plan: str, action: str, *, now: datetime, message: str) -> None:
+    def skip_action(
+        self,
+        plan: str,
+        action: str,
+        *,
+        now: datetime,
+        message: str,
+        history: HistoryEntry | None = None,
+    ) -> None:
         """See :meth:`applier.store.Store.skip_action`."""
+        new = ActionState.SKIPPED
         with self._database.named(plan, "skip", action, message) as name:
-            change = Change(plan, action, ActionState.SKIPPED, now=now, message=message, name=name)
+            change = Change(plan, action, new, now=now, message=message, name=name, history=history)
             self._database.tried(partial(change.make, self._database, claims.WAITING_PLAN))
 
     def reword_skip(self, plan: str, action: str, *, message: str) -> None:
@@ -225,12 +238,19 @@ class Plans:
         self._database.tried(reword)
 
     def settle_action(
-        self, plan: str, action: str, new: ActionState, *, now: datetime, message: str
+        self,
+        plan: str,
+        action: str,
+        new: ActionState,
+        *,
+        now: datetime,
+        message: str,
+        history: HistoryEntry | None = None,
     ) -> None:
         """See :meth:`applier.store.Store.settle_action`."""
         transitions.require_settling(action, new)
         with self._database.named(plan, "settle", action, new, message) as name:
-            change = Change(plan, action, new, now=now, message=message, name=name)
+            change = Change(plan, action, new, now=now, message=message, name=name, history=history)
             self._database.tried(partial(change.make, self._database, claims.UNCLAIMED_PLAN))
 
 

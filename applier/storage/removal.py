@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
 from applier.storage import damaged_plans, tables
+from applier.storage.changes import note
 from applier.storage.database import Database
 from planner.errors import short
 
 #: Rows that refer to others come first.
 _OF_PLANS = (
     tables.reservations,
+    tables.history,
     tables.requests,
     tables.attempts,
     tables.action_states,
@@ -24,10 +27,14 @@ _STATEMENTS = (
 )
 
 
-def remove_damaged(database: Database, uuid: str) -> None:
-    """Delete all rows of a damaged plan; raises PlanNotFound, PlanConflict for a sound plan."""
+def remove_damaged(database: Database, uuid: str, history: HistoryEntry | None) -> None:
+    """Delete all rows of a damaged plan, and write that into the history.
+
+    Raises PlanNotFound, PlanConflict for a sound plan.
+    """
     if not damaged_plans.problems(database.read, uuid):
         raise PlanConflict(uuid, "sound", f"plan {short(uuid)} is not damaged")
     with database.write() as transaction:
         for statement in _STATEMENTS:
             transaction.write(statement, {"plan_uuid": uuid})
+        note(transaction, uuid, history)

@@ -15,7 +15,7 @@ from functools import wraps
 from itertools import starmap
 from typing import Any, ParamSpec, TypeVar
 
-from applier.contracts import Claimant, Report, Request
+from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.pages import PlanHead, PlannedAction
 from applier.storage.compiled import Row, Unreadable
 from applier.store import Attempt, PlanSummary
@@ -315,6 +315,12 @@ def request_of(row: Row) -> Request:
     """Return the request of a row."""
     known = {key: value for key, value in row.items() if key != "plan"}
     return Request(**known | {"limits": json.loads(row["limits"] or "{}")})
+
+
+@_reading
+def history_of(row: Row) -> HistoryEntry:
+    """Return the entry of the history in a row."""
+    return HistoryEntry(**row)
 
 
 def claimant_of(head: Row) -> Claimant | None:

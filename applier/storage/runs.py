@@ -7,10 +7,18 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from applier.contracts import Claimant, Report, Request
+from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import PlanConflict, RequestsUnread
 from applier.storage import claims, rows, statements
-from applier.storage.changes import Move, action_row, give_back, take_turn, writes_of
+from applier.storage.changes import (
+    Move,
+    action_row,
+    give_back,
+    note,
+    run_by,
+    take_turn,
+    writes_of,
+)
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.transactions import Unexpected, Write
@@ -44,6 +52,8 @@ class Runs:
         def claim() -> None:
             with self._database.write() as transaction:
                 claimed = transaction.write(statements.CLAIM, change)
+                if claimed:
+                    note(transaction, uuid, run_by(claimant, now))
             if not claimed:
                 head = self._database.head(uuid)
                 # The claim is ours if an earlier try was written, but its answer was lost.
@@ -171,7 +181,9 @@ class Runs:
 
         return self._database.tried(read)
 
-    def add_request(self, plan: str, request: Request, *, now: datetime) -> None:
+    def add_request(
+        self, plan: str, request: Request, *, now: datetime, history: HistoryEntry | None = None
+    ) -> None:
         """See :meth:`applier.store.Store.add_request`."""
 
         def add() -> None:
@@ -180,6 +192,7 @@ class Runs:
                     number = plan_row(transaction, plan)["requests"]
                     row = rows.request_row(plan, number, request, now)
                     transaction.write(statements.INSERT_REQUEST, row)
+                    note(transaction, plan, history)
                     return
             raise claims.not_claimed(plan, self._database.head(plan)["state"])
 

@@ -14,13 +14,14 @@ from uuid import uuid4
 from applier.storage import statements
 from applier.storage.database import Database
 from applier.storage.figures import RecordFigures
+from applier.storage.history import Histories
 from applier.storage.pages import Pages
 from applier.storage.plans import Plans
 from applier.storage.runs import Runs
 from applier.store import Service
 
 
-class SqlStore(Plans, Pages, Runs, RecordFigures):
+class SqlStore(Plans, Pages, Runs, RecordFigures, Histories):
     """Keeps plans in the database of a URL; may be used from several threads.
 
     A SQLite file is created or upgraded when it is opened. The tables of a server must have been
@@ -32,10 +33,10 @@ class SqlStore(Plans, Pages, Runs, RecordFigures):
 
     When the connection to a server is lost, a call is repeated for up to ``patience_s`` seconds; 0
     means not at all. Added to that are at most 10 s for a connection, or 30 s for an answer. Each
-    later call connects again. ``save_plan`` and ``add_request`` are not repeated, because a second
-    try could not find out whether the first was written: they raise StoreError. Any other call
-    that raised StoreError may be repeated with the same arguments (``now`` may differ), and is
-    written once.
+    later call connects again. ``save_plan``, ``add_request`` and ``add_history`` are not repeated,
+    because a second try could not find out whether the first was written: they raise StoreError.
+    Any other call that raised StoreError may be repeated with the same arguments (``now`` may
+    differ), and is written once.
     """
 
     def __init__(

@@ -18,6 +18,7 @@ from applier.storage.tables import (
     action_states,
     actions,
     attempts,
+    history,
     plans,
     requests,
     reservations,
@@ -71,6 +72,15 @@ REQUESTS = (
     .where(requests.c.plan == bindparam("plan_uuid"), requests.c.number > bindparam("after"))
     .order_by(requests.c.number)
 )
+#: The entries of the history with numbers greater than ``after``, latest first; at most ``most``.
+HISTORY = (
+    sa.select(history)
+    .where(history.c.number > bindparam("after"))
+    .order_by(history.c.number.desc())
+    .limit(bindparam("most"))
+)
+#: The same of one plan.
+HISTORY_OF_PLAN = HISTORY.where(history.c.plan == bindparam("plan_uuid"))
 #: Check the claim of a plan and store the name of the write, which counts as a heartbeat. No row
 #: matches if the claim has ended or the write was already made. The row stays locked until the
 #: transaction ends.
@@ -295,6 +305,12 @@ OF_RUNS = frozenset(
         "queued",
         "reserved",
     }
+)
+#: Insert an entry of the history; the database sets its number.
+INSERT_HISTORY = (
+    sa.insert(history)
+    .inline()
+    .values({c: bindparam(c.key) for c in history.c if c is not history.c.number})
 )
 #: Insert one row into a table.
 INSERT_PLAN, INSERT_ACTION, INSERT_STATE, INSERT_REQUEST, INSERT_SERVICE, INSERT_RESERVATION = (

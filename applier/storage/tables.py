@@ -199,6 +199,25 @@ attempts = sa.Table(
     sa.Index("ix_actionplan_attempt_measures", "measures", "id"),
 )
 
+#: One row for each change of a plan by an operator, and for each run: who, when and why. There is
+#: no foreign key, because the removal of a damaged plan is told after its rows are gone.
+history = sa.Table(
+    "actionplan_history",
+    metadata,
+    # A counter that gives the order of the changes of a plan, independent of clocks.
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("plan", Uuid, nullable=False),
+    sa.Column("action", Uuid),
+    sa.Column("verb", Word, nullable=False),
+    sa.Column("who", sa.String(255), nullable=False),
+    sa.Column("project", sa.String(255)),
+    sa.Column("address", sa.String(255)),
+    sa.Column("request_id", sa.String(255)),
+    sa.Column("why", LongText),
+    sa.Column("at", Moment, nullable=False),
+    sa.Index("ix_actionplan_history_plan", "plan", "number"),
+)
+
 #: The resources that plans have reserved. The plan with the smallest ``reserved`` was first.
 reservations = sa.Table(
     "actionplan_reservation",

@@ -32,6 +32,7 @@ from applier.testing.store_checks.commit_refusal_checks import CommitRefusalChec
 from applier.testing.store_checks.duration_checks import DurationChecks
 from applier.testing.store_checks.figures_checks import FiguresChecks
 from applier.testing.store_checks.find_checks import FindChecks
+from applier.testing.store_checks.history_checks import HistoryChecks
 from applier.testing.store_checks.list_checks import ListChecks
 from applier.testing.store_checks.load_checks import LoadChecks
 from applier.testing.store_checks.move_checks import MoveChecks
@@ -75,6 +76,10 @@ class OperatorStoreContract(
     """Tests of the methods of OperatorStore; the fixture ``store`` returns a whole Store."""
 
 
+class HistoryStoreContract(HistoryChecks):
+    """Tests of the methods of HistoryStore; the fixture ``store`` returns a whole Store."""
+
+
 class ServiceStoreContract(ServiceChecks):
     """Tests of the ServiceStore of the fixture ``store``."""
 
@@ -88,6 +93,7 @@ class StoreContract(
     PlanStoreContract,
     PageStoreContract,
     OperatorStoreContract,
+    HistoryStoreContract,
     ServiceStoreContract,
     FiguresStoreContract,
 ):

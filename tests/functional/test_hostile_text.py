@@ -82,6 +82,7 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "action abort": [(PLAN, HOSTILE, "--reason", HOSTILE)],
     "action force-complete": [(PLAN, HOSTILE)],
     "action set": [(RAN, HOSTILE, "--state", "succeeded", "--reason", HOSTILE)],
+    "history": [*each((), ROWS), *each((PLAN,), ROWS), (HOSTILE,)],
     "service list": each((), ROWS),
     "planner list": each((), ROWS),
     "planner show": [(HOSTILE,), ("weight",)],

@@ -97,6 +97,7 @@ LAYERS = (
             "applier.store",
             "applier.backoff",
             "applier.log_fields",
+            "applier.notifications.*",
             "applier.scheduling.*",
             "applier.run.outcome",
             "applier.run.node_states",

@@ -97,7 +97,7 @@ class Rollback(Resource):
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
         etags.require(request, found)
-        made = roll_back(assembly, found, lambda: str(uuid4()))
+        made = roll_back(assembly, operator_of(request, []), found, lambda: str(uuid4()))
         response.status = falcon.HTTP_201
         response.set_header("Location", f"{request.prefix}/v2/plans/{made.uuid}")
         show(self._parts, response, made)

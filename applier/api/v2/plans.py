@@ -121,12 +121,13 @@ class Plans(Resource):
         """Store a plan; return the one that was stored before with the same idempotency key."""
         key = request.get_header("Idempotency-Key")
         store = self._parts.assembly.store
+        created = operator_of(request, []).entry("create")
         if key is None:
-            store.save_plan(plan)
+            store.save_plan(plan, history=created)
             return plan
         named = replace(plan, uuid=uuid_of(caller_of(request).user, key))
         try:
-            store.save_plan(named)
+            store.save_plan(named, history=created)
         except PlanConflict:
             before = store.load_plan(named.uuid)
             if before.digest != named.digest:

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a verb that runs a plan writes the events of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from applier.cli.terminal import lasting
+from applier.cli.verb import Verb
+from applier.errors import ConfigurationError
+
+
+@contextmanager
+def opened(verb: Verb, path: str) -> Iterator[TextIO]:
+    """Open the file for events; raises ConfigurationError if it cannot be written.
+
+    For ``-``, it is standard output, and the verb writes its own output to standard error.
+    """
+    if path == "-":
+        out: TextIO = verb.app.stdout
+        verb.app.stdout = lasting(verb.app.stderr)
+        yield out
+        return
+    try:
+        file = Path(path).open("a", encoding="ascii", newline="\n")  # noqa: SIM115 - closed below
+    except (OSError, ValueError) as reason:
+        why = reason.strerror if isinstance(reason, OSError) else reason
+        raise ConfigurationError(f"--events {path} cannot be written: {why}") from reason
+    with file:
+        yield file

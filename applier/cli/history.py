@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``actionplan history``: who changed which plan, when and why."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from applier.cli.arguments import PLAN_HELP
+from applier.cli.verb import ListVerb
+from applier.contracts import HistoryEntry
+from applier.operations.settings import whole_number
+
+#: How many entries are listed unless others are asked for.
+_LIMIT = 50
+
+
+class History(ListVerb):
+    """List who changed a plan, or any plan, when and why, latest last
+
+    Each run is an 'apply' by the user who ran it. Of plans that older releases made, only the
+    requests to running plans are known.
+    """
+
+    EXAMPLES = ("history", "history last", "history 7f3a91 -f json", "history --limit 1000")
+    NOTHING = "No changes are on record. Of plans of older releases, only requests are known."
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the arguments: a plan and a limit."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("plan", metavar="PLAN", nargs="?", help=f"{PLAN_HELP}; default: all")
+        parser.add_argument(
+            "--limit",
+            metavar="NUMBER",
+            type=whole_number,
+            default=_LIMIT,
+            help=f"list at most so many, the latest (default: {_LIMIT})",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+        """Return a row for each change; raises PlanNotFound."""
+        store, whole = self.session.store, parsed_args.formatter != "table"
+        uuid = store.find_plan(parsed_args.plan) if parsed_args.plan else None
+        entries = store.history(uuid, limit=parsed_args.limit)
+        if whole:
+            return _WHOLE, map(_whole, entries)
+        names = self._names(uuid, entries)
+        columns = ("at", *(() if uuid else ("plan",)), "verb", "action", "who", "why")
+        return columns, (_short(e, names, with_plan=uuid is None) for e in entries)
+
+    def _names(self, uuid: str | None, entries: Sequence[HistoryEntry]) -> Mapping[str, str]:
+        """Return the names of the actions of a plan, if they are needed and can be read."""
+        from applier.errors import DamagedRecord
+
+        if uuid is None or not any(entry.action for entry in entries):
+            return {}
+        try:
+            return {a.uuid: a.label for a in self.session.store.load_plan(uuid).actions}
+        except DamagedRecord:
+            return {}
+
+
+_WHOLE = (
+    *("number", "at", "plan", "verb", "action", "who"),
+    *("project", "address", "request_id", "why"),
+)
+
+
+def _whole(entry: HistoryEntry) -> tuple[Any, ...]:
+    values = {name: getattr(entry, name) for name in _WHOLE}
+    return tuple({**values, "at": entry.at.isoformat()}.values())
+
+
+def _short(entry: HistoryEntry, names: Mapping[str, str], *, with_plan: bool) -> tuple[str, ...]:
+    action = names.get(entry.action, entry.action[:8]) if entry.action else ""
+    who = f"{entry.who} ({entry.project})" if entry.project else entry.who
+    return (
+        f"{entry.at:%Y-%m-%d %H:%M:%S}",
+        *((entry.plan[:8],) if with_plan else ()),
+        entry.verb,
+        action,
+        who,
+        entry.why or "",
+    )
