@@ -39,6 +39,7 @@ class FieldRecord(VisibleRecord):
 
     @instance.setter
     def instance(self, value: str) -> None:
+        """Keep the text that the formatter has made of the fields."""
         self.__dict__["instance"] = value
 
 
