@@ -104,6 +104,11 @@ def problems(trial: Trial, own: Server, seconds: float, times: int) -> Iterator[
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         for outage in range(1, times + 1):
             wait_for(trial, outage * BEGUN, child)
+            before = begun(trial)
+            if before < outage * BEGUN:
+                child.kill()
+                yield f"only {before} actions began before the server could be taken away"
+                return
             own.stop()
             before = begun(trial)
             time.sleep(seconds)
