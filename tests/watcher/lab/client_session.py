@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs commands of OpenStack's client in one process, because its imports take seconds.
+"""Runs commands of OpenStack's client without importing it each time, which takes seconds.
 
 Each line of the input is a command, as a JSON list of words. Each line of the output is a JSON list
-of its exit code, its output and what it said of errors.
+of its exit code, its output and what it said of errors. Each command runs in a fork, because the
+client remembers URL and version of the first command of a process.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import logging
+import os
 import sys
 
 from openstackclient import shell
-from openstackclient.common.clientmanager import ClientManager
-from osc_lib.clientmanager import ClientCache
+
+# Loaded by the first command otherwise, in every fork again.
+from watcherclient.osc import plugin  # noqa: F401
+from watcherclient.v1 import client  # noqa: F401
 
 
 def run(words):
@@ -26,19 +29,17 @@ def run(words):
             code = shell.main(words)
         except SystemExit as ended:
             code = ended.code
-    # Each command adds a handler, which writes to its own stream.
-    logging.getLogger().handlers.clear()
-    # The class remembers the client of the first command, with its URL and version.
-    for cache in vars(ClientManager).values():
-        if isinstance(cache, ClientCache):
-            cache._handle = None
     return code, out.getvalue(), err.getvalue()
 
 
 def main():
     """Run commands until the input ends."""
-    for line in sys.stdin:
-        print(json.dumps(run(json.loads(line))), flush=True)
+    for line in iter(sys.stdin.readline, ""):
+        child = os.fork()
+        if child == 0:
+            print(json.dumps(run(json.loads(line))), flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
 
 
 if __name__ == "__main__":
