@@ -7,14 +7,14 @@ import argparse
 import sys
 from typing import TextIO
 
-from applier.cli import arguments, deployment_part, foreground, plan_files
+from applier.cli import arguments, deployment_part, foreground
 from applier.cli.arguments import PLAN_HELP, add_planning
 from applier.cli.reporters.cloud_name import shown_name
 from applier.cli.terminal import lasting
 from applier.cli.verb import REFUSED, Verb
 from applier.errors import OutOfDate, PlanNotFound, StoreError, UnknownActionTypes
 from applier.operations import claim, creation, drift
-from applier.operations.settings import SetOptions, read_settings
+from applier.operations.creation import SetOptions, read_settings
 from applier.wording import count, resources, some
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, ActionPlan
@@ -91,12 +91,12 @@ class Apply(Verb):
     def _plan(self, args: argparse.Namespace, settings: SetOptions) -> tuple[ActionPlan, bool]:
         """Return the plan to run, and whether it is new: it is not in the record."""
         store = self.session.store
-        if not plan_files.is_file(args.file):
-            plan = plan_files.stored_plan(self.session, args.file)
+        if not arguments.is_file(args.file):
+            plan = arguments.stored_plan(self.session, args.file)
             setting_too_late(plan, settings, args.planner)
             deployment_part.refuse(args)
             return plan, False
-        document = deployment_part.chosen(plan_files.opened(args.file), args, self.session)
+        document = deployment_part.chosen(arguments.opened(args.file), args, self.session)
         plan = creation.planned(
             document,
             settings,

@@ -1,13 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments that several verbs take."""
+"""Arguments that several verbs take, and the documents and plans that they name."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
 
-from applier.operations.settings import whole_number
+from applier.errors import PlanNotFound
+from applier.operations.creation import whole_number
+
+if TYPE_CHECKING:
+    from applier.cli.session import Session
+    from planner.documents import Document
+    from planner.model import ActionPlan
 
 PLAN_HELP = "uuid, a unique beginning of one, a unique name, or 'last'"
+STDIN, LAST = "-", "last"
 ACTION_HELP = "name, or uuid, or a unique beginning of one (action list shows them)"
 
 
@@ -89,3 +99,37 @@ def positive(text: str) -> int:
     if number is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return number
+
+
+class NoFileNorPlan(PlanNotFound):
+    """Neither a file nor a stored plan has the given name."""
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(reference)
+        self.args = (f"there is no file {reference!r}, and {self}",)
+
+
+def is_file(name: str) -> bool:
+    """Return True for a readable path, such as a file or a pipe; not for a folder or ``last``."""
+    if name == LAST:
+        return False
+    return name == STDIN or (os.path.exists(name) and not os.path.isdir(name))
+
+
+def stored_plan(session: Session, name: str) -> ActionPlan:
+    """Load a stored plan by a reference that is not the name of a file; raises PlanNotFound."""
+    try:
+        return session.plan(name)
+    except PlanNotFound as reason:
+        if reason.candidates:
+            raise
+        raise NoFileNorPlan(name) from reason
+
+
+def opened(name: str) -> Document:
+    """Read a document from a file, or from standard input for ``-``; raises InvalidInput."""
+    from planner import documents
+
+    if name != STDIN:
+        return documents.read(name)
+    return documents.parse(sys.stdin.buffer.read(), "standard input")

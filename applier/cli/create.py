@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from applier.cli import deployment_part, plan_files
+from applier.cli import arguments, deployment_part, plan_files
 from applier.cli.arguments import add_format, add_planning
 from applier.cli.verb import Verb
 from applier.operations import creation
-from applier.operations.settings import read_settings
+from applier.operations.creation import read_settings
 from applier.wording import duration
 from planner.errors import PlannerError
 from planner.model import ActionPlan
@@ -72,7 +72,7 @@ class Create(Verb):
         settings = read_settings(parsed_args.set)
         conf = self.session.conf
         document = deployment_part.chosen(
-            plan_files.opened(parsed_args.file), parsed_args, self.session
+            arguments.opened(parsed_args.file), parsed_args, self.session
         )
         document = creation.with_facts(document, self.session.assembly, parsed_args.facts_from)
         problem = None

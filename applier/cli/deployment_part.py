@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from applier.cli import plan_files
+from applier.cli import arguments
 from applier.cli.arguments import PLAN_HELP
 from applier.cli.session import Session
 from planner.errors import InvalidInput, Mistake, Path
@@ -102,6 +102,6 @@ def _given(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
 def _earlier(name: str, session: Session) -> Any:
     from planner import saved
 
-    if plan_files.is_file(name):
-        return saved.read_plan(plan_files.opened(name))
+    if arguments.is_file(name):
+        return saved.read_plan(arguments.opened(name))
     return session.plan(name)

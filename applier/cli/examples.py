@@ -18,11 +18,14 @@ from planner.errors import InvalidInput, Mistake, accepted
 
 #: The folder of the files in a checkout. The names of files begin with it, as in the documentation.
 _TOP = "etc"
+#: The file by which the folder is recognised.
+_MARK = "actionplan-applier.service"
 #: The files of that folder that are offered. setup.cfg installs the same ones.
 _OFFERED = (
     "actionplan-api.service",
     "actionplan-applier.service",
     "examples",
+    "grafana-dashboard.json",
     "gunicorn.conf.py",
     "watcher.conf.sample",
 )
@@ -125,7 +128,7 @@ def _source() -> Path:
     """Return ``etc`` of the checkout, or ``share/actionplan`` of the prefix, above this file."""
     for folder in Path(__file__).parents:
         for source in (folder / _TOP, folder / "share" / "actionplan"):
-            if (source / _OFFERED[0]).is_file():
+            if (source / _MARK).is_file():
                 return source
     raise ConfigurationError(
         "the examples were not installed with this ActionPlan: pip install actionplan brings them"

@@ -18,7 +18,7 @@ from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb
 from applier.contracts import Listener, Report
 from applier.errors import PlanConflict, StoreError
 from applier.operations import claim
-from applier.operations.settings import SetOptions
+from applier.operations.creation import SetOptions
 from planner.errors import InvalidTransition
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState

@@ -6,11 +6,11 @@ from __future__ import annotations
 import argparse
 import re
 
-from applier.cli import plan_files
+from applier.cli import arguments, plan_files
 from applier.cli.arguments import PLAN_HELP
 from applier.cli.verb import Verb
 from applier.operations import creation
-from applier.operations.settings import SetOptions
+from applier.operations.creation import SetOptions
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, Action
 from planner.states import ActionState
@@ -59,14 +59,14 @@ class Graph(Verb):
 
         wanted = _Wanted(parsed_args)
         name = parsed_args.plan
-        if plan_files.is_file(name):
-            document = plan_files.opened(name)
+        if arguments.is_file(name):
+            document = arguments.opened(name)
             # A picture needs no plugin, so a saved plan may come from a machine with others.
             plan = creation.planned(
                 document, SetOptions(), self.session.conf, check_types=not document.is_plan
             )
         else:
-            plan = plan_files.stored_plan(self.session, name)
+            plan = arguments.stored_plan(self.session, name)
         kept = {
             a.uuid for a in plan.actions if a.action_type != JOIN and wanted.has(plan.planner, a)
         }

@@ -10,7 +10,7 @@ from typing import Any
 from applier.cli.arguments import PLAN_HELP
 from applier.cli.verb import ListVerb
 from applier.contracts import HistoryEntry
-from applier.operations.settings import whole_number
+from applier.operations.creation import whole_number
 
 #: How many entries are listed unless others are asked for.
 _LIMIT = 50

@@ -7,7 +7,7 @@ import argparse
 
 from applier.cli.arguments import positive, with_plan, with_reason
 from applier.cli.verb import Verb
-from applier.operations.settings import whole_number
+from applier.operations.creation import whole_number
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.model import ActionPlan
 

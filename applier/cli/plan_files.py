@@ -1,57 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the documents and plans that a command line names, and writes plans to files."""
+"""Writes plans and other values as text, also to the files that a command line names."""
 
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from applier.cli.session import Session
-from applier.errors import ConfigurationError, PlanNotFound
+from applier.errors import ConfigurationError
 from planner.model import ActionPlan
 from planner.visible_text import HIDDEN, visible_json
-
-if TYPE_CHECKING:
-    from planner.documents import Document
-
-STDIN, LAST = "-", "last"
-
-
-class NoFileNorPlan(PlanNotFound):
-    """Neither a file nor a stored plan has the given name."""
-
-    def __init__(self, reference: str) -> None:
-        super().__init__(reference)
-        self.args = (f"there is no file {reference!r}, and {self}",)
-
-
-def is_file(name: str) -> bool:
-    """Return True for a readable path, such as a file or a pipe; not for a folder or ``last``."""
-    if name == LAST:
-        return False
-    return name == STDIN or (os.path.exists(name) and not os.path.isdir(name))
-
-
-def stored_plan(session: Session, name: str) -> ActionPlan:
-    """Load a stored plan by a reference that is not the name of a file; raises PlanNotFound."""
-    try:
-        return session.plan(name)
-    except PlanNotFound as reason:
-        if reason.candidates:
-            raise
-        raise NoFileNorPlan(name) from reason
-
-
-def opened(name: str) -> Document:
-    """Read a document from a file, or from standard input for ``-``; raises InvalidInput."""
-    from planner import documents
-
-    if name != STDIN:
-        return documents.read(name)
-    return documents.parse(sys.stdin.buffer.read(), "standard input")
 
 
 def rendered(value: Mapping[str, Any], form: str) -> str:

@@ -6,11 +6,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from applier.cli import deployment_part, plan_files, set_ranges
+from applier.cli import arguments, deployment_part, plan_files, set_ranges
 from applier.cli.arguments import PLAN_HELP, add_format, add_planning
 from applier.cli.verb import Verb
 from applier.operations import creation
-from applier.operations.settings import read_settings
+from applier.operations.creation import read_settings
 from applier.wording import duration
 from planner.model import ActionPlan
 
@@ -54,9 +54,9 @@ class Simulate(Verb):
 
         keys, combinations = set_ranges.expand(parsed_args.set)
         document = None
-        if plan_files.is_file(parsed_args.file):
+        if arguments.is_file(parsed_args.file):
             document = deployment_part.chosen(
-                plan_files.opened(parsed_args.file), parsed_args, self.session
+                arguments.opened(parsed_args.file), parsed_args, self.session
             )
         else:
             deployment_part.refuse(parsed_args)
@@ -95,7 +95,7 @@ class Simulate(Verb):
         settings = read_settings(texts)
         if document is None:
             creation.refuse_planning(settings, args.planner)
-            plan = plan_files.stored_plan(self.session, args.file)
+            plan = arguments.stored_plan(self.session, args.file)
         else:
             plan = creation.planned(
                 document,

@@ -8,9 +8,8 @@ import argparse
 from applier.cli.arguments import with_action
 from applier.cli.reporters.action_text import wrapped
 from applier.cli.verb import Verb
-from applier.operations.creation import refuse_planning
+from applier.operations.creation import read_settings, refuse_planning
 from applier.operations.lookup import find_action
-from applier.operations.settings import read_settings
 
 
 class Why(Verb):

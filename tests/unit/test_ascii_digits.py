@@ -15,7 +15,7 @@ from applier.cli import set_ranges
 from applier.errors import ConfigurationError
 from applier.machines import address
 from applier.machines.simulated_nodes import _share
-from applier.operations.settings import whole_number
+from applier.operations.creation import whole_number
 from applier.run.node_states import _natural
 from planner import documents, options, ranges
 from planner.errors import InvalidInput

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -90,7 +91,7 @@ def uuid_of(name: str, text: str) -> str:
 
 def _number(name: str, text: str) -> int:
     digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()):
+    if not re.fullmatch("[0-9]+", digits):
         raise _invalid(name, text, "int.")
     return int(text) if len(digits) <= _LONGEST_NUMBER else 10**_LONGEST_NUMBER
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import falcon
@@ -71,7 +72,7 @@ def asked(header: str | None) -> Version:
     if texts[-1].lower() == "latest":
         return NEWEST
     numbers = texts[-1].split(".")
-    if not all(number.isascii() and number.isdigit() for number in numbers) or numbers == ["1"]:
+    if not all(re.fullmatch("[0-9]+", number) for number in numbers) or numbers == ["1"]:
         return OLDEST
     if len(numbers) != 2:
         raise falcon.HTTPNotAcceptable(description=f"Invalid value for {HEADER} header")

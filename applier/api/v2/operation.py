@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -91,7 +92,7 @@ def _parsed(texts: list[str], schema: Schema) -> Any:
         raise ValueError("it is given more than once, or without a value")
     [text] = texts
     if kind == "integer":
-        if not (text.isascii() and text.isdigit() and len(text) < 10):
+        if not re.fullmatch("[0-9]{1,9}", text):
             raise ValueError(f"{text!r} is not a whole number")
         return int(text)
     if kind == "boolean":

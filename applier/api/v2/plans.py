@@ -19,7 +19,7 @@ from applier.api.v2 import etags, schemas
 from applier.api.v2.operation import Operation, Resource, document_in
 from applier.errors import PlanConflict
 from applier.operations import creation, hidden_values, lookup, plans
-from applier.operations.settings import read_settings
+from applier.operations.creation import read_settings
 from applier.store import PlanSummary
 from planner import planning, saved, secret_references
 from planner.documents import Document

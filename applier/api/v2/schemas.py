@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from applier.operations.settings import POLICIES
+from applier.operations.creation import POLICIES
 from planner import ranges
 from planner.states import ActionState, PlanState
 

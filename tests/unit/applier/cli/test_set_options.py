@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from applier.operations import settings
+from applier.operations import creation
 from planner.errors import InvalidInput
 
 OPTIONS = [
@@ -22,13 +22,13 @@ OPTIONS = [
 
 @pytest.mark.parametrize(("texts", "options"), OPTIONS)
 def test_a_setting_becomes_an_option(texts: list[str], options: dict[str, Any]) -> None:
-    read = settings.read_settings(texts)
+    read = creation.read_settings(texts)
     assert read.options == options
     assert read.planning == texts
 
 
 def test_what_concerns_the_run_is_no_option_of_a_planner() -> None:
-    read = settings.read_settings(["max_workers=4", "on_failure=continue"])
+    read = creation.read_settings(["max_workers=4", "on_failure=continue"])
     assert (read.max_workers, read.on_failure) == (4, "continue")
     assert (read.options, read.planning) == ({}, [])
 
@@ -49,7 +49,7 @@ WRONG = {
 @pytest.mark.parametrize("text", WRONG)
 def test_a_wrong_setting_is_named_with_what_is_accepted(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        settings.read_settings([text])
+        creation.read_settings([text])
     (mistake,) = refused.value.mistakes
     assert mistake.place == f"--set {text}"
     assert WRONG[text] in mistake.text
@@ -57,11 +57,11 @@ def test_a_wrong_setting_is_named_with_what_is_accepted(text: str) -> None:
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        settings.read_settings(["max_workers=0", "fine=1", "on_failure=x"])
+        creation.read_settings(["max_workers=0", "fine=1", "on_failure=x"])
     assert len(refused.value.mistakes) == 2
 
 
 @pytest.mark.parametrize("texts", [["w=nop:1", "nop.w=2"], ["nop.w=2", "w=nop:1"]])
 def test_an_option_is_set_as_a_whole_or_by_type(texts: list[str]) -> None:
     with pytest.raises(InvalidInput, match="w is set for all types and for single ones"):
-        settings.read_settings(texts)
+        creation.read_settings(texts)
