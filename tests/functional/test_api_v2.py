@@ -111,6 +111,15 @@ def test_who_asked_and_why_is_on_record(api: TestClient) -> None:
     assert done.json["messages"][-1].endswith("second is SKIPPED.")
     shown = api.simulate_get(f"/v2/plans/{uuid}/actions/second").json
     assert shown["status_message"] == "skipped by anonymous: by hand"
+    changes = api.simulate_get(f"/v2/plans/{uuid}/history").json["history"]
+    assert [(c["verb"], c["who"], c["why"]) for c in changes] == [
+        ("create", "anonymous", None),
+        ("skip", "anonymous", "by hand"),
+    ]
+    assert changes[1]["request_id"] == done.headers["x-openstack-request-id"]
+    assert api.simulate_get("/v2/history", params={"after": changes[0]["number"]}).json == {
+        "history": changes[1:]
+    }
 
 
 def test_a_whole_life(api: TestClient, actionplan: CommandLine) -> None:

@@ -17,7 +17,7 @@ def of(plan: ActionPlan) -> str:
     What was planned never changes, so only what runs and operators change is covered.
 
     >>> of(ActionPlan(uuid="u", planner="weight", actions=()))[:9]
-    '"84b9c11d'
+    '"98c35ada'
     """
     covered = hashlib.sha256(f"{plan.uuid} {plan.state} {plan.status_message}".encode())
     for action in plan.actions:
