@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a request to the API costs, as requests a second beside a floor of the same run.
+
+Run it: ``python tests/benchmark/api.py``. The floor is a falcon application with a constant answer
+in the same server. Both servers are processes of their own with a record in SQLite; clients keep
+their connections, rounds alternate, and what is printed are medians. ``POST`` is compared in
+processor time of the server with planning and storing the same document in one process.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+sys.path += [str(Path(__file__).parents[1] / "functional")]
+
+import falcon
+from api_client import api_process, configured
+from command_line import CommandLine
+
+from applier import configuration
+from applier.api.server import Server
+from applier.assembly import Assembly
+from planner import make_plan
+from planner.documents import parse
+
+CLIENTS, SECONDS, ROUNDS = 4, 3.0, 5
+AT_LEAST, AT_MOST = 0.25, 1.3
+
+
+def floor(file: str) -> None:
+    """Serve a constant answer; print the address."""
+
+    class Constant:
+        def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
+            response.data, response.content_type = b'{"state": "SUCCEEDED"}', falcon.MEDIA_JSON
+
+    application: falcon.App = falcon.App()
+    application.add_route("/", Constant())
+    server = Server(configuration.load([file]), application)
+    server.open()
+    print(server.url, flush=True)
+    server.serve()
+
+
+def rate(url: str, path: str) -> float:
+    """Return how many requests a second some clients have answered."""
+    end, counts = time.monotonic() + SECONDS, [0] * CLIENTS
+
+    def ask(number: int) -> None:
+        place = urlsplit(url)
+        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
+        while time.monotonic() < end:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200
+            counts[number] += 1
+        connection.close()
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counts) / SECONDS
+
+
+def document(actions: int) -> bytes:
+    """Return a document with some actions."""
+    made = [
+        {"name": f"a{i}", "action_type": "nop", "touches": [f"node:{i}"]} for i in range(actions)
+    ]
+    return json.dumps({"actions": made}).encode()
+
+
+def processor_s(pid: int) -> float:
+    """Return the processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def median_of(times: int, take: Callable[[], float]) -> float:
+    """Return the median of some measurements."""
+    return statistics.median(take() for _ in range(times))
+
+
+def main() -> int:
+    """Print the figures; return 1 if one is missed."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        actionplan = configured(
+            CommandLine(folder, folder / "cache"), port=0, requests_per_second=10**6
+        )
+        file = str(actionplan.configuration)
+        least = stack.enter_context(
+            subprocess.Popen([sys.executable, __file__, file], stdout=subprocess.PIPE, text=True)
+        )
+        stack.callback(least.kill)
+        assert least.stdout is not None
+        floor_url = least.stdout.readline().strip()
+        api = stack.enter_context(api_process(actionplan))
+        plans = {n: api("/v2/plans", document(n)).json["uuid"] for n in (10, 1000)}
+        rates: dict[str, list[float]] = {"floor": [], "10": [], "1000": []}
+        for _ in range(ROUNDS):
+            rates["floor"].append(rate(floor_url, "/"))
+            for size, uuid in plans.items():
+                rates[str(size)].append(rate(api.url, f"/v2/plans/{uuid}"))
+        medians = {name: statistics.median(found) for name, found in rates.items()}
+        share = medians["10"] / medians["floor"]
+        print(
+            f"floor {medians['floor']:.0f}/s; a plan of 10 actions {medians['10']:.0f}/s: "
+            f"{share:.2f} (at least {AT_LEAST}); of 1000 actions {medians['1000']:.1f}/s"
+        )
+        body = document(1000)
+        assembly = Assembly(configuration.load([file]))
+
+        def created() -> float:
+            began = time.process_time()
+            assembly.store.save_plan(make_plan(parse(body, "body"), conf=assembly.conf))
+            return time.process_time() - began
+
+        def posted() -> float:
+            began = processor_s(api.process.pid)
+            for _ in range(5):
+                assert api("/v2/plans", body).status == 201
+            return (processor_s(api.process.pid) - began) / 5
+
+        created(), posted()
+        alone, asked = median_of(7, created), median_of(5, posted)
+        print(
+            f"POST of 1000 actions: {asked * 1000:.0f} ms of a processor, {asked / alone:.2f} x of"
+            f" planning and storing ({alone * 1000:.0f} ms; at most {AT_MOST})"
+        )
+    return int(share < AT_LEAST or asked / alone > AT_MOST)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        floor(sys.argv[1])
+    else:
+        raise SystemExit(main())
