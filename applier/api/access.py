@@ -71,9 +71,9 @@ class Access:
         """Refuse what the caller may not do."""
         if resource is None or request.path in self._public or request.method == "OPTIONS":
             return
-        rule = resource.RULES.get(request.method)
-        if rule is not None:
-            self._policy.require(request.context.caller, rule)
+        # A method that the resource does not have is answered with 405.
+        if hasattr(resource, f"on_{request.method.lower()}"):
+            self._policy.require(request.context.caller, resource.RULES[request.method])
 
     def process_response(
         self,

@@ -42,7 +42,7 @@ class Root:
 class Version:
     """The resources of version 1."""
 
-    RULES: Mapping[str, str] = {}
+    RULES: Mapping[str, str] = {"GET": "product:read"}
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """Answer with the resources."""
