@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The HTTP API of ActionPlan in gunicorn:
 #
 #     gunicorn --config gunicorn.conf.py applier.api:application

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import falcon
-from oslo_context.context import RequestContext
+from oslo_context import context
 
 from applier.api.authentication import Strategy
 from applier.api.policies import Policy
@@ -45,7 +45,7 @@ class Access:
         request_id = request.context.request_id = f"req-{uuid4()}"
         response.set_header("x-openstack-request-id", request_id)
         # What is logged while this request is answered carries its id.
-        RequestContext(request_id=request_id, overwrite=True)
+        context.RequestContext(request_id=request_id, overwrite=True)
         if request.path in self._public:
             return
         _refuse_other_sites(request)
@@ -82,7 +82,9 @@ class Access:
         resource: Any,  # noqa: ARG002
         succeeded: bool,  # noqa: ARG002
     ) -> None:
-        """Add what every answer carries."""
+        """Add what every answer carries, and forget the request in what this thread logs."""
+        # The library keeps it in a variable of the thread, and offers nothing else to clear it.
+        vars(context._request_store).pop("context", None)
         for name, value in HEADERS.items():
             if response.get_header(name) is None:
                 response.set_header(name, value)
