@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import falcon
@@ -37,13 +39,20 @@ RULES = (
 )
 #: The rule for plans whose actions run commands; its default is ``[api] command_role``.
 COMMANDS = "plan:create_with_commands"
+#: For how many seconds a decision is kept: a changed policy.yaml holds after that.
+KEPT_S = 5.0
 
 
 class Policy:
-    """Decides whether a caller may do something."""
+    """Decides whether a caller may do something.
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self._enforcer = policy.Enforcer(conf)
+    A decision is kept for KEPT_S seconds: oslo.policy looks for changed files at each question.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], float] = time.monotonic) -> None:
+        self._enforcer, self._clock = policy.Enforcer(conf), clock
+        self._decisions: dict[tuple[object, ...], bool] = {}
+        self._kept_until = 0.0
         commands = f"role:{conf.api.command_role}"
         what = "store plans whose actions run commands"
         for name, check, allows in (*RULES, Rule(COMMANDS, commands, what)):
@@ -51,6 +60,16 @@ class Policy:
 
     def allows(self, caller: Caller, rule: str) -> bool:
         """Return whether a rule lets the caller pass."""
+        now = self._clock()
+        if now > self._kept_until:
+            self._decisions, self._kept_until = {}, now + KEPT_S
+        key = rule, caller.user, caller.project, caller.roles
+        decided = self._decisions.get(key)
+        if decided is None:
+            decided = self._decisions[key] = self._decide(caller, rule)
+        return decided
+
+    def _decide(self, caller: Caller, rule: str) -> bool:
         credentials = {
             "roles": sorted(caller.roles),
             "user_name": caller.user,

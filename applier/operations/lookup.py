@@ -3,13 +3,22 @@
 
 from __future__ import annotations
 
-from applier.errors import ActionNotFound
+from applier.errors import ActionNotFound, PlanNotFound
 from applier.store import Store
 from planner.model import Action, ActionPlan
+
+#: The number of characters of a uuid.
+UUID_LENGTH = 36
 
 
 def find_plan(store: Store, reference: str) -> ActionPlan:
     """Load the plan that a reference names; raises PlanNotFound, DamagedRecord."""
+    if len(reference) == UUID_LENGTH:
+        # A whole uuid: no search is needed. A name may be as long.
+        try:
+            return store.load_plan(reference)
+        except PlanNotFound:
+            pass
     return store.load_plan(store.find_plan(reference))
 
 
