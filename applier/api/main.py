@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import sys
@@ -82,6 +83,8 @@ def serve(assembly: Assembly) -> None:
         # The server ends in a thread of its own: a handler of signals must not wait.
         threading.Thread(target=server.end, name="end").start()
 
+    # What was made until now stays until the end: the garbage collector need not look at it.
+    gc.freeze()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     LOG.info("Listening on %s, authentication: %s", server.url, assembly.conf.api.auth_strategy)
