@@ -7,6 +7,5 @@
 
 bind = "127.0.0.1:9322"
 workers = 2
-# A request that waits for events holds a thread.
 worker_class = "gthread"
 threads = 64

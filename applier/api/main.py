@@ -74,12 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def serve(assembly: Assembly) -> None:
     """Serve until SIGTERM or SIGINT; raises ConfigurationError."""
-    ending = threading.Event()
-    server = Server(assembly.conf, routing.make(assembly, ending))
+    server = Server(assembly.conf, routing.make(assembly))
     server.open()
 
     def end(_number: int, _frame: Any) -> None:
-        ending.set()
         # The server ends in a thread of its own: a handler of signals must not wait.
         threading.Thread(target=server.end, name="end").start()
 

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import falcon
 
@@ -16,14 +15,10 @@ from applier.operations import Operator
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parts:
-    """What resources need: the parts of the configuration, and the policy.
-
-    ``ending`` is set when the service ends, so that nobody is waited for any more.
-    """
+    """What resources need: the parts of the configuration, and the policy."""
 
     assembly: Assembly
     policy: Policy
-    ending: threading.Event = field(default_factory=threading.Event)
 
 
 def caller_of(request: falcon.Request) -> Caller:

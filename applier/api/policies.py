@@ -34,7 +34,6 @@ RULES = (
     Rule("action:steer", OPERATE, "skip, abort and settle actions"),
     Rule("service:read", READ, "list applier services"),
     Rule("product:read", READ, "list planners, action types and schemas"),
-    Rule("event:read", READ, "follow events"),
     Rule("metrics:read", READ, "read metrics"),
 )
 #: The rule for plans whose actions run commands; its default is ``[api] command_role``.

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,10 +17,10 @@ from applier.api.v1.versions import Versions
 from applier.assembly import Assembly
 
 
-def make(assembly: Assembly, ending: threading.Event | None = None) -> Callable[..., Any]:
+def make(assembly: Assembly) -> Callable[..., Any]:
     """Return the WSGI application of a configuration; raises ConfigurationError."""
     conf = assembly.conf
-    parts = Parts(assembly=assembly, policy=Policy(conf), ending=ending or threading.Event())
+    parts = Parts(assembly=assembly, policy=Policy(conf))
     routes: Mapping[str, Any] = {
         **v1.routes(parts),
         **v2.routes(parts),

@@ -19,7 +19,7 @@ from oslo_config import cfg
 from applier.api.access import MOST_BYTES
 from applier.errors import ConfigurationError
 
-#: How many requests are answered at once. One that waits for events holds a thread.
+#: How many requests are answered at once; a thread that waits costs next to nothing.
 THREADS = 256
 #: The most seconds between two pieces of a request, for a whole request to arrive, and for requests
 #: that are being answered when the server ends.

@@ -41,7 +41,7 @@ class ApiService(cotyledon.Service):
         """Answer requests until the service is stopped by a signal."""
         try:
             with closing(Assembly(self._conf)) as assembly:
-                server = Server(self._conf, routing.make(assembly, self._ending))
+                server = Server(self._conf, routing.make(assembly))
                 if opened(server, self._ending):
                     self._server = server
                     LOG.info("Listening on %s", server.url)

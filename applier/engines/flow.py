@@ -58,7 +58,7 @@ class PlanFlow(flow.Flow):
         return frozenset()
 
     def add(self, *items: Any) -> PlanFlow:
-        """Raise TypeError: the flow has all tasks of its plan."""
+        """Refuse further tasks, with TypeError: a flow is made with all tasks of its plan."""
         raise TypeError(f"{self} has all tasks of its plan, so that {len(items)} cannot be added")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes plans of documents, with the settings ``KEY=VALUE`` and the cloud of whoever asks."""
+"""Makes plans from documents: reads ``KEY=VALUE`` settings, and adds the facts of the cloud."""
 
 from __future__ import annotations
 

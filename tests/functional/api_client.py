@@ -38,10 +38,10 @@ def configured(actionplan: CommandLine, **api: Any) -> CommandLine:
     return actionplan
 
 
-def client_of(actionplan: CommandLine, ending: threading.Event | None = None) -> testing.TestClient:
+def client_of(actionplan: CommandLine) -> testing.TestClient:
     """Return a client of the application, with the record of a command line."""
     conf = configuration.load([str(actionplan.configuration)])
-    application = routing.make(Assembly(conf), ending)
+    application = routing.make(Assembly(conf))
     return testing.TestClient(application, headers={"Host": HOST})
 
 
