@@ -13,7 +13,9 @@ from types import EllipsisType
 from typing import Protocol
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
+from applier.figures import FiguresStore
 from applier.pages import PageStore
+from applier.subscriptions import EventStore
 from planner.model import ActionPlan
 from planner.states import ActionState, Outcome, PlanState
 
@@ -76,33 +78,6 @@ class PlanSummary:
     actions: Mapping[ActionState, int]
     cloud: str | None = None
     damage: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Heartbeat:
-    """The last heartbeat of a running plan or of a service, and how many plans run there."""
-
-    uuid: str
-    host: str
-    at: datetime | None
-    plans: int = 1
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Figures:
-    """What a store counts for monitoring; states are as they are stored.
-
-    ``actions`` are those of plans that were started and have not ended, by type and state.
-    ``are_all_counted`` is false if there are more than the store counts. ``claimants`` have the
-    uuid of the plan that they run.
-    """
-
-    plans: Mapping[str, int]
-    actions: Mapping[tuple[str, str], int]
-    are_all_counted: bool
-    oldest_pending_at: datetime | None
-    claimants: Sequence[Heartbeat]
-    services: Sequence[Heartbeat]
 
 
 class RunStore(Protocol):
@@ -360,16 +335,6 @@ class ServiceStore(Protocol):
         """List the registered services, latest heartbeat first."""
 
 
-class FiguresStore(Protocol):
-    """The part of a store that monitoring uses; it loads no plan, and takes bounded time."""
-
-    def ping(self) -> None:
-        """Return as soon as the store answers; a lost connection is not tried again for long."""
-
-    def figures(self) -> Figures:
-        """Count plans and actions, and list the heartbeats."""
-
-
 class Store(
     RunStore,
     PlanStore,
@@ -378,6 +343,7 @@ class Store(
     HistoryStore,
     ServiceStore,
     FiguresStore,
+    EventStore,
     Protocol,
 ):
     """Stores plans. Every method is one transaction, which is durable when the method returns.

@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from applier.errors import DamagedRecord, StoreError
-from applier.store import Figures, Heartbeat
+from applier.figures import Figures, Heartbeat
 from planner.states import PlanState
 
 #: For how many seconds an answer of the record is kept: many scrapers cost one query.
@@ -102,6 +102,23 @@ def families(figures: Figures, now: datetime) -> Iterator[GaugeMetricFamily]:
     for service in figures.services:
         running.add_metric([service.uuid, service.host], service.plans)
     yield running
+    yield from _outboxes(figures, now)
+
+
+def _outboxes(figures: Figures, now: datetime) -> Iterator[GaugeMetricFamily]:
+    outboxes = figures.outboxes
+    texts = {
+        "actionplan_events_waiting": "Events that a receiver has not got yet.",
+        "actionplan_events_held_back_plans": "Plans with an event that a receiver has refused.",
+        "actionplan_events_dead": "Events that were given up; see: actionplan event list --dead.",
+        "actionplan_oldest_event_age_seconds": "Age of the oldest event that a receiver lacks.",
+    }
+    values = [(o.waiting, o.held_back, o.dead, _age_s(o.oldest_at, now)) for o in outboxes]
+    for place, (name, text) in enumerate(texts.items()):
+        family = GaugeMetricFamily(name, text, labels=["subscription"])
+        for outbox, of_one in zip(outboxes, values, strict=True):
+            family.add_metric([outbox.subscription], of_one[place])
+        yield family
 
 
 def _actions(figures: Figures) -> Iterator[GaugeMetricFamily]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events of a run: their version, their JSON Schema, and how they are made.
+"""The events of plans: their version, their JSON Schema, and how they are made.
 
 Fields may be added within a version; readers ignore those that they do not know.
 """
@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from applier.contracts import Report
+from applier.contracts import HistoryEntry, Report
 from planner.model import Action
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
 VERSION = "1.0"
-#: The types of events: a plan, or an action of it, has entered a state.
-PLAN_STATE, ACTION_STATE = "plan.state", "action.state"
+#: The types of events: a plan, or an action of it, has entered a state; an entry was written into
+#: the history of a plan, because somebody changed it or asked for something.
+PLAN_STATE, ACTION_STATE, PLAN_HISTORY = "plan.state", "action.state", "plan.history"
 
 Event = Mapping[str, Any]
 
@@ -60,6 +61,17 @@ SCHEMA: Mapping[str, Any] = {
                 message=_TEXT_OR_NONE,
             ),
         ),
+        _mapping(
+            **_HEAD,
+            type={"const": PLAN_HISTORY},
+            data=_mapping(
+                verb=_TEXT,
+                who=_TEXT,
+                project=_TEXT_OR_NONE,
+                action=_TEXT_OR_NONE,
+                why=_TEXT_OR_NONE,
+            ),
+        ),
     ],
 }
 
@@ -68,29 +80,46 @@ def of_plan(
     plan: str, state: PlanState, message: str | None, *, number: int, at: datetime
 ) -> Event:
     """Return the event of a plan that has entered a state."""
-    data = {"state": str(state), "message": message}
-    return {**_head(PLAN_STATE, plan, number, at), "data": data}
+    return event(PLAN_STATE, plan, number=number, at=at, data=plan_data(state, message))
 
 
 def of_report(plan: str, action: Action, report: Report, *, number: int, at: datetime) -> Event:
     """Return the event of an action that has entered a state. Its output is not in it."""
-    data = {
-        "name": action.label,
-        "action_type": action.action_type,
-        "old": str(report.old),
+    data = {"name": action.label, "action_type": action.action_type, "old": str(report.old)}
+    data |= report_data(report)
+    return event(ACTION_STATE, plan, number=number, at=at, data=data, action=action.uuid)
+
+
+def event(
+    kind: str,
+    plan: str,
+    *,
+    number: int,
+    at: datetime,
+    data: Mapping[str, Any],
+    action: str | None = None,
+) -> Event:
+    """Return an event of a type with its data; ``action`` is the uuid of the action it is about."""
+    head: dict[str, Any] = {"version": VERSION, "type": kind, "number": number}
+    head |= {"at": at.isoformat(), "plan": plan}
+    return {**head, **({"action": action} if action else {}), "data": data}
+
+
+def plan_data(state: PlanState, message: str | None) -> dict[str, Any]:
+    """Return the data of the event of a plan."""
+    return {"state": str(state), "message": message}
+
+
+def report_data(report: Report) -> dict[str, Any]:
+    """Return the data of the event of an action, without what the plan says of the action."""
+    return {
         "state": str(report.state),
         "outcome": None if report.outcome is None else str(report.outcome),
         "reason": None if report.state_reason is None else str(report.state_reason),
         "message": report.message,
     }
-    return {**_head(ACTION_STATE, plan, number, at), "action": action.uuid, "data": data}
 
 
-def _head(kind: str, plan: str, number: int, at: datetime) -> dict[str, Any]:
-    return {
-        "version": VERSION,
-        "type": kind,
-        "number": number,
-        "at": at.isoformat(),
-        "plan": plan,
-    }
+def history_data(entry: HistoryEntry) -> dict[str, Any]:
+    """Return the data of the event of an entry in the history."""
+    return {name: getattr(entry, name) for name in ("verb", "who", "project", "action", "why")}

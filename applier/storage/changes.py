@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 from applier.contracts import Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound
-from applier.storage import claims, rows, statements, transitions
+from applier.storage import claims, event_writes, rows, statements, transitions
 from applier.storage.action_statements import (
     AGAIN,
     DROP_ATTEMPT,
@@ -27,11 +28,14 @@ from applier.storage.action_statements import (
 )
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
+from applier.storage.event_writes import NewEvent
 from applier.storage.transactions import Transaction, Write
 from planner.states import ActionState, PlanState, StateReason, Who, check
 
 #: How many letters a column of a name holds.
 _LINE = 255
+#: Returns the events of a change.
+Told = Callable[[], Sequence[NewEvent]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +56,13 @@ class Move:
         self,
         database: Database,
         allowed: Callable[[Row], None],
-        members: Callable[[Transaction], None] = lambda _: None,
+        members: Callable[[Transaction], Told] = lambda _: tuple,
     ) -> None:
         """Make the change, unless an earlier try has made it.
 
         ``allowed`` checks the row of the plan and raises an error to refuse the change.
-        ``members`` changes the actions. Raises PlanConflict if somebody else has changed the plan
-        after its row was read.
+        ``members`` changes the actions and returns what makes the events of that. Raises
+        PlanConflict if somebody else has changed the plan after its row was read.
         """
         head = database.head(self.plan)
         if head["last_write"] == self.name:
@@ -68,9 +72,13 @@ class Move:
         with database.write() as transaction:
             moved = transaction.write(statements.MOVE, {**held, **self._values(head)})
             if moved:
-                members(transaction)
+                told = members(transaction)
                 self._queue(transaction)
-                note(transaction, self.plan, self.history)
+
+                def all_told() -> Sequence[NewEvent]:
+                    return [*told(), event_writes.of_plan(self.new, self.message)]
+
+                note(transaction, self.plan, self.history, all_told, at=self.now)
         if not moved:
             found = database.head(self.plan)
             if found["last_write"] != self.name:
@@ -117,14 +125,15 @@ class Change:
         with database.write() as transaction:
             held = transaction.write(statements.HOLD_STATE[states], hold)
             if held:
-                self._write(transaction, database.at_once)
-                note(transaction, self.plan, self.history)
+                report = self._write(transaction, database.at_once)
+                told = partial(event_writes.of_reports, self.plan, [report])
+                note(transaction, self.plan, self.history, told, at=self.now)
         if not held:
             head = database.head(self.plan)
             if head["last_write"] != self.name:
                 raise claims.not_waiting(self.plan, head["state"], states)
 
-    def _write(self, transaction: Transaction, at_once: int) -> None:
+    def _write(self, transaction: Transaction, at_once: int) -> Report:
         old = ActionState(action_row(transaction, self.plan, self.action)["state"])
         check("action", self.action, old, self.new, Who.OPERATOR)
         outcome = transitions.SETTLED.get(self.new)
@@ -138,6 +147,7 @@ class Change:
         )
         values = {"plan_uuid": self.plan, "now": self.now, **rows.report_values(report)}
         transaction.write_all(writes(END, [self.action], values, at_once=at_once))
+        return report
 
 
 def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int) -> Iterator[Write]:
@@ -200,16 +210,38 @@ def action_row(transaction: Transaction, plan: str, action: str) -> Row:
     return found[0]
 
 
-def note(transaction: Transaction, plan: str, history: HistoryEntry | None) -> None:
-    """Write an entry in the transaction of the change that it tells of; None writes nothing."""
-    if history is None:
-        return
+def note(
+    transaction: Transaction,
+    plan: str,
+    history: HistoryEntry | None,
+    told: Told = tuple,
+    *,
+    at: datetime,
+) -> None:
+    """Write an entry of the history, and events, in the transaction of the change they tell of.
+
+    Without an entry, only the events are written; they are made only if anybody subscribes. It is
+    the last thing in a transaction.
+    """
+    if history is not None:
+        transaction.write(statements.INSERT_HISTORY, _history_row(plan, history))
+    if is_subscribed(transaction, at):
+        asked = [] if history is None else [event_writes.of_history(history)]
+        transaction.write_all(event_writes.writes(plan, [*asked, *told()], at))
+
+
+def is_subscribed(transaction: Transaction, at: datetime) -> bool:
+    """Return whether anybody subscribes to events at a time."""
+    return bool(transaction.read(statements.SUBSCRIBED, {"now": at}))
+
+
+def _history_row(plan: str, history: HistoryEntry) -> dict[str, Any]:
     row: dict[str, Any] = {"plan": plan, "action": history.action, "at": history.at}
     for name in ("verb", "who", "project", "address", "request_id"):
         text = rows.storable(getattr(history, name))
         row[name] = None if text is None else text[:_LINE]
     row["why"] = rows.storable(history.why)
-    transaction.write(statements.INSERT_HISTORY, row)
+    return row
 
 
 def run_by(claimant: Claimant, at: datetime) -> HistoryEntry:

@@ -22,12 +22,15 @@ from applier.storage.tables import (
     action_states,
     actions,
     attempts,
+    dead_events,
+    events,
     history,
     metadata,
     plans,
     requests,
     reservations,
     services,
+    subscriptions,
     turn,
 )
 from applier.storage.transactions import Transaction, Transactions
@@ -40,7 +43,7 @@ _MOST = 50
 #: The tables whose rows belong to a plan.
 _OF_PLANS = (actions, action_states, attempts, requests, reservations)
 #: The tables whose rows are checked without the plan that they belong to.
-_SINGLE = (requests, reservations, services, turn, history)
+_SINGLE = (requests, reservations, services, turn, history, events, subscriptions, dead_events)
 #: The attempts of a plan without their texts, which may be long.
 _ATTEMPTS = sa.select(*(c for c in attempts.columns if c.key not in ("message", "output"))).where(
     attempts.c.plan == sa.bindparam("plan_uuid")

@@ -39,6 +39,11 @@ def _number(value: Any) -> None:
         raise ValueError("is not a number")
 
 
+def _flag(value: Any) -> None:
+    if value not in (True, False):
+        raise ValueError("is neither true nor false")
+
+
 def _moment(value: Any) -> None:
     if not isinstance(value, datetime):
         try:
@@ -89,6 +94,7 @@ def _limits(value: Any) -> bool:
 
 
 _LIST = _json(lambda value: isinstance(value, list), "a list")
+_MAPPING = _json(lambda value: isinstance(value, dict), "a mapping")
 _MAPPINGS = _json(
     lambda v: isinstance(v, list) and all(isinstance(part, dict) for part in v),
     "a list of mappings",
@@ -109,7 +115,7 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
         "limits": _LIMITS,
     },
     tables.actions.name: {
-        "input_parameters": _json(lambda value: isinstance(value, dict), "a mapping"),
+        "input_parameters": _MAPPING,
         **dict.fromkeys(rows.ACTION_LINKS, _TEXTS),
         "needs_any": _GROUPS,
         "triggers": _EVENTS,
@@ -122,10 +128,14 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
     },
     tables.attempts.name: {"state": _word_of(ActionState), "outcome": _word_of(Outcome)},
     tables.requests.name: {"limits": _LIMITS},
+    tables.events.name: {"data": _MAPPING},
+    tables.subscriptions.name: {"held_back": _MAPPING},
+    tables.dead_events.name: {"event": _MAPPING},
 }
 _TYPES: tuple[tuple[type, Check], ...] = (
     (tables.Moment, _moment),
     (sa.Double, _number),
+    (sa.Boolean, _flag),
     (sa.Integer, _integer),
     (sa.types.TypeEngine, _text),
 )

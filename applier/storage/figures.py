@@ -3,21 +3,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from applier.figures import Figures, Heartbeat, Outbox
 from applier.storage.compiled import Row
 from applier.storage.database import Database
-from applier.storage.tables import action_states, plans, services
-from applier.store import Figures, Heartbeat
+from applier.storage.event_rows import needed_from, subscription_of
+from applier.storage.event_statements import NUMBERS, RUNNING, SUBSCRIPTIONS
+from applier.storage.tables import Count, action_states, dead_events, events, plans, services
+from applier.storage.transactions import Transaction
 from planner.states import PlanState
 
 #: The states of plans whose actions are counted: those that were started and have not ended.
 UNDER_WAY = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING, PlanState.PAUSED)
-#: The states of plans that somebody runs.
-RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 #: The most rows of actions that are counted, and the most heartbeats that are listed.
 MOST_ACTIONS, MOST_HEARTBEATS = 100_000, 1000
 
@@ -57,6 +59,16 @@ SERVICES = (
     .order_by(services.c.heartbeat_at.desc())
     .limit(bindparam("most"))
 )
+#: The first event from a number on.
+OLDEST_EVENT = (
+    sa.select(events.c.at)
+    .where(events.c.number >= bindparam("first", type_=Count))
+    .order_by(events.c.number)
+    .limit(1)
+)
+DEAD = sa.select(dead_events.c.subscription, sa.func.count().label("number")).group_by(
+    dead_events.c.subscription
+)
 
 
 class RecordFigures:
@@ -65,7 +77,7 @@ class RecordFigures:
     _database: Database
 
     def ping(self) -> None:
-        """See :meth:`applier.store.FiguresStore.ping`."""
+        """See :meth:`applier.figures.FiguresStore.ping`."""
 
         def read() -> None:
             with self._database.read() as transaction:
@@ -74,7 +86,7 @@ class RecordFigures:
         self._database.tried(read, lost_too=False)
 
     def figures(self) -> Figures:
-        """See :meth:`applier.store.FiguresStore.figures`."""
+        """See :meth:`applier.figures.FiguresStore.figures`."""
 
         def read() -> Figures:
             with self._database.read() as transaction:
@@ -83,6 +95,7 @@ class RecordFigures:
                 oldest = transaction.read(OLDEST_PENDING)
                 claimants = transaction.read(CLAIMANTS, {"most": MOST_HEARTBEATS})
                 reported = transaction.read(SERVICES, {"most": MOST_HEARTBEATS})
+                outboxes = list(_outboxes(transaction))
             return Figures(
                 plans={row["state"]: row["number"] for row in states},
                 actions={(r["action_type"], r["state"]): r["number"] for r in actions},
@@ -90,9 +103,27 @@ class RecordFigures:
                 oldest_pending_at=_since(oldest[0]) if oldest else None,
                 claimants=tuple(map(_heartbeat, claimants)),
                 services=tuple(map(_heartbeat, reported)),
+                outboxes=tuple(outboxes),
             )
 
         return self._database.tried(read, lost_too=False)
+
+
+def _outboxes(transaction: Transaction) -> Iterator[Outbox]:
+    """Yield what each receiver has not got; of a count, joins are a part, too."""
+    receivers = map(subscription_of, transaction.read(SUBSCRIPTIONS))
+    dead = {row["subscription"]: row["number"] for row in transaction.read(DEAD)}
+    [counts] = transaction.read(NUMBERS)
+    for receiver in receivers:
+        if receiver.until is None:
+            oldest = transaction.read(OLDEST_EVENT, {"first": needed_from(receiver)})
+            yield Outbox(
+                subscription=receiver.name,
+                waiting=counts["events"] - receiver.delivered,
+                oldest_at=oldest[0]["at"] if oldest else None,
+                held_back=len(receiver.held_back),
+                dead=dead.get(receiver.name, 0),
+            )
 
 
 def _since(row: Row) -> datetime | None:

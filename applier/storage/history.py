@@ -35,6 +35,6 @@ class Histories:
         def add() -> None:
             with self._database.write() as transaction:
                 plan_row(transaction, plan)
-                note(transaction, plan, history)
+                note(transaction, plan, history, at=history.at)
 
         self._database.tried(add, lost_too=False)

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from types import EllipsisType
@@ -15,6 +15,7 @@ from applier.errors import ActionNotFound, DamagedRecord, PlanConflict, PlanNotF
 from applier.storage import (
     claims,
     damaged_plans,
+    event_writes,
     references,
     removal,
     rows,
@@ -22,9 +23,10 @@ from applier.storage import (
     transitions,
 )
 from applier.storage.action_statements import AGAIN, writes
-from applier.storage.changes import Change, Move, action_row, note, writes_of
+from applier.storage.changes import Change, Move, Told, action_row, is_subscribed, note, writes_of
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
+from applier.storage.event_writes import NewEvent
 from applier.storage.refusals import Duplicate
 from applier.storage.transactions import Transaction, Unexpected
 from applier.store import PlanSummary
@@ -46,6 +48,9 @@ class Plans:
         _require_distinct(plan)
         head = rows.plan_row(plan)
 
+        def entered() -> list[NewEvent]:
+            return [event_writes.of_plan(plan.state, plan.status_message)]
+
         def save() -> None:
             members = rows.action_rows(plan)
             try:
@@ -54,7 +59,7 @@ class Plans:
                     while some := tuple(islice(members, AT_ONCE)):
                         transaction.write(statements.INSERT_ACTION, *some)
                         transaction.write(statements.INSERT_STATE, *some)
-                    note(transaction, plan.uuid, history)
+                    note(transaction, plan.uuid, history, entered, at=_made_at(plan, history))
             except Duplicate:
                 state = self._database.head(plan.uuid)["state"]
                 text = f"plan {plan.uuid} is already in the record, {state}"
@@ -156,16 +161,19 @@ class Plans:
             check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
             claims.require_free(uuid, head["state"], claimant, seen)
 
-        def members(transaction: Transaction) -> None:
+        def members(transaction: Transaction) -> Told:
             try:
                 transaction.write_all(writes_of(uuid, reports, now, self._database.at_once))
             except Unexpected:
                 text = f"plan {short(uuid)}: an action of it was changed by somebody else"
                 raise PlanConflict(uuid, new, text) from None
+            left_open = transitions.LEFT_OPEN.get(new, {})
+            cancelled = _cancelled(transaction, uuid, left_open, message, now)
             change = {"plan_uuid": uuid, "new_message": rows.storable(message), "now": now}
-            for old, then in transitions.LEFT_OPEN.get(new, {}).items():
+            for old, then in left_open.items():
                 states = {"old_state": str(old), "new_state": str(then)}
                 transaction.write(statements.CANCEL, {**change, **states})
+            return partial(event_writes.of_reports, uuid, [*reports, *cancelled])
 
         with self._database.named(uuid, "move", new, message) as name:
             move = Move(uuid, new, now=now, message=message, name=name, history=history)
@@ -184,7 +192,7 @@ class Plans:
         """See :meth:`applier.store.Store.resume_plan`."""
         wanted = tuple(dict.fromkeys(actions))
 
-        def members(transaction: Transaction) -> None:
+        def members(transaction: Transaction) -> Told:
             rows = transaction.read(statements.STATES, {"plan_uuid": uuid})
             found = {row["uuid"]: row["state"] for row in rows}
             for action in wanted:
@@ -194,6 +202,11 @@ class Plans:
                 check("action", action, state, ActionState.PENDING, Who.OPERATOR)
             values = {"plan_uuid": uuid, "new_message": None}
             transaction.write_all(writes(AGAIN, wanted, values, at_once=self._database.at_once))
+            again = [
+                Report(uuid=action, old=ActionState(found[action]), state=ActionState.PENDING)
+                for action in wanted
+            ]
+            return partial(event_writes.of_reports, uuid, again)
 
         def allowed(head: Row) -> None:
             claims.require_seen(uuid, head["state"], rows.claimant_of(head), seen)
@@ -252,6 +265,32 @@ class Plans:
         with self._database.named(plan, "settle", action, new, message) as name:
             change = Change(plan, action, new, now=now, message=message, name=name, history=history)
             self._database.tried(partial(change.make, self._database, claims.UNCLAIMED_PLAN))
+
+
+def _made_at(plan: ActionPlan, history: HistoryEntry | None) -> datetime:
+    """Return when a plan is saved, as far as that is known."""
+    return history.at if history else plan.created_at or datetime.now(UTC)
+
+
+def _cancelled(
+    transaction: Transaction,
+    uuid: str,
+    left_open: Mapping[ActionState, ActionState],
+    message: str | None,
+    now: datetime,
+) -> list[Report]:
+    """Return what becomes of the open actions of a plan, if anybody subscribes."""
+    if not left_open or not is_subscribed(transaction, now):
+        return []
+    found = transaction.read(statements.STATES, {"plan_uuid": uuid})
+    states = {row["uuid"]: row["state"] for row in found}
+    return [
+        Report(
+            uuid=action, old=ActionState(old), state=left_open[ActionState(old)], message=message
+        )
+        for action, old in states.items()
+        if old in left_open
+    ]
 
 
 def _require_distinct(plan: ActionPlan) -> None:

@@ -37,4 +37,5 @@ def remove_damaged(database: Database, uuid: str, history: HistoryEntry | None) 
     with database.write() as transaction:
         for statement in _STATEMENTS:
             transaction.write(statement, {"plan_uuid": uuid})
-        note(transaction, uuid, history)
+        if history is not None:
+            note(transaction, uuid, history, at=history.at)

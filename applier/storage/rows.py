@@ -96,7 +96,7 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
         }
 
 
-def _reading(function: Callable[Given, Result]) -> Callable[Given, Result]:
+def reading(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """Let a function raise Unreadable instead of what the conversion of damaged values raises."""
 
     @wraps(function)
@@ -110,7 +110,7 @@ def _reading(function: Callable[Given, Result]) -> Callable[Given, Result]:
     return read
 
 
-@_reading
+@reading
 def plan_of(head: Row, planned: Iterable[Row], states: Iterable[Row]) -> ActionPlan:
     """Return a plan from its row, the ordered rows of its actions, and the rows of their states.
 
@@ -146,7 +146,7 @@ def _require_known(actions: Iterable[Action]) -> None:
                 raise ValueError(f"a link to {source}, which is no action of the plan")
 
 
-@_reading
+@reading
 def refreshed(plan: ActionPlan, head: Row, states: Iterable[Row]) -> ActionPlan:
     """Return a copy of a plan with the state of its row and the states of its actions' rows."""
     changes = {row["uuid"]: _state_of(row) for row in states}
@@ -205,7 +205,7 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
     return tuple(map(action, rows))
 
 
-@_reading
+@reading
 def head_of(row: Row) -> PlanHead:
     """Return a plan without its actions from its row."""
     known = {key: row[key] for key in PlanHead.__dataclass_fields__ if key in row}
@@ -214,7 +214,7 @@ def head_of(row: Row) -> PlanHead:
     return PlanHead(**known)
 
 
-@_reading
+@reading
 def planned_of(rows: Sequence[Row]) -> list[PlannedAction]:
     """Return actions of plans from rows with the columns of both tables, and of their plans."""
     return [
@@ -263,7 +263,7 @@ def report_values(report: Report) -> Changes:
     }
 
 
-@_reading
+@reading
 def attempt_of(row: Row) -> Attempt:
     """Return the attempt of a row."""
     known = {key: row[key] for key in Attempt.__dataclass_fields__}
@@ -272,7 +272,7 @@ def attempt_of(row: Row) -> Attempt:
     return Attempt(**known)
 
 
-@_reading
+@reading
 def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
     """Return the summary of a plan from its row and the counts of its actions by state."""
     return PlanSummary(
@@ -287,7 +287,7 @@ def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
     )
 
 
-@_reading
+@reading
 def counts_of(rows: Iterable[Row]) -> dict[str, dict[ActionState, int]]:
     """Convert rows of plan, state and number of actions to counts by plan and state."""
     counts: dict[str, dict[ActionState, int]] = {}
@@ -310,14 +310,14 @@ def request_row(plan: str, number: int, request: Request, now: datetime) -> dict
     }
 
 
-@_reading
+@reading
 def request_of(row: Row) -> Request:
     """Return the request of a row."""
     known = {key: value for key, value in row.items() if key != "plan"}
     return Request(**known | {"limits": json.loads(row["limits"] or "{}")})
 
 
-@_reading
+@reading
 def history_of(row: Row) -> HistoryEntry:
     """Return the entry of the history in a row."""
     return HistoryEntry(**row)

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import PlanConflict, RequestsUnread
-from applier.storage import claims, rows, statements
+from applier.storage import claims, event_writes, rows, statements
 from applier.storage.changes import (
     Move,
     action_row,
@@ -21,6 +22,7 @@ from applier.storage.changes import (
 )
 from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
+from applier.storage.event_writes import NewEvent, of_reports
 from applier.storage.transactions import Unexpected, Write
 from applier.storage.transitions import row_changed
 from applier.store import Attempt, Reservation
@@ -34,6 +36,8 @@ class Runs:
 
     _database: Database
     _new_id: Callable[[], str]
+    #: The plans whose runs write events, as far as this store has noticed.
+    _publishing: set[str]
 
     def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
         """See :meth:`applier.store.RunStore.refresh_plan`."""
@@ -49,11 +53,14 @@ class Runs:
     def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
         """See :meth:`applier.store.Store.claim_plan`."""
 
+        def entered() -> list[NewEvent]:
+            return [event_writes.of_plan(PlanState.ONGOING, None)]
+
         def claim() -> None:
             with self._database.write() as transaction:
                 claimed = transaction.write(statements.CLAIM, change)
                 if claimed:
-                    note(transaction, uuid, run_by(claimant, now))
+                    note(transaction, uuid, run_by(claimant, now), entered, at=now)
             if not claimed:
                 head = self._database.head(uuid)
                 # The claim is ours if an earlier try was written, but its answer was lost.
@@ -93,26 +100,36 @@ class Runs:
             check("action", report.uuid, report.old, report.state, Who.ENGINE)
 
         def write() -> None:
+            publishes = uuid in self._publishing
+            held["publishes"] = publishes
+            told = event_writes.writes(uuid, of_reports(uuid, reports), now) if publishes else ()
             try:
                 with self._database.write() as transaction:
-                    transaction.write_all(writes)
+                    transaction.write_all([hold, *told, *reported])
             except Unexpected:
-                self._refuse(uuid, claim, reports, name)
+                if self._refuse(uuid, claim, reports, name):
+                    write()
 
         with self._database.named(uuid, "commit", claim, *reports) as name:
-            held = {"plan_uuid": uuid, "held": claim, "now": now, "write": name}
-            reported = writes_of(uuid, reports, now, self._database.at_once)
-            writes = [Write(statements.HOLD_CLAIM, held, 1), *reported]
+            held: dict[str, Any] = {"plan_uuid": uuid, "held": claim, "now": now, "write": name}
+            hold = Write(statements.HOLD_CLAIM, held, 1)
+            reported = list(writes_of(uuid, reports, now, self._database.at_once))
             self._database.tried(write)
 
-    def _refuse(self, uuid: str, claim: str, reports: Sequence[Report], name: str) -> None:
-        """Return if the write was made by an earlier try; else raise the reason for its refusal."""
+    def _refuse(self, uuid: str, claim: str, reports: Sequence[Report], name: str) -> bool:
+        """Return false if the write was made by an earlier try; else raise why it was refused.
+
+        Returns true if the only reason is that somebody has subscribed, or nobody does any more.
+        """
         with self._database.read() as transaction:
             head = plan_row(transaction, uuid)
             if head["last_write"] == name:
-                return
+                return False
             if head["claim"] != claim:
                 raise claims.lost_claim(uuid, head["state"])
+            if bool(head["publishes"]) is not (uuid in self._publishing):
+                self._publishing ^= {uuid}
+                return True
             for report in reports:
                 found = action_row(transaction, uuid, report.uuid)["state"]
                 if found != report.old:
@@ -143,6 +160,8 @@ class Runs:
         with self._database.named(uuid, "move", claim, new, message) as name:
             move = Move(uuid, new, now=now, message=message, name=name, read=read)
             self._database.tried(partial(move.make, self._database, allowed))
+        if claims.ends_claim(new):
+            self._publishing.discard(uuid)
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
         """See :meth:`applier.store.Store.reserve`."""
@@ -150,6 +169,7 @@ class Runs:
 
         def reserve() -> None:
             hold = {"plan_uuid": uuid, "held": claim, "now": now, "write": self._new_id()}
+            hold["publishes"] = None
             with self._database.write() as transaction:
                 held = transaction.write(statements.HOLD_CLAIM, hold)
                 if held:
@@ -192,7 +212,7 @@ class Runs:
                     number = plan_row(transaction, plan)["requests"]
                     row = rows.request_row(plan, number, request, now)
                     transaction.write(statements.INSERT_REQUEST, row)
-                    note(transaction, plan, history)
+                    note(transaction, plan, history, at=now)
                     return
             raise claims.not_claimed(plan, self._database.head(plan)["state"])
 

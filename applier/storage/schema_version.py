@@ -25,7 +25,7 @@ from applier.storage.refusals import hinted, translate_errors
 from applier.storage.tables import VERSION_TABLE, plans
 
 #: All versions of the tables, oldest first; a test compares them with those of alembic.
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
 #: A set of tables that only Watcher's database contains.
 WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})
 #: The application id of a SQLite file, by which ``file plans.db`` can identify it.

@@ -15,13 +15,14 @@ from applier.storage import statements
 from applier.storage.database import Database
 from applier.storage.figures import RecordFigures
 from applier.storage.history import Histories
+from applier.storage.kept_events import KeptEvents
 from applier.storage.pages import Pages
 from applier.storage.plans import Plans
 from applier.storage.runs import Runs
 from applier.store import Service
 
 
-class SqlStore(Plans, Pages, Runs, RecordFigures, Histories):
+class SqlStore(Plans, Pages, Runs, RecordFigures, Histories, KeptEvents):
     """Keeps plans in the database of a URL; may be used from several threads.
 
     A SQLite file is created or upgraded when it is opened. The tables of a server must have been
@@ -48,7 +49,7 @@ class SqlStore(Plans, Pages, Runs, RecordFigures, Histories):
         patience_s: float = 15.0,
         new_id: Callable[[], str] = lambda: str(uuid4()),
     ) -> None:
-        self._new_id = new_id
+        self._new_id, self._publishing = new_id, set()
         self._database = Database(
             connection,
             synchronous=synchronous,

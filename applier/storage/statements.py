@@ -23,6 +23,7 @@ from applier.storage.tables import (
     requests,
     reservations,
     services,
+    subscriptions,
     turn,
 )
 from applier.store import Attempt
@@ -81,14 +82,23 @@ HISTORY = (
 )
 #: The same of one plan.
 HISTORY_OF_PLAN = HISTORY.where(history.c.plan == bindparam("plan_uuid"))
+#: Finds a subscription that has not ended at a time ``now``.
+SUBSCRIBED = (
+    sa.select(subscriptions.c.name)
+    .where(subscriptions.c.until.is_(None) | (subscriptions.c.until > bindparam("now")))
+    .limit(1)
+)
 #: Check the claim of a plan and store the name of the write, which counts as a heartbeat. No row
-#: matches if the claim has ended or the write was already made. The row stays locked until the
-#: transaction ends.
+#: matches if the claim has ended, if the write was already made, or if ``publishes`` (whether the
+#: writer writes events; None for a write without any) is not as in the row. The row stays locked
+#: until the transaction ends.
 HOLD_CLAIM = (
     sa.update(plans)
     .where(
         plans.c.uuid == bindparam("plan_uuid"),
         plans.c.claim == bindparam("held"),
+        plans.c.publishes
+        == sa.func.coalesce(bindparam("publishes", type_=sa.Boolean), plans.c.publishes),
         sa.func.coalesce(plans.c.last_write, _NOTHING) != bindparam("write"),
     )
     .values(
@@ -191,6 +201,7 @@ CLAIM = (
         heartbeat_at=bindparam("now"),
         heartbeat_interval_s=bindparam("interval_s"),
         requests_before=plans.c.requests,
+        publishes=SUBSCRIBED.exists(),
         claimed_at=bindparam("now"),
         last_write=bindparam("new_claim"),
     )
@@ -304,6 +315,7 @@ OF_RUNS = frozenset(
         "last_write",
         "queued",
         "reserved",
+        "publishes",
     }
 )
 #: Insert an entry of the history; the database sets its number.

@@ -66,6 +66,8 @@ class LongText(sa.TypeDecorator[str]):
 
 
 Uuid = sa.String(36)
+#: A number of an event: SQLite has one kind of integers only.
+Count = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 Word = sa.String(32)
 
 metadata = sa.MetaData()
@@ -112,6 +114,8 @@ plans = sa.Table(
     # resources.
     sa.Column("queued", sa.Integer),
     sa.Column("reserved", sa.Integer),
+    # Whether the run that holds the claim writes events, because somebody subscribes.
+    sa.Column("publishes", sa.Boolean, nullable=False),
     sa.UniqueConstraint("uuid", name="uq_actionplan_plan_uuid"),
     sa.Index("ix_actionplan_plan_name", "name"),
     sa.Index("ix_actionplan_plan_state", "state"),
@@ -234,6 +238,57 @@ turn = sa.Table(
     "actionplan_turn",
     metadata,
     sa.Column("number", sa.Integer, nullable=False),
+    # The number of the last event, and of the last one that was deleted.
+    sa.Column("events", Count, nullable=False),
+    sa.Column("events_deleted", Count, nullable=False),
+)
+
+#: The changes of plans and actions, each written in the transaction of its change, if anybody
+#: subscribes. The numbers are in the order of commits. There is no foreign key: events outlive a
+#: damaged plan that is removed.
+events = sa.Table(
+    "actionplan_event",
+    metadata,
+    sa.Column("number", Count, autoincrement=False),
+    sa.Column("plan", Uuid, nullable=False),
+    sa.Column("action", Uuid),
+    sa.Column("type", Word, nullable=False),
+    sa.Column("at", Moment, nullable=False),
+    # The state that an action has left, and whatever else the event tells, as JSON.
+    sa.Column("old", Word),
+    sa.Column("data", LongText, nullable=False),
+    sa.PrimaryKeyConstraint("number", name="pk_actionplan_event"),
+    sa.Index("ix_actionplan_event_plan", "plan", "number"),
+)
+
+#: For whom events are recorded: a receiver to which a service delivers them, or readers.
+subscriptions = sa.Table(
+    "actionplan_subscription",
+    metadata,
+    sa.Column("name", sa.String(255)),
+    # Until when readers count as subscribed; NULL for receivers, which are until removed.
+    sa.Column("until", Moment),
+    # All events up to this number were delivered, except those of plans that are held back.
+    sa.Column("delivered", Count, nullable=False),
+    sa.Column("held_back", LongText, nullable=False),
+    # Why nothing can be delivered at present.
+    sa.Column("trouble", LongText),
+    # The process that delivers, and a count of its heartbeats.
+    sa.Column("holder", Uuid),
+    sa.Column("beats", Count, nullable=False),
+    sa.PrimaryKeyConstraint("name", name="pk_actionplan_subscription"),
+)
+
+#: The events that could not be delivered to a receiver in time, with a copy of each.
+dead_events = sa.Table(
+    "actionplan_dead_event",
+    metadata,
+    sa.Column("subscription", sa.String(255)),
+    sa.Column("number", Count, autoincrement=False),
+    sa.Column("event", LongText, nullable=False),
+    sa.Column("why", LongText, nullable=False),
+    sa.Column("at", Moment, nullable=False),
+    sa.PrimaryKeyConstraint("subscription", "number", name="pk_actionplan_dead_event"),
 )
 
 services = sa.Table(

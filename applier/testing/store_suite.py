@@ -30,6 +30,8 @@ from applier.testing.store_checks.claimant_checks import ClaimantChecks
 from applier.testing.store_checks.commit_checks import CommitChecks
 from applier.testing.store_checks.commit_refusal_checks import CommitRefusalChecks
 from applier.testing.store_checks.duration_checks import DurationChecks
+from applier.testing.store_checks.event_checks import EventChecks
+from applier.testing.store_checks.event_writing_checks import EventWritingChecks
 from applier.testing.store_checks.figures_checks import FiguresChecks
 from applier.testing.store_checks.find_checks import FindChecks
 from applier.testing.store_checks.history_checks import HistoryChecks
@@ -88,6 +90,10 @@ class FiguresStoreContract(FiguresChecks):
     """Tests of the methods of FiguresStore; the fixture ``store`` returns a whole Store."""
 
 
+class EventStoreContract(EventWritingChecks, EventChecks):
+    """Tests of the methods of EventStore; the fixture ``store`` returns a whole Store."""
+
+
 class StoreContract(
     RunStoreContract,
     PlanStoreContract,
@@ -96,5 +102,6 @@ class StoreContract(
     HistoryStoreContract,
     ServiceStoreContract,
     FiguresStoreContract,
+    EventStoreContract,
 ):
     """Tests of the Store of the fixture ``store``: all of the above."""

@@ -56,6 +56,7 @@ def url(request, tmp_path) -> str:
         for table in reversed(metadata.sorted_tables):
             if table is not turn:
                 database.execute(sa.delete(table))
+        database.execute(sa.update(turn).values(events=0, events_deleted=0))
     engine.dispose()
     return url
 

@@ -6,9 +6,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
-from applier.store import Figures, Heartbeat, Service, Store
+from applier.figures import Figures, Heartbeat, Outbox
+from applier.store import Service, Store
+from applier.subscriptions import DeadEvent
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import LATER, ME, NOW, claimed, starts, succeeds
 from planner.states import PlanState
@@ -72,4 +75,22 @@ class FiguresChecks:
         assert store.figures().services == (
             Heartbeat(uuid="b", host="db-7", at=LATER, plans=2),
             Heartbeat(uuid="a", host="db-7", at=NOW, plans=2),
+        )
+
+    def test_events_that_receivers_have_not_got_are_counted(self, store: Store) -> None:
+        """How many, since when, and what was refused or given up; readers have no outbox."""
+        store.subscribe("readers", now=NOW, until=LATER)
+        store.subscribe("ops", now=NOW)
+        plan = new_plan("a")
+        store.save_plan(plan)
+        assert store.figures().outboxes == (
+            Outbox(subscription="ops", waiting=1, oldest_at=MADE, held_back=0, dead=0),
+        )
+        held = store.hold("ops", "me", seen=None)
+        assert held is not None
+        [event] = store.events().events
+        dead = DeadEvent(subscription="ops", event=event, why="old", at=NOW)
+        assert store.record_delivery(replace(held, delivered=1), [dead])
+        assert store.figures().outboxes == (
+            Outbox(subscription="ops", waiting=0, oldest_at=None, held_back=0, dead=1),
         )

@@ -10,7 +10,17 @@ import pytest
 import sqlalchemy as sa
 
 from applier.storage import damage, rows
-from applier.storage.tables import Moment, action_states, actions, attempts, metadata, plans
+from applier.storage.tables import (
+    Moment,
+    action_states,
+    actions,
+    attempts,
+    dead_events,
+    events,
+    metadata,
+    plans,
+    subscriptions,
+)
 from applier.storage.tables import requests as requests_table
 
 NOT_TEXTS = [5, b"\xff", "\ud800"]
@@ -39,6 +49,9 @@ WRONG: dict[sa.Column[Any], list[Any]] = {
     attempts.c.state: NOT_WORDS,
     attempts.c.outcome: NOT_WORDS,
     requests_table.c.limits: [*NOT_JSON, *NOT_LIMITS],
+    events.c.data: [*NOT_JSON, "[]"],
+    subscriptions.c.held_back: [*NOT_JSON, "[]"],
+    dead_events.c.event: [*NOT_JSON, "[]"],
 }
 #: By table and column: what is accepted there.
 RIGHT: list[tuple[sa.Column[Any], str]] = [
@@ -57,6 +70,7 @@ RIGHT: list[tuple[sa.Column[Any], str]] = [
 BY_TYPE: list[tuple[type, list[Any], list[Any]]] = [
     (Moment, ["2026-01-02 03:04:05.000000"], ["yesterday", "", 5]),
     (sa.Double, [0, -1.5, 2], ["x", math.nan, math.inf]),
+    (sa.Boolean, [0, 1, True, False], [2, "1", "true"]),
     (sa.Integer, [0, 7], [-1, 1.5, "1"]),
     (sa.types.TypeEngine, ["", "text"], NOT_TEXTS),
 ]

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps events for subscribers in a database: reads, delivers and deletes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from applier.storage import event_rows, statements
+from applier.storage import event_statements as of_events
+from applier.storage.changes import is_subscribed
+from applier.storage.database import Database
+from applier.storage.transactions import Transaction
+from applier.subscriptions import DeadEvent, EventPage, Subscription
+
+
+class KeptEvents:
+    """The methods of the store that keep events."""
+
+    _database: Database
+
+    def subscribe(self, name: str, *, now: datetime, until: datetime | None = None) -> None:
+        """See :meth:`applier.subscriptions.EventStore.subscribe`."""
+
+        def subscribe() -> None:
+            with self._database.write() as transaction:
+                # Rows of plans are locked before the counters, as by every writer.
+                transaction.write(of_events.PUBLISH, {"new_publishes": True})
+                transaction.write(of_events.LOCK_NUMBERS, {})
+                found = _found(transaction, name)
+                if found is not None and found.until is not None and found.until < now:
+                    transaction.write(of_events.UNSUBSCRIBE, {"named": name})
+                    found = None
+                if found is None:
+                    self._insert(transaction, name, now, until)
+                else:
+                    transaction.write(of_events.PROLONG, {"named": name, "new_until": until})
+
+        self._database.tried(subscribe)
+
+    def _insert(
+        self, transaction: Transaction, name: str, now: datetime, until: datetime | None
+    ) -> None:
+        """Insert a subscription to the events after the newest one."""
+        newest = transaction.read(of_events.NUMBERS)[0]["events"]
+        if not is_subscribed(transaction, now):
+            transaction.write(of_events.DELETE_EVENTS, {"last": newest})
+            transaction.write(of_events.NOTE_DELETED, {"last": newest})
+        new = Subscription(name=name, until=until, delivered=newest)
+        transaction.write(of_events.INSERT_SUBSCRIPTION, event_rows.subscription_row(new))
+
+    def unsubscribe(self, name: str) -> bool:
+        """See :meth:`applier.subscriptions.EventStore.unsubscribe`."""
+
+        def remove() -> bool:
+            with self._database.write() as transaction:
+                transaction.write(of_events.DELETE_ALL_DEAD, {"named": name})
+                return bool(transaction.write(of_events.UNSUBSCRIBE, {"named": name}))
+
+        return self._database.tried(remove)
+
+    def subscriptions(self) -> list[Subscription]:
+        """See :meth:`applier.subscriptions.EventStore.subscriptions`."""
+
+        def read() -> list[Subscription]:
+            with self._database.read() as transaction:
+                found = transaction.read(of_events.SUBSCRIPTIONS)
+            return [event_rows.subscription_of(row) for row in found]
+
+        return self._database.tried(read)
+
+    def events(self, after: int = 0, *, limit: int = 100, plan: str | None = None) -> EventPage:
+        """See :meth:`applier.subscriptions.EventStore.events`."""
+        statement = of_events.EVENTS if plan is None else of_events.EVENTS_OF_PLAN
+        asked = {"after": after, "most": limit, "plan_uuid": plan}
+
+        def read() -> EventPage:
+            with self._database.read() as transaction:
+                [counts] = transaction.read(of_events.NUMBERS)
+                there = counts["events"] > max(after, counts["events_deleted"])
+                found = transaction.read(statement, asked) if there else []
+            events = [event_rows.event_of(row) for row in found]
+            return EventPage(
+                events=events,
+                last=events[-1]["number"] if len(events) == limit else counts["events"],
+                deleted=counts["events_deleted"],
+                newest=counts["events"],
+            )
+
+        return self._database.tried(read)
+
+    def hold(self, name: str, holder: str, *, seen: Subscription | None) -> Subscription | None:
+        """See :meth:`applier.subscriptions.EventStore.hold`."""
+        change = {"named": name, "new_holder": holder, "seen": seen.beats if seen else -1}
+
+        def hold() -> Subscription | None:
+            with self._database.write() as transaction:
+                held = transaction.write(of_events.HOLD, change)
+                return _found(transaction, name) if held else None
+
+        return self._database.tried(hold)
+
+    def record_delivery(self, delivered: Subscription, dead: Sequence[DeadEvent] = ()) -> bool:
+        """See :meth:`applier.subscriptions.EventStore.record_delivery`."""
+        change = event_rows.delivery_values(delivered)
+
+        def write() -> bool:
+            with self._database.write() as transaction:
+                if not transaction.write(of_events.DELIVERED, change):
+                    return False
+                for event in dead:
+                    row = event_rows.dead_row(event)
+                    again = {"named": row["subscription"], "dead_number": row["number"]}
+                    transaction.write(of_events.DELETE_DEAD, again)
+                    transaction.write(of_events.INSERT_DEAD, row)
+            return True
+
+        return self._database.tried(write)
+
+    def dead_events(self, *, limit: int | None = None) -> list[DeadEvent]:
+        """See :meth:`applier.subscriptions.EventStore.dead_events`."""
+        asked = {"most": statements.ALL if limit is None else limit}
+
+        def read() -> list[DeadEvent]:
+            with self._database.read() as transaction:
+                found = transaction.read(of_events.DEAD, asked)
+            return [event_rows.dead_of(row) for row in reversed(found)]
+
+        return self._database.tried(read)
+
+    def delete_events(self, *, before: datetime, now: datetime) -> int:
+        """See :meth:`applier.subscriptions.EventStore.delete_events`."""
+
+        def delete() -> int:
+            with self._database.write() as transaction:
+                if not is_subscribed(transaction, now):
+                    transaction.write(of_events.PUBLISH, {"new_publishes": False})
+                found = map(event_rows.subscription_of, transaction.read(of_events.SUBSCRIPTIONS))
+                needed = [event_rows.needed_from(s) for s in found if s.until is None]
+                [counts] = transaction.read(of_events.NUMBERS)
+                since = transaction.read(of_events.FIRST_SINCE, {"before": before})
+                kept_from = since[0]["number"] if since else counts["events"] + 1
+                last = {"last": min([kept_from, *needed]) - 1}
+                if last["last"] <= counts["events_deleted"]:
+                    return 0
+                transaction.write(of_events.NOTE_DELETED, last)
+                return transaction.write(of_events.DELETE_EVENTS, last)
+
+        return self._database.tried(delete)
+
+
+def _found(transaction: Transaction, name: str) -> Subscription | None:
+    found = transaction.read(of_events.SUBSCRIPTION, {"named": name})
+    return event_rows.subscription_of(found[0]) if found else None
