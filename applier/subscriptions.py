@@ -26,10 +26,10 @@ class EventPage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HeldBack:
-    """The events of one plan that a receiver does not get yet, because it refused one of them.
+class Trouble:
+    """Why an event, and all that wait for it, cannot be delivered.
 
-    ``number`` is that event, ``since`` the time of its first delivery, ``tries`` their number.
+    ``number`` is the event, ``since`` the time of its first delivery, ``tries`` their number.
     """
 
     number: int
@@ -43,16 +43,16 @@ class Subscription:
     """Somebody for whom events are recorded.
 
     ``until`` is set for readers, who count as subscribed until then. A receiver has none: all
-    events up to ``delivered`` were delivered to it, except those that are held back, by plan.
-    ``trouble`` says why nothing can be delivered at present. ``holder`` is the process that
-    delivers; ``beats`` counts its heartbeats.
+    events up to ``delivered`` were delivered to it, except those of the plans in ``held_back``,
+    because it refused one of them. ``away`` says why nothing at all can be delivered at present.
+    ``holder`` is the process that delivers; ``beats`` counts its heartbeats.
     """
 
     name: str
     until: datetime | None
     delivered: int
-    held_back: Mapping[str, HeldBack] = field(default_factory=dict)
-    trouble: str | None = None
+    held_back: Mapping[str, Trouble] = field(default_factory=dict)
+    away: Trouble | None = None
     holder: str | None = None
     beats: int = 0
 

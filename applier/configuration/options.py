@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from oslo_config import cfg
 
 from applier.configuration.api_options import API, API_OPTIONS
+from applier.configuration.event_options import EVENT_OPTIONS, EVENTS
 from applier.configuration.plugin_options import InstalledCloud
 from applier.plan_cloud import SIMULATED
 from applier.watcher import options as watcher
@@ -174,5 +175,6 @@ OWN: tuple[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]], ...] = (
     (SSH, SSH_OPTIONS),
     (SIMULATED_NODES, SIMULATED_NODES_OPTIONS),
     (API, API_OPTIONS),
+    (EVENTS, EVENT_OPTIONS),
     *watcher.SECTIONS,
 )

@@ -23,11 +23,11 @@ from oslo_log import log
 
 from applier import configuration
 from applier.assembly import Assembly
-from applier.backoff import delays_s
-from applier.errors import ConfigurationError, StoreError
+from applier.errors import ConfigurationError
 from applier.service import log_file, signals
-from applier.service.worker_loop import LONGEST_DELAY_S, WorkerLoop
-from applier.store import Service, Store
+from applier.service.opening import opened
+from applier.service.worker_loop import WorkerLoop
+from applier.store import Service
 from planner.errors import PlannerError
 from planner.visible_text import visible
 
@@ -74,20 +74,6 @@ class ApplierService(cotyledon.Service):
     def reload(self) -> None:
         """Log that the configuration is read only when the service starts."""
         LOG.warning("The configuration is read at the start only: restart to have it read again")
-
-
-def opened(assembly: Assembly, ending: threading.Event) -> Store | None:
-    """Open the store, with retries until it works; return None if ``ending`` is set before that."""
-    for delay_s in delays_s(1.0, LONGEST_DELAY_S):
-        if ending.is_set():
-            return None
-        try:
-            return assembly.store
-        except StoreError as reason:
-            if delay_s == 1.0:
-                LOG.warning("The record cannot be opened; retrying: %s", reason)
-        ending.wait(delay_s)
-    raise AssertionError  # the sequence of delays is infinite
 
 
 def measured(assembly: Assembly) -> AbstractContextManager[object]:
@@ -145,6 +131,15 @@ def _api() -> Any:
     return service
 
 
+def _delivery() -> Any:
+    """Return the module that delivers events; raises ConfigurationError if it cannot work."""
+    try:
+        from applier.delivery import service
+    except ImportError:
+        raise ConfigurationError("[events]: install actionplan[service], which it needs") from None
+    return service
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the service until it ends; return its exit code, 1 for a refused configuration."""
     given = sys.argv[1:] if arguments is None else arguments
@@ -160,6 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             assembly.check()
             if conf.with_api:
                 _api().check(assembly)
+            delivers = bool(_delivery().configured.receivers(conf))
         log_file.set_up(conf, NAME)
     except (ConfigurationError, PlannerError) as reason:
         sys.stderr.write(visible(f"{NAME}: {reason}\n"))
@@ -169,6 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.watcher_applier.grace_s)
     signals.relay(signals.Interrupted(signals.end_at_once))
     manager.add(ApplierService, workers=1, args=(conf,))
+    if delivers:
+        manager.add(_delivery().DeliveryService, workers=1, args=(conf,))
     if conf.with_api:
         manager.add(_api().ApiService, workers=1, args=(conf,))
     try:

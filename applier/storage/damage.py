@@ -129,7 +129,7 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
     tables.attempts.name: {"state": _word_of(ActionState), "outcome": _word_of(Outcome)},
     tables.requests.name: {"limits": _LIMITS},
     tables.events.name: {"data": _MAPPING},
-    tables.subscriptions.name: {"held_back": _MAPPING},
+    tables.subscriptions.name: {"held_back": _MAPPING, "away": _MAPPING},
     tables.dead_events.name: {"event": _MAPPING},
 }
 _TYPES: tuple[tuple[type, Check], ...] = (

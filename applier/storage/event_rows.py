@@ -12,7 +12,7 @@ from typing import Any
 from applier.notifications import schema
 from applier.storage.compiled import Row
 from applier.storage.rows import reading, storable
-from applier.subscriptions import DeadEvent, HeldBack, Subscription
+from applier.subscriptions import DeadEvent, Subscription, Trouble
 from planner.errors import short
 
 #: The longest reason why a delivery has failed, in letters.
@@ -42,17 +42,15 @@ def event_of(row: Row) -> schema.Event:
 @reading
 def subscription_of(row: Row) -> Subscription:
     """Return the subscription of a row."""
-    held = {
-        plan: HeldBack(**{**values, "since": datetime.fromisoformat(values["since"])})
-        for plan, values in json.loads(row["held_back"]).items()
-    }
-    return Subscription(**{**row, "held_back": held})
+    held = {plan: _trouble_of(values) for plan, values in json.loads(row["held_back"]).items()}
+    away = _trouble_of(json.loads(row["away"])) if row["away"] else None
+    return Subscription(**{**row, "held_back": held, "away": away})
 
 
 def subscription_row(subscription: Subscription) -> dict[str, Any]:
     """Return the row of a subscription."""
     values = {name: getattr(subscription, name) for name in Subscription.__dataclass_fields__}
-    return {**values, "held_back": _held_back(subscription.held_back)}
+    return {**values, **_troubles(subscription)}
 
 
 def delivery_values(subscription: Subscription) -> dict[str, Any]:
@@ -61,8 +59,7 @@ def delivery_values(subscription: Subscription) -> dict[str, Any]:
         "named": subscription.name,
         "held_by": subscription.holder,
         "new_delivered": subscription.delivered,
-        "new_held_back": _held_back(subscription.held_back),
-        "new_trouble": _reason(subscription.trouble),
+        **{f"new_{name}": text for name, text in _troubles(subscription).items()},
     }
 
 
@@ -94,13 +91,19 @@ def dead_of(row: Row) -> DeadEvent:
     )
 
 
-def _held_back(held: Mapping[str, HeldBack]) -> str:
-    return json.dumps(
-        {
-            plan: {**asdict(one), "since": one.since.isoformat(), "why": _reason(one.why)}
-            for plan, one in held.items()
-        }
-    )
+def _troubles(subscription: Subscription) -> dict[str, str | None]:
+    held = {plan: _trouble_row(one) for plan, one in subscription.held_back.items()}
+    away = None if subscription.away is None else json.dumps(_trouble_row(subscription.away))
+    return {"held_back": json.dumps(held), "away": away}
+
+
+def _trouble_row(trouble: Trouble) -> dict[str, Any]:
+    why = _reason(trouble.why)
+    return {**asdict(trouble), "since": trouble.since.isoformat(), "why": why}
+
+
+def _trouble_of(values: Mapping[str, Any]) -> Trouble:
+    return Trouble(**{**values, "since": datetime.fromisoformat(values["since"])})
 
 
 def _reason(why: str | None) -> str | None:

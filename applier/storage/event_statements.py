@@ -98,7 +98,7 @@ DELIVERED = (
     .values(
         delivered=bindparam("new_delivered", type_=Count),
         held_back=bindparam("new_held_back"),
-        trouble=bindparam("new_trouble"),
+        away=bindparam("new_away"),
         beats=subscriptions.c.beats + sa.literal_column("1", sa.Integer),
     )
 )

@@ -270,9 +270,9 @@ subscriptions = sa.Table(
     sa.Column("until", Moment),
     # All events up to this number were delivered, except those of plans that are held back.
     sa.Column("delivered", Count, nullable=False),
+    # As JSON: why the events of some plans, or all of them, cannot be delivered at present.
     sa.Column("held_back", LongText, nullable=False),
-    # Why nothing can be delivered at present.
-    sa.Column("trouble", LongText),
+    sa.Column("away", LongText),
     # The process that delivers, and a count of its heartbeats.
     sa.Column("holder", Uuid),
     sa.Column("beats", Count, nullable=False),

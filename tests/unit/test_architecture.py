@@ -153,6 +153,7 @@ LAYERS = (
         (
             "applier.configuration.*",
             "applier.assembly",
+            "applier.delivery.*",
             "applier.monitoring.*",
             "applier.run.*",
             "applier.service.*",
@@ -167,6 +168,7 @@ LAYERS = (
             "oslo_log",
             "platformdirs",
             "prometheus_client",
+            "requests",
         ),
     ),
     Layer(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from applier.store import Store
-from applier.subscriptions import DeadEvent, HeldBack, Subscription
+from applier.subscriptions import DeadEvent, Subscription, Trouble
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.history_checks import entry
 from applier.testing.store_checks.running_plans import AFTERWARDS, LATER, NOW, at_once
@@ -113,8 +113,8 @@ class EventChecks:
         """What was delivered, what is held back and why, and what was given up."""
         mine = held(store, "ops", "me")
         plan = happen(store, 3)
-        back = HeldBack(number=2, since=NOW, tries=3, why="400 Bad Request\0")
-        mine = replace(mine, delivered=3, held_back={plan: back}, trouble="away")
+        back = Trouble(number=2, since=NOW, tries=3, why="400 Bad Request\0")
+        mine = replace(mine, delivered=3, held_back={plan: back}, away=replace(back, why="away"))
         dead = DeadEvent(subscription="ops", event=store.events().events[0], why="old", at=LATER)
         assert store.record_delivery(mine, [dead])
         assert store.record_delivery(mine, [dead])
@@ -122,7 +122,7 @@ class EventChecks:
         assert found.held_back == {
             plan: replace(back, why="400 Bad Request\N{REPLACEMENT CHARACTER}")
         }
-        assert (found.delivered, found.trouble, found.holder) == (3, "away", "me")
+        assert (found.delivered, found.away, found.holder) == (3, replace(back, why="away"), "me")
         assert store.dead_events() == store.dead_events(limit=1) == [dead]
         store.unsubscribe("ops")
         assert store.dead_events() == []
@@ -133,7 +133,7 @@ class EventChecks:
         plan = happen(store, 4)
         assert store.record_delivery(replace(yours, delivered=4))
         assert store.delete_events(before=AFTERWARDS, now=AFTERWARDS) == 0
-        back = {plan: HeldBack(number=3, since=NOW, tries=1, why="")}
+        back = {plan: Trouble(number=3, since=NOW, tries=1, why="")}
         assert store.record_delivery(replace(mine, delivered=4, held_back=back))
         assert store.delete_events(before=AFTERWARDS, now=AFTERWARDS) == 2
         page = store.events()

@@ -50,7 +50,7 @@ def upgrade() -> None:
         sa.Column("until", Moment),
         sa.Column("delivered", Count, nullable=False),
         sa.Column("held_back", LongText, nullable=False),
-        sa.Column("trouble", LongText),
+        sa.Column("away", LongText),
         sa.Column("holder", Uuid),
         sa.Column("beats", Count, nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_actionplan_subscription"),

@@ -51,6 +51,7 @@ WRONG: dict[sa.Column[Any], list[Any]] = {
     requests_table.c.limits: [*NOT_JSON, *NOT_LIMITS],
     events.c.data: [*NOT_JSON, "[]"],
     subscriptions.c.held_back: [*NOT_JSON, "[]"],
+    subscriptions.c.away: [*NOT_JSON, "[]"],
     dead_events.c.event: [*NOT_JSON, "[]"],
 }
 #: By table and column: what is accepted there.

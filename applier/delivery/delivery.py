@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delivers the events of a store to one receiver, from one of several processes.
+
+What was delivered is on record after each batch. A process that is killed leaves at most one batch
+that is delivered again. Events of one plan are delivered in order: while one is refused, those that
+follow it wait, and those of other plans go on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from applier import log_fields
+from applier.backoff import delays_s
+from applier.delivery.progress import Progress
+from applier.delivery.receivers import Away, Receiver
+from applier.errors import DamagedRecord, StoreError
+from applier.notifications.schema import Event
+from applier.run.liveness import MISSED_HEARTBEATS
+from applier.subscriptions import EventStore, Subscription, Trouble
+
+LOG = logging.getLogger(__name__)
+
+#: How many events are delivered between two writes to the record, at most.
+BATCH = 100
+#: Seconds between two looks for new events, and between two heartbeats.
+POLL_S, BEAT_S = 0.5, 5.0
+#: The shortest and the longest seconds between two deliveries of an event.
+FIRST_DELAY_S, LONGEST_DELAY_S = 1.0, 300.0
+
+
+class Delivery:
+    """Delivers events to a receiver until ``ending`` is set.
+
+    ``holder`` is a uuid of this process. An event that could not be delivered for ``give_up_s``
+    seconds is given up: it becomes a dead event.
+    """
+
+    def __init__(
+        self,
+        store: EventStore,
+        receiver: Receiver,
+        *,
+        holder: str,
+        give_up_s: float,
+        clock: Callable[[], datetime],
+        ending: threading.Event,
+    ) -> None:
+        self._store, self._receiver, self._holder = store, receiver, holder
+        self._give_up = timedelta(seconds=give_up_s)
+        self._clock, self._ending = clock, ending
+        self._name = receiver.name
+        #: The subscription while this process is its holder.
+        self._mine: Subscription | None = None
+        #: The subscription of another holder, and when its heartbeat was first seen.
+        self._seen: tuple[Subscription, float] | None = None
+        #: When each plan that is held back, or None for all, is tried again.
+        self._retry_at: dict[str | None, float] = {}
+        self._next_beat = 0.0
+
+    def run(self) -> None:
+        """Deliver until the end; failures of the store are retried."""
+        outage: Iterator[float] | None = None
+        while not self._ending.is_set():
+            try:
+                wait_s = self.step()
+                outage = None
+            except (StoreError, DamagedRecord) as reason:
+                if outage is None:
+                    LOG.warning("%s: the record cannot be used; retrying: %s", self._name, reason)
+                    outage = delays_s(POLL_S, BEAT_S)
+                self._mine, wait_s = None, next(outage)
+            self._ending.wait(wait_s)
+
+    def step(self) -> float:
+        """Deliver a batch; return the seconds until there may be more to do. Raises StoreError."""
+        mine = self._mine or self._taken()
+        if mine is None:
+            return POLL_S
+        progress, more = self._batch(mine) if self._is_due(None) else (self._progress(mine), False)
+        if progress.subscription != mine or time.monotonic() >= self._next_beat:
+            self._record(progress)
+        return 0.0 if more else POLL_S
+
+    def _taken(self) -> Subscription | None:
+        """Become the holder, if there is none, or if it has missed its heartbeats."""
+        self._store.subscribe(self._name, now=self._clock())
+        self._mine = self._store.hold(self._name, self._holder, seen=self._dead_holder())
+        if self._mine is not None:
+            self._seen, self._retry_at = None, {}
+            LOG.info("%s: events are delivered after number %d", self._name, self._mine.delivered)
+        return self._mine
+
+    def _dead_holder(self) -> Subscription | None:
+        """Return the subscription if its heartbeats have stayed the same for long."""
+        now = time.monotonic()
+        found = next((s for s in self._store.subscriptions() if s.name == self._name), None)
+        if found is None:
+            return None
+        if self._seen is None or self._seen[0].beats != found.beats:
+            self._seen = found, now
+        return found if now - self._seen[1] >= MISSED_HEARTBEATS * BEAT_S else None
+
+    def _batch(self, mine: Subscription) -> tuple[Progress, bool]:
+        """Deliver what can be; return what became of it, and whether there is more."""
+        page, held = self._store.events(mine.delivered, limit=BATCH), self._held_and_due(mine)
+        if not page.events and not held:
+            return self._progress(replace(mine, delivered=page.last)), False
+        progress, late = self._progress(mine), time.monotonic() + BEAT_S
+        try:
+            with self._receiver.opened() as deliver:
+                for plan, events in held.items():
+                    progress.deliver_held(plan, events, deliver)
+                progress.deliver_new(page, deliver, lambda: time.monotonic() > late)
+        except Away as reason:
+            # The block as a whole has failed, such as a write to a file: nothing was delivered.
+            progress = self._progress(mine)
+            progress.note_away(str(reason))
+        progress.give_up_old(page.events)
+        self._schedule(mine, progress.subscription)
+        more = progress.subscription.delivered < page.newest
+        return progress, more and progress.subscription.away is None
+
+    def _progress(self, mine: Subscription) -> Progress:
+        return Progress(mine, give_up=self._give_up, clock=self._clock)
+
+    def _held_and_due(self, mine: Subscription) -> dict[str, list[Event]]:
+        """Return the events that are to be tried again, by plan."""
+        found = {}
+        for plan, trouble in mine.held_back.items():
+            if self._is_due(plan):
+                events = self._store.events(trouble.number - 1, limit=BATCH, plan=plan).events
+                found[plan] = [e for e in events if e["number"] <= mine.delivered]
+        return found
+
+    def _is_due(self, plan: str | None) -> bool:
+        return time.monotonic() >= self._retry_at.get(plan, 0.0)
+
+    def _schedule(self, before: Subscription, after: Subscription) -> None:
+        """Set when each trouble that is new or has grown is tried again."""
+        troubles, known = _troubles(after), _troubles(before)
+        self._retry_at = {k: at for k, at in self._retry_at.items() if k in troubles}
+        for key, trouble in troubles.items():
+            if trouble != known.get(key):
+                self._retry_at[key] = time.monotonic() + _delay_s(trouble)
+        self._log(before, after)
+
+    def _log(self, before: Subscription, after: Subscription) -> None:
+        """Log when trouble begins and when it ends."""
+        if after.away is not None and before.away is None:
+            LOG.warning("%s: events wait: %s", self._name, after.away.why)
+        if before.away is not None and after.away is None:
+            LOG.info("%s: events are delivered again", self._name)
+        for plan in after.held_back.keys() - before.held_back.keys():
+            with log_fields.about(plan=plan):
+                LOG.warning("%s: an event waits: %s", self._name, after.held_back[plan].why)
+
+    def _record(self, progress: Progress) -> None:
+        self._next_beat = time.monotonic() + BEAT_S
+        for dead in progress.dead:
+            text = "%s: event %d is given up: %s"
+            LOG.error(text, self._name, dead.event["number"], dead.why)
+        if self._store.record_delivery(progress.subscription, progress.dead):
+            self._mine = progress.subscription
+        else:
+            self._mine = None
+            LOG.warning("%s: another process delivers its events now", self._name)
+
+
+def _troubles(subscription: Subscription) -> dict[str | None, Trouble]:
+    """Return the troubles by plan, and that of the receiver by None."""
+    of_all: dict[str | None, Trouble] = dict(subscription.held_back.items())
+    if subscription.away is not None:
+        of_all[None] = subscription.away
+    return of_all
+
+
+def _delay_s(trouble: Trouble) -> float:
+    """Return the seconds until the next try: doubled by each, and none for what was not tried."""
+    if trouble.tries == 0:
+        return 0.0
+    return float(min(FIRST_DELAY_S * 2 ** min(trouble.tries - 1, 20), LONGEST_DELAY_S))

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of a subscription while a batch of events is delivered: pure but for ``deliver``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from applier.delivery.receivers import Away, Deliver, Refused
+from applier.notifications.schema import Event
+from applier.subscriptions import DeadEvent, EventPage, Subscription, Trouble
+
+
+class Progress:
+    """The deliveries of one batch, beginning with a subscription as it is on record.
+
+    ``subscription`` and ``dead`` are what to record at its end. ``give_up`` is how long an event is
+    delivered again before it becomes a dead one.
+    """
+
+    def __init__(
+        self, subscription: Subscription, *, give_up: timedelta, clock: Callable[[], datetime]
+    ) -> None:
+        self.subscription = subscription
+        self.dead: list[DeadEvent] = []
+        self._give_up, self._clock = give_up, clock
+        self._is_stopped = False
+
+    def deliver_new(self, page: EventPage, deliver: Deliver, is_late: Callable[[], bool]) -> None:
+        """Deliver the events that follow the last delivered one, until the receiver is away.
+
+        Those of plans that are held back wait. It stops early if ``is_late``.
+        """
+        for event in page.events:
+            if self._is_stopped or is_late():
+                return
+            if event["plan"] not in self.subscription.held_back:
+                try:
+                    deliver(event)
+                except Refused as reason:
+                    self._refuse(event, str(reason))
+                except Away as reason:
+                    self.note_away(str(reason))
+                    return
+            self._come_to(event["number"])
+        if not self._is_stopped:
+            self._come_to(page.last)
+
+    def deliver_held(self, plan: str, events: Sequence[Event], deliver: Deliver) -> None:
+        """Deliver events that were held back of a plan; without any, it is released."""
+        for event in events:
+            if self._is_stopped:
+                return
+            try:
+                deliver(event)
+            except Refused as reason:
+                if self._refuse(event, str(reason)):
+                    return
+            except Away as reason:
+                self.note_away(str(reason))
+                return
+            else:
+                self._hold_back(plan, self._untried(event["number"] + 1))
+        if not events:
+            held = {p: t for p, t in self.subscription.held_back.items() if p != plan}
+            self.subscription = replace(self.subscription, held_back=held)
+
+    def note_away(self, why: str) -> None:
+        """Note that nothing can be delivered at present."""
+        before = self.subscription.away or self._untried(self.subscription.delivered + 1)
+        away = replace(before, tries=before.tries + 1, why=why)
+        self.subscription = replace(self.subscription, away=away)
+        self._is_stopped = True
+
+    def give_up_old(self, events: Iterable[Event]) -> None:
+        """Give up new events that wait for too long for a receiver that is away."""
+        away = self.subscription.away
+        if away is None:
+            return
+        for event in events:
+            if not self._is_old(event, away.since):
+                return
+            if event["plan"] not in self.subscription.held_back:
+                self._bury(event, away.why)
+            self.subscription = replace(self.subscription, delivered=event["number"])
+
+    def _refuse(self, event: Event, why: str) -> bool:
+        """Hold back a plan from this event on; return False if the event is given up instead."""
+        plan = event["plan"]
+        before = self.subscription.held_back.get(plan)
+        if before is None or before.number != event["number"]:
+            before = self._untried(event["number"])
+        is_old = self._is_old(event, before.since)
+        if is_old:
+            self._bury(event, why)
+        trouble = replace(before, tries=before.tries + 1, why=why)
+        self._hold_back(plan, self._untried(event["number"] + 1) if is_old else trouble)
+        return not is_old
+
+    def _untried(self, number: int) -> Trouble:
+        return Trouble(number=number, since=self._clock(), tries=0, why="")
+
+    def _hold_back(self, plan: str, trouble: Trouble) -> None:
+        held = {**self.subscription.held_back, plan: trouble}
+        self.subscription = replace(self.subscription, held_back=held)
+
+    def _come_to(self, number: int) -> None:
+        self.subscription = replace(self.subscription, delivered=number, away=None)
+
+    def _is_old(self, event: Event, since: datetime) -> bool:
+        """Return whether an event was delivered for long enough, the first time at ``since``."""
+        first = max(since, datetime.fromisoformat(event["at"]))
+        return self._clock() - first >= self._give_up
+
+    def _bury(self, event: Event, why: str) -> None:
+        name = self.subscription.name
+        self.dead.append(DeadEvent(subscription=name, event=event, why=why, at=self._clock()))

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Posts events to an address, as CloudEvents 1.0 in JSON.
+
+With a secret, each request is signed as https://www.standardwebhooks.com describes. The fields
+``source`` and ``id`` identify an event: one that was delivered twice has both in common.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+
+from applier.delivery.receivers import Away, Deliver, Refused
+from applier.errors import ConfigurationError
+from applier.notifications.lines import line
+from applier.notifications.schema import Event
+
+#: Seconds that a receiver may take to accept a connection, and until it answers.
+CONNECT_S, ANSWER_S = 5.0, 10.0
+#: The most bytes that are read of an answer: a connection is used again only if all were read.
+MOST_BYTES = 64 * 1024
+#: Answers that say that the receiver works on nothing at present.
+_AWAY = (429, 502, 503, 504)
+_SECRET_PREFIX = "whsec_"  # noqa: S105 - the marker of secrets in the format
+
+
+class Webhook:
+    """A receiver at an address; ``secret`` is the content of the file with its key."""
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        secret: str | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.name = f"webhook {name}"
+        self._address, self._clock = address, clock
+        self._key = None if secret is None else key_of(name, secret)
+        require_address(name, address)
+
+    @contextmanager
+    def opened(self) -> Iterator[Deliver]:
+        """See :meth:`applier.delivery.receivers.Receiver.opened`."""
+        with requests.Session() as session:
+            yield lambda event: self._post(session, event)
+
+    def _post(self, session: requests.Session, event: Event) -> None:
+        body = line(cloud_event(event)).encode("ascii")
+        headers = {"Content-Type": "application/cloudevents+json", **self._signature(event, body)}
+        try:
+            with session.post(
+                self._address,
+                data=body,
+                headers=headers,
+                timeout=(CONNECT_S, ANSWER_S),
+                allow_redirects=False,
+                stream=True,
+            ) as answer:
+                status, reason = answer.status_code, answer.reason
+                answer.raw.read(MOST_BYTES)
+        except requests.RequestException as error:
+            raise Away(reason_of(error)) from None
+        except (OSError, ValueError) as error:
+            # Of an answer that is cut off or that is no HTTP.
+            raise Away(f"the answer is broken: {type(error).__name__}") from None
+        if status in _AWAY:
+            raise Away(f"it answers {status} {reason}")
+        if not 200 <= status < 300:
+            raise Refused(f"it answers {status} {reason}")
+
+    def _signature(self, event: Event, body: bytes) -> dict[str, str]:
+        name, at = str(event["number"]), str(int(self._clock()))
+        headers = {"webhook-id": name, "webhook-timestamp": at}
+        if self._key is not None:
+            signed = hmac.digest(self._key, f"{name}.{at}.".encode() + body, hashlib.sha256)
+            headers["webhook-signature"] = f"v1,{base64.b64encode(signed).decode('ascii')}"
+        return headers
+
+
+def cloud_event(event: Event) -> dict[str, Any]:
+    """Return an event as a CloudEvent in the structured mode.
+
+    >>> event = {"type": "plan.state", "number": 7, "at": "2026-01-02T03:04:05+00:00",
+    ...          "plan": "6a1f", "data": {}}
+    >>> found = cloud_event(event)
+    >>> found["id"], found["type"], found["source"]
+    ('7', 'actionplan.plan.state', 'urn:uuid:6a1f')
+    """
+    return {
+        "specversion": "1.0",
+        "id": str(event["number"]),
+        "source": f"urn:uuid:{event['plan']}",
+        "type": f"actionplan.{event['type']}",
+        "time": event["at"],
+        **({"subject": event["action"]} if "action" in event else {}),
+        "datacontenttype": "application/json",
+        "data": event,
+    }
+
+
+def key_of(name: str, secret: str) -> bytes:
+    """Return the key in the text of a secret: base64 after ``whsec_``, or else the text itself."""
+    text = secret.strip()
+    try:
+        key = (
+            base64.b64decode(text.removeprefix(_SECRET_PREFIX), validate=True)
+            if text.startswith(_SECRET_PREFIX)
+            else text.encode()
+        )
+    except ValueError:
+        raise ConfigurationError(
+            f"[events] secret_files {name}: what follows whsec_ is not base64"
+        ) from None
+    if not key:
+        raise ConfigurationError(f"[events] secret_files {name}: the file is empty")
+    return key
+
+
+def require_address(name: str, address: str) -> None:
+    """Raise ConfigurationError for an address that is no URL of HTTP."""
+    try:
+        parts = urlsplit(address)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
+        # Without the address: it may hold a password.
+        raise ConfigurationError(f"[events] webhooks {name}: accepted: http://... or https://...")
+
+
+def reason_of(error: requests.RequestException) -> str:
+    """Return why a request failed, without its address, which may hold a secret."""
+    if isinstance(error, requests.ConnectTimeout):
+        return f"no connection within {CONNECT_S:g} s"
+    if isinstance(error, requests.Timeout):
+        return f"no answer within {ANSWER_S:g} s"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, requests.exceptions.SSLError):
+        return "TLS fails: its certificate is not accepted"
+    return type(error).__name__

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deliveries from a record in a SQLite file: several processes, trouble, and what is on record."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+
+from applier.delivery import delivery
+from applier.delivery.delivery import Delivery
+from applier.delivery.receivers import Away, Refused
+from applier.storage.sql import SqlStore
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.event_checks import happen
+
+
+class Receiver:
+    """Notes the numbers of the events that it accepts."""
+
+    name = "ops"
+
+    def __init__(self):
+        self.got, self.answer, self.at_end = [], None, None
+
+    @contextmanager
+    def opened(self):
+        yield self.accept
+        if self.at_end is not None:
+            raise self.at_end
+
+    def accept(self, event):
+        if self.answer is not None:
+            raise self.answer
+        self.got.append(event["number"])
+
+
+@pytest.fixture
+def store(tmp_path):
+    with closing(SqlStore(f"sqlite:///{tmp_path}/record")) as opened:
+        yield opened
+
+
+def deliver(store, receiver, holder="me"):
+    return Delivery(
+        store,
+        receiver,
+        holder=holder,
+        give_up_s=86400,
+        clock=partial(datetime.now, UTC),
+        ending=threading.Event(),
+    )
+
+
+def test_events_arrive_once_and_in_order(store, monkeypatch):
+    monkeypatch.setattr(delivery, "BATCH", 3)
+    receiver = Receiver()
+    mine = deliver(store, receiver)
+    assert mine.step() == delivery.POLL_S
+    happen(store, 7)
+    assert mine.step() == 0.0
+    assert mine.step() == 0.0
+    assert mine.step() == delivery.POLL_S
+    assert mine.step() == delivery.POLL_S
+    assert receiver.got == list(range(1, 8))
+    [found] = store.subscriptions()
+    assert found.delivered == 7
+
+
+def test_a_second_process_waits_until_the_first_is_silent(store, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(delivery.time, "monotonic", lambda: now[0])
+    first, second = Receiver(), Receiver()
+    mine, yours = deliver(store, first), deliver(store, second, "you")
+    mine.step()
+    happen(store, 2)
+    for _ in range(20):
+        yours.step()
+        now[0] += 5
+        mine.step()
+    assert (first.got, second.got) == ([1, 2], [])
+    happen(store, 1)
+    for _ in range(6):
+        yours.step()
+        now[0] += 5
+    assert second.got == []
+    yours.step()
+    yours.step()
+    assert second.got == [3]
+    # The first one was only frozen: it delivers what it had read, and finds out then.
+    mine.step()
+    assert mine.step() == delivery.POLL_S
+    happen(store, 1)
+    mine.step()
+    yours.step()
+    assert second.got == [3, 4]
+    assert 4 not in first.got
+
+
+def test_a_receiver_that_is_away_is_tried_again_later(store, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(delivery.time, "monotonic", lambda: now[0])
+    receiver = Receiver()
+    mine = deliver(store, receiver)
+    mine.step()
+    happen(store, 2)
+    receiver.answer = Away("no route")
+    mine.step()
+    [found] = store.subscriptions()
+    assert (found.delivered, found.away.tries, found.away.why) == (0, 1, "no route")
+    receiver.answer = None
+    mine.step()
+    assert receiver.got == []
+    now[0] += delivery.FIRST_DELAY_S
+    mine.step()
+    assert receiver.got == [1, 2]
+    assert store.subscriptions()[0].away is None
+
+
+def test_a_batch_that_fails_as_a_whole_is_delivered_again(store, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(delivery.time, "monotonic", lambda: now[0])
+    receiver = Receiver()
+    mine = deliver(store, receiver)
+    mine.step()
+    happen(store, 2)
+    receiver.at_end = Away("disk full")
+    mine.step()
+    assert store.subscriptions()[0].delivered == 0
+    receiver.at_end = None
+    now[0] += delivery.FIRST_DELAY_S
+    mine.step()
+    assert receiver.got == [1, 2, 1, 2]
+    assert store.subscriptions()[0].delivered == 2
+
+
+def test_a_plan_that_is_refused_waits_and_others_go_on(store, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(delivery.time, "monotonic", lambda: now[0])
+    receiver = Receiver()
+    mine = deliver(store, receiver)
+    mine.step()
+    refused = happen(store, 2)
+    receiver.answer = Refused("400")
+    mine.step()
+    receiver.answer = None
+    happen(store, 1)
+    mine.step()
+    assert receiver.got == [3]
+    assert list(store.subscriptions()[0].held_back) == [refused]
+    now[0] += delivery.FIRST_DELAY_S
+    mine.step()
+    mine.step()
+    assert receiver.got == [3, 1, 2]
+    assert store.subscriptions()[0].held_back == {}
+
+
+def test_a_process_that_is_killed_in_a_batch_delivers_it_again(store):
+    receiver = Receiver()
+    mine = deliver(store, receiver)
+    mine.step()
+    happen(store, 2)
+    with monkey_killed(mine), pytest.raises(SystemExit):
+        mine.step()
+    assert receiver.got == [1, 2]
+    again = deliver(store, receiver)  # the same holder: its restart
+    again.step()
+    assert receiver.got == [1, 2, 1, 2]
+
+
+@contextmanager
+def monkey_killed(mine):
+    """End the process before the deliveries are on record."""
+
+    def killed(_):
+        raise SystemExit
+
+    mine._record = killed
+    yield
+
+
+def test_events_of_a_new_plan_are_delivered_while_it_runs(store):
+    receiver, ending = Receiver(), threading.Event()
+    mine = Delivery(
+        store,
+        receiver,
+        holder="me",
+        give_up_s=60,
+        clock=partial(datetime.now, UTC),
+        ending=ending,
+    )
+    arrived = threading.Event()
+    accept = receiver.accept
+
+    def told(event):
+        accept(event)
+        arrived.set()
+
+    receiver.accept = told
+    thread = threading.Thread(target=mine.run)
+    thread.start()
+    try:
+        while not store.subscriptions():
+            thread.join(0.01)
+        store.save_plan(new_plan("a"))
+        assert arrived.wait(30)
+    finally:
+        ending.set()
+        thread.join()
+    assert receiver.got == [1]
