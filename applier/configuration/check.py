@@ -26,7 +26,7 @@ _VARIABLE = re.compile("OS_(.+?)__(.+)")
 _NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*")
 #: How similar a name is to a known one that was probably meant; 1 is equal. Names of sections begin
 #: alike, those of plugins do not.
-_SIMILAR, _SIMILAR_NAME = 0.85, 0.6
+_SIMILAR, _SIMILAR_NAME = 0.82, 0.6
 #: The namespace of plugins by what their sections begin with, as in ``[watcher_actions.migrate]``.
 _NAMESPACES = {section: namespace for namespace, section in registry.SECTIONS.items()}
 
