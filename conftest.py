@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where OpenStack Watcher is not installed, the modules that import it are not collected."""
+"""Where OpenStack Watcher is not installed, the modules that import it are not collected.
+
+Nor is eventlet imported there, as in our own programs.
+"""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
 
+from applier import no_eventlet
+
 HERE = Path(__file__).parent / "applier" / "watcher"
 #: The modules that import nothing of Watcher, not even through others.
 WITHOUT_WATCHER = ("engine_options.py", "options.py", "solutions.py", "states.py")
+
+if find_spec("watcher") is None:
+    no_eventlet.keep_out()
 
 collect_ignore = [
     str(file)

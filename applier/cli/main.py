@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
+from applier import no_eventlet
 from applier.cli import terminal
 from applier.errors import interrupt_in
 
@@ -54,6 +55,7 @@ def main(
 
 
 def _actionplan() -> Callable[[], Any]:
+    no_eventlet.keep_out()
     # Imported here, so that main() also handles Ctrl-C during the import.
     from applier.cli.program import Program
 

@@ -28,6 +28,13 @@ EVENT_OPTIONS = (
         sample_default="/var/log/actionplan/events.jsonl",
         help="File to which actionplan-applier appends each event as a line of JSON.",
     ),
+    cfg.BoolOpt(
+        "notifications",
+        default=False,
+        help="Whether actionplan-applier sends events as the notifications of Watcher, by the "
+        "options that Watcher has for that: [DEFAULT] transport_url, "
+        "[oslo_messaging_notifications] and [oslo_messaging_rabbit].",
+    ),
     cfg.FloatOpt(
         "give_up_after_s",
         default=86400.0,

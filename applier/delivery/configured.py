@@ -28,6 +28,17 @@ def _receivers(conf: cfg.ConfigOpts) -> Iterator[Receiver]:
         yield Webhook(name, address, _secret(conf, name))
     if conf.events.file:
         yield EventFile(conf.events.file, this_host())
+    if conf.events.notifications:
+        yield _notifications(conf)
+
+
+def _notifications(conf: cfg.ConfigOpts) -> Receiver:
+    try:
+        from applier.delivery.messaging import Notifications
+    except ImportError:
+        text = "[events] notifications: install actionplan[notifications], which it needs"
+        raise ConfigurationError(text) from None
+    return Notifications(conf)
 
 
 def _secret(conf: cfg.ConfigOpts, name: str) -> str | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from applier.contracts import Report
+from applier.notifications.watcher_words import action_word
 from applier.storage.rows import storable
 from planner.states import ActionState, PlanState
 
@@ -25,7 +26,6 @@ CANCEL_STATES = ("CANCELLING", "CANCELLED")
 
 _STOPPED = "{} was cancelled because Applier {} was stopped while the action plan was ongoing."
 _REFUSED = re.compile("[\U00010000-\U0010ffff]")
-_WORDS = {ActionState.FAILED_DEPENDENCIES: "CANCELLED", ActionState.UNKNOWN: "FAILED"}
 #: Watcher's own state of an action that it aborts; for us it still runs.
 _OURS = {"CANCELLING": ActionState.ONGOING}
 
@@ -46,7 +46,7 @@ def word(state: ActionState) -> str:
     >>> word(ActionState.FAILED_DEPENDENCIES), word(ActionState.SKIPPED)
     ('CANCELLED', 'SKIPPED')
     """
-    return _WORDS.get(state, str(state))
+    return action_word(state)
 
 
 def state_of(text: str, message: str | None, last_attempt: ActionState | None) -> ActionState:

@@ -99,6 +99,7 @@ LAYERS = (
             "applier.subscriptions",
             "applier.backoff",
             "applier.log_fields",
+            "applier.no_eventlet",
             "applier.notifications.*",
             "applier.scheduling.*",
             "applier.run.outcome",
@@ -167,6 +168,8 @@ LAYERS = (
             "opentelemetry",
             "oslo_config",
             "oslo_log",
+            "oslo_messaging",
+            "oslo_service",
             "platformdirs",
             "prometheus_client",
             "requests",
@@ -233,6 +236,14 @@ CATCHES_ALL = {
     ): "a plugin may raise anything; execute tells its end",
     ("applier/engines/tasks.py", "verified"): "a plugin may raise anything; then nobody can say",
     ("applier/engines/tasks.py", "waits_s"): "a plugin may raise anything; executed, it says so",
+    (
+        "applier/delivery/messaging.py",
+        "Notifications._deliver",
+    ): "the libraries of a bus raise anything; it becomes Away",
+    (
+        "applier/delivery/sending_thread.py",
+        "SendingThread.run",
+    ): "a call may raise anything; it is raised where somebody waits for the call",
     ("planner/registry.py", "load"): "importing a plugin may raise anything; the error names it",
     ("planner/planners/solution.py", "about"): "a plugin may raise anything; the error names it",
     (

@@ -10,8 +10,9 @@ import falcon
 
 from applier.api.parts import Parts, operator_of
 from applier.api.v1 import paging, patches, versions
-from applier.api.v1.forms import action_form, action_word, plan_word
+from applier.api.v1.forms import action_form, plan_word
 from applier.errors import ActionNotFound, DamagedRecord, PlanConflict
+from applier.notifications.watcher_words import action_word
 from applier.operations import Operator, actions
 from applier.pages import ActionKey, PlannedAction
 from applier.store import Store

@@ -14,37 +14,21 @@ import falcon
 
 from applier.api.v1 import versions
 from applier.api.v1.links import links
+from applier.notifications import watcher_words
+from applier.notifications.watcher_words import action_word
 from applier.operations import hidden_values
 from applier.pages import PlanHead, PlannedAction
-from applier.watcher import states
 from planner.model import Action
 from planner.registry import ActionTypes
 from planner.states import ActionState, PlanState
 
-#: Watcher's words for the states of plans that it does not know.
-_PLANS = {PlanState.PAUSED: PlanState.PENDING}
-#: Watcher's words for the states of actions that a rollback has undone, or could not undo.
-_UNDONE = {ActionState.REVERTED: "CANCELLED", ActionState.REVERT_FAILED: "FAILED"}
 #: The state of what is damaged so that its own cannot be read.
 _DAMAGED = "FAILED"
 
 
 def plan_word(state: PlanState | None) -> str:
-    """Return Watcher's word for the state of a plan.
-
-    >>> plan_word(PlanState.PAUSED), plan_word(PlanState.ONGOING)
-    ('PENDING', 'ONGOING')
-    """
-    return _DAMAGED if state is None else str(_PLANS.get(state, state))
-
-
-def action_word(state: ActionState) -> str:
-    """Return Watcher's word for the state of an action.
-
-    >>> action_word(ActionState.UNKNOWN), action_word(ActionState.REVERTED)
-    ('FAILED', 'CANCELLED')
-    """
-    return _UNDONE.get(state) or states.word(state)
+    """Return Watcher's word for the state of a plan, None for one that cannot be read."""
+    return _DAMAGED if state is None else watcher_words.plan_word(state)
 
 
 def plan_form(
@@ -115,9 +99,7 @@ def _message(
 ) -> str | None:
     if damage is not None:
         return f"damaged: {damage}"
-    if state is None or str(state) == shown:
-        return message
-    return f"{state}: {message}" if message else str(state)
+    return message if state is None else watcher_words.with_own_word(state, shown, message)
 
 
 def _numbers(efficacy: Any) -> list[dict[str, Any]]:

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A TCP proxy on the loopback before a server, which can be away and can hang."""
+
+from __future__ import annotations
+
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+class Proxy:
+    """Forwards connections to a server; ``port`` stays the same."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._target = host, port
+        self._open: set[socket.socket] = set()
+        self._flows = threading.Event()
+        self._flows.set()
+        self._server: _Server | None = None
+        self.port = 0
+        self.come_back()
+
+    def come_back(self) -> None:
+        """Accept connections again, and forward what was held up."""
+        self._flows.set()
+        if self._server is None:
+            proxy = self
+
+            class Handler(socketserver.BaseRequestHandler):
+                def handle(self) -> None:
+                    proxy._handle(self.request)
+
+            self._server = _Server(("127.0.0.1", self.port), Handler)
+            self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+            self._thread.start()
+            self.port = self._server.server_address[1]
+
+    def go_away(self) -> None:
+        """Close all connections and accept none."""
+        self._flows.set()
+        if self._server is not None:
+            self._server.shutdown()
+            self._thread.join()
+            for each in list(self._open):
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+            self._server.server_close()
+            self._server = None
+
+    def hang(self) -> None:
+        """Forward nothing more, and keep the connections."""
+        self._flows.clear()
+
+    def _handle(self, near: socket.socket) -> None:
+        with suppress(OSError), socket.create_connection(self._target) as far:
+            self._open |= {near, far}
+            back = threading.Thread(target=self._forward, args=(far, near))
+            back.start()
+            self._forward(near, far)
+            back.join()
+            self._open -= {near, far}
+
+    def _forward(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                self._flows.wait()
+                sink.sendall(data)
+        for each in (source, sink):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def proxy(host: str, port: int) -> Iterator[Proxy]:
+    """Run a proxy in a block."""
+    running = Proxy(host, port)
+    try:
+        yield running
+    finally:
+        running.go_away()
