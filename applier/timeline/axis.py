@@ -33,7 +33,7 @@ def ticks(span_s: float, began: datetime | None, room: float) -> list[Tick]:
     >>> [tick.text for tick in ticks(300, None, 60)]
     ['0s', '1m00s', '2m00s', '3m00s', '4m00s', '5m00s']
     >>> from datetime import UTC
-    >>> [tick.text for tick in ticks(9000, datetime(2026, 1, 2, 23, 10, tzinfo=UTC), 40)]
+    >>> [tick.text for tick in ticks(9000, datetime(2026, 1, 2, 23, 10, tzinfo=UTC), 100)]
     ['23:30', '01-03 00:00', '00:30', '01:00', '01:30']
     """
     made: list[Tick] = []

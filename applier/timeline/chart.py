@@ -22,6 +22,8 @@ from planner.render import swimlanes
 
 #: In plans with more actions than this, equal actions share a bar.
 MANY = 40
+#: A longer axis has no dates, because there are none after the year 9999.
+LONGEST_S = 7000 * 365 * 86400.0
 #: The rows and the bars that a plan of many actions has about at most, and a lane in any case.
 MOST_ROWS, MOST_BARS = 40, 400
 FEW_ROWS, FEW_BARS = 4, 20
@@ -66,7 +68,7 @@ def chart(
         lanes=tuple(
             Lane(title=titles[lane], rows=tuple(map(tuple, rows))) for lane, rows in shown.items()
         ),
-        began=found.began,
+        began=found.began if span_s < LONGEST_S else None,
         now_s=found.now_s,
         span_s=span_s,
         least_s=least_s,

@@ -85,7 +85,8 @@ def _planned(bar: Bar, scale: Scale, top: float) -> str:
     if bar.planned is None:
         return ""
     left, right = (scale(at) for at in bar.planned)
-    wide = max(right - left, scale.least)
+    # A gap is between two that follow each other.
+    wide = max(right - left - 1, scale.least)
     return f'<rect class="plan" {_box(left, top, wide, PLANNED)}/>'
 
 

@@ -86,10 +86,10 @@ class Lane:
 class Chart:
     """The content of a timeline.
 
-    ``began`` is None for a plan that has not begun. What is after ``now_s`` is expected, not known;
-    it is None if nothing is open. ``span_s`` is the length of the time axis, and ``least_s`` the
-    time that each bar takes at least, so that it can be seen. ``expected_s`` is how long the whole
-    plan should take.
+    ``began`` is None for a plan that has not begun, or that would last thousands of years. What is
+    after ``now_s`` is expected, not known; it is None if nothing is open. ``span_s`` is the length
+    of the time axis, and ``least_s`` the time that each bar takes at least, so that it can be seen.
+    ``expected_s`` is how long the whole plan should take.
     """
 
     plan: ActionPlan

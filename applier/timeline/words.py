@@ -43,7 +43,7 @@ def cut(text: str, width: float) -> str:
     """Return as much of a small text as fits, with a mark if that is not all; else nothing.
 
     >>> cut("netconfig", 80), cut("netconfig", 40), cut("netconfig", 15)
-    ('netconfig', 'netc…', '')
+    ('netconfig', 'netco…', '')
     """
     if small_width(text) <= width:
         return text

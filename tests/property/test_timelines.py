@@ -63,7 +63,7 @@ def plans(draw: st.DrawFn, names: st.SearchStrategy[str] = HOSTILE) -> ActionPla
                 state=state,
                 started_at=started,
                 ended_at=ended,
-                estimate_s=draw(st.floats(0, 100)),
+                estimate_s=draw(st.floats(0, 100) | st.just(1e12)),
                 status_message=draw(st.none() | HOSTILE),
             )
         )
