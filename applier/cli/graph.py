@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Collection
 
 from applier.cli import arguments, plan_files
 from applier.cli.arguments import PLAN_HELP
@@ -12,24 +13,26 @@ from applier.cli.verb import Verb
 from applier.operations import creation
 from applier.operations.creation import SetOptions
 from planner.errors import InvalidInput, Mistake
-from planner.model import JOIN, Action
+from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
 from planner.visible_text import visible
 
-FORMATS = ("dot", "mermaid", "svg")
+FORMATS = ("dot", "mermaid", "svg", "timeline")
 
 
 class Graph(Verb):
-    """Draw a plan as svg, dot or mermaid
+    """Draw a plan as svg, dot or mermaid, or its timeline
 
     PLAN may also be a file: a document or a saved plan. With --state, --node or --task, only the
     actions that match all of them are drawn, with the order between them. An RE may match any part
-    of a name; use '^' and '$' to match the whole name.
+    of a name; use '^' and '$' to match the whole name. A timeline is svg, too: when each action
+    ran or is expected to, and why it waited.
     """
 
     EXAMPLES = (
         "graph last -f svg --out plan.svg",
         "graph last -f svg --state FAILED --state FAILED_DEPENDENCIES --out failed.svg",
+        "graph last -f timeline --out timeline.svg",
         "graph last -f dot --node '^4$' | dot -Tpdf -o node-4.pdf",
         "graph maintenance.yaml -f mermaid",
     )
@@ -55,8 +58,6 @@ class Graph(Verb):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Draw the plan and write the picture."""
-        from planner.render import dot, mermaid, svg
-
         wanted = _Wanted(parsed_args)
         name = parsed_args.plan
         if arguments.is_file(name):
@@ -72,13 +73,34 @@ class Graph(Verb):
         }
         if plan.actions and not kept:
             self.note("Note: no action matches; the picture is empty.")
-        render = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
-        text = visible(render[parsed_args.format](plan, lambda action: action.uuid in kept))
+        draw = self._timeline if parsed_args.format == "timeline" else self._graph
+        text = visible(draw(plan, kept, parsed_args))
         if parsed_args.out:
             plan_files.write_text(parsed_args.out, text)
         else:
             self.app.stdout.write(text)
         return 0
+
+    def _graph(self, plan: ActionPlan, kept: Collection[str], args: argparse.Namespace) -> str:
+        from planner.render import dot, mermaid, svg
+
+        render = {"dot": dot.render, "mermaid": mermaid.render, "svg": svg.render}
+        return render[args.format](plan, lambda action: action.uuid in kept)
+
+    def _timeline(self, plan: ActionPlan, kept: Collection[str], args: argparse.Namespace) -> str:
+        from applier.assembly import now
+        from applier.operations import timelines
+        from applier.timeline import svg
+
+        made = timelines.timeline(
+            self.session,
+            plan,
+            self.session.max_workers,
+            now=now(),
+            is_stored=not arguments.is_file(args.plan),
+            keep=lambda action: action.uuid in kept,
+        )
+        return svg.render(made)
 
 
 class _Wanted:

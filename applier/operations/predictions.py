@@ -66,7 +66,7 @@ def past_durations(parts: Parts) -> PastDurations:
 def predicted(parts: Parts, plan: ActionPlan, durations: Durations, max_workers: int) -> Prediction:
     """Forecast the open actions of a plan, with the scheduler that a run uses."""
 
-    concurrency = _concurrency(parts, plan, max_workers)
+    concurrency = concurrency_of(parts, plan, max_workers)
     found = forecast(plan.actions, durations.seconds, concurrency)
     known = durations.known_from.get(RECORD)
     cautious = forecast(plan.actions, durations.cautious, concurrency) if known else found
@@ -75,7 +75,7 @@ def predicted(parts: Parts, plan: ActionPlan, durations: Durations, max_workers:
 
 def makespan_s(parts: Parts, plan: ActionPlan, durations: Durations, max_workers: int) -> float:
     """Return the makespan that :func:`predicted` gives, without the rest of its forecast."""
-    concurrency = _concurrency(parts, plan, max_workers)
+    concurrency = concurrency_of(parts, plan, max_workers)
     return forecasting.makespan_s(plan.actions, durations.seconds, concurrency)
 
 
@@ -127,7 +127,8 @@ def as_dict(plan: ActionPlan, made: Prediction) -> dict[str, Any]:
     }
 
 
-def _concurrency(parts: Parts, plan: ActionPlan, max_workers: int) -> Concurrency:
+def concurrency_of(parts: Parts, plan: ActionPlan, max_workers: int) -> Concurrency:
+    """Return how many actions of a plan may run at once."""
     # A plan may have action types that are not installed.
     names = {a.action_type for a in plan.actions} & set(parts.action_types)
     plugins = {name: parts.plugins[name] for name in names}

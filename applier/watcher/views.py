@@ -61,15 +61,17 @@ class Why(why.Why):
 
 
 class Graph(graph.Graph):
-    """Draw a plan of Watcher as svg, dot or mermaid
+    """Draw a plan of Watcher as svg, dot or mermaid, or its timeline
 
     With --state, --node or --task, only the actions that match all of them are drawn, with the
     order between them. An RE may match any part of a name; use '^' and '$' to match the whole name.
+    A timeline is svg, too: when each action ran or is expected to, and why it waited.
     """
 
     EXAMPLES = (
         "graph last -f svg --out plan.svg",
         "graph last -f svg --state FAILED --state CANCELLED --out failed.svg",
+        "graph last -f timeline --out timeline.svg",
         "graph last -f dot --node '^compute-4$' | dot -Tpdf -o compute-4.pdf",
         "graph 7f3a91c2 -f mermaid",
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from xml.etree import ElementTree
 
 import pytest
@@ -13,6 +14,9 @@ CHAIN = (
     {"name": "1/second", "action_type": "nop"},
     {"name": "2/third", "action_type": "nop"},
 )
+
+
+FAILS = {"input_parameters": {"command": "exit 1"}}
 
 
 @pytest.fixture
@@ -45,6 +49,58 @@ def test_a_file_that_cannot_be_written_is_told(chain: CommandLine) -> None:
     ended = chain("graph", "chain.yaml", "--out", "nowhere/plan.dot")
     assert ended.code == 1
     assert "--out nowhere/plan.dot cannot be written: No such file or directory" in ended.err
+
+
+def titles(text: str) -> list[str]:
+    """The titles of the bars of a timeline."""
+    root = ElementTree.fromstring(text)  # noqa: S314 - it is our own
+    return [str(e[0].text) for e in root.iter() if e.get("role") == "img"]
+
+
+def test_the_timeline_of_a_document_is_a_forecast_from_0(actionplan: CommandLine) -> None:
+    sleep = {"action_type": "sleep", "input_parameters": {"duration": 2}}
+    actionplan.document("naps.yaml", {"name": "a", **sleep}, {"name": "b", **sleep}, name="naps")
+    words = ("graph", "naps.yaml", "-f", "timeline")
+    text = actionplan.good(*words)
+    assert "naps: RECOMMENDED" in text
+    assert "expected to take 4s" in text
+    first, second = titles(text)
+    assert first.startswith("a: PENDING")
+    assert "expected 0s to 2s (2s)" in first
+    assert "waited 2s, order: a" in second
+    assert len(titles(actionplan.good(*words, "--task", "b"))) == 1
+
+
+def test_the_timeline_of_an_ended_plan_has_local_times(chain: CommandLine) -> None:
+    chain.document("fails.yaml", *CHAIN, {"name": "f", "action_type": "shell", **FAILS}, name="f")
+    chain("apply", "fails.yaml", "--yes")
+    ended = chain("graph", "last", "-f", "timeline", TZ="Asia/Tokyo")
+    assert (ended.code, ended.err) == (0, "")
+    assert "local time (UTC+0900)" in ended.out
+    by_name = {title.partition("\n")[0]: title for title in titles(ended.out)}
+    assert by_name.keys() == {
+        *(f"{action['name']}: SUCCEEDED" for action in CHAIN),
+        "f: FAILED",
+    }
+    assert "planned" in by_name["f: FAILED"]
+    # A saved plan has its times in it.
+    saved = chain.good("show", "last", "-f", "json")
+    (chain.folder / "saved.json").write_text(saved, encoding="utf-8")
+    assert "f: FAILED" in chain.good("graph", "saved.json", "-f", "timeline")
+
+
+@pytest.mark.slow
+def test_the_timeline_of_a_running_plan_is_known_until_now(
+    actionplan: CommandLine, running: subprocess.Popen[str]
+) -> None:
+    text = actionplan.good("graph", "last", "-f", "timeline")
+    assert ">now</text>" in text
+    by_name = {title.partition(":")[0]: title for title in titles(text)}
+    assert by_name.keys() == {"first", "second", "third", "fourth"}
+    assert "first: ONGOING" in by_name["first"]
+    assert "second: PENDING\n" in by_name["second"]
+    assert "\nexpected " in by_name["second"]
+    assert running.poll() is None
 
 
 def test_what_is_left_out_still_orders_the_rest(chain: CommandLine) -> None:

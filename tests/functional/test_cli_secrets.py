@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from command_line import CommandLine
 
+from applier.cli.graph import FORMATS
+
 VALUE, LITERAL = "sword'fish 7", "hunter2"
 #: Prints its argument and its environment, and fails.
 SCRIPT = "echo $1; printf \"sword'f\"; echo 'ish 7'; test $# = 0"
@@ -46,7 +48,7 @@ def test_no_verb_no_log_and_no_record_shows_a_value(kept: CommandLine) -> None:
     for form in ((), ("-f", "json"), ("-f", "yaml")):
         said += [kept("show", "last", *form), kept("action", "show", "last", "login", *form)]
     said += [kept("show", "last", "-f", "message"), kept("simulate", "last", "-f", "json")]
-    said += [kept("graph", "last", "-f", form) for form in ("dot", "svg", "mermaid")]
+    said += [kept("graph", "last", "-f", form) for form in FORMATS]
     said += [kept("action", "list", "last", "-f", form) for form in ("json", "csv", "value")]
     said += [kept("why", "last", "login"), kept("rollback", "last")]
     log = (kept.folder / "log").read_text(encoding="utf-8")

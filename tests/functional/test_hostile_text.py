@@ -71,8 +71,8 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "rollback": [(RAN,), (PLAN,), (RAN, "--out", f"no/{HOSTILE}")],
     "delete": [(HOSTILE,)],
     "graph": [
-        *each((PLAN,), ("dot", "svg", "mermaid")),
-        *each((RAN,), ("dot", "svg", "mermaid")),
+        *each((PLAN,), ("dot", "svg", "mermaid", "timeline")),
+        *each((RAN,), ("dot", "svg", "mermaid", "timeline")),
         (PLAN, "--node", f"({HOSTILE}"),
         ("keys.json",),
     ],

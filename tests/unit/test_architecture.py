@@ -106,6 +106,7 @@ LAYERS = (
             "applier.run.node_states",
             "applier.run.durations",
             "applier.rollback.*",
+            "applier.timeline.*",
             "applier.wording",
         ),
         above=("L0",),

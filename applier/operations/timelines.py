@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timeline of a plan: how it should have run, how it ran, and how its rest is expected to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from applier.contracts import RequestVerb
+from applier.operations.predictions import Parts, concurrency_of, past_durations
+from applier.scheduling.course import Course, Timeline
+from applier.scheduling.forecast import best_ranks, forecast
+from applier.scheduling.gates import Concurrency
+from applier.store import Attempt
+from applier.timeline.chart import chart
+from applier.timeline.times import began, times
+from applier.timeline.values import Chart
+from applier.timeline.waits import Limits, critical_path, waits
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+_RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
+
+
+def timeline(
+    parts: Parts,
+    plan: ActionPlan,
+    workers: int,
+    *,
+    now: datetime,
+    is_stored: bool,
+    keep: Callable[[Action], bool] | None = None,
+) -> Chart:
+    """Return the timeline of a plan, or of those of its actions that ``keep`` accepts.
+
+    Attempts, changed limits and what other plans hold are known only of a plan that ``is_stored``.
+    It begins in local time.
+    """
+    past = past_durations(parts)
+    attempts = _attempts(parts, plan) if is_stored else {}
+    limits = _limits(parts, plan, workers, is_stored=is_stored)
+    concurrency, seconds = limits.concurrency, past.of(plan).seconds
+    if began(plan, attempts) is None:
+        made = forecast(plan.actions, seconds, concurrency)
+        found = times(plan, now=now, expected=made.timeline, attempts=attempts)
+        waiting, critical = waits(plan, found, limits), made.critical
+        whole_s = made.timeline.makespan_s
+    else:
+        fresh = replace(plan, actions=tuple(map(_fresh, plan.actions)))
+        allowed = concurrency_of(parts, fresh, workers)
+        planned = _expected(fresh.actions, past.of(fresh).seconds, allowed, now)
+        expected = _expected(plan.actions, seconds, concurrency, now)
+        found = times(plan, now=now, expected=expected, planned=planned, attempts=attempts)
+        if found.began is not None:
+            found = replace(found, began=found.began.astimezone())
+        waiting = waits(plan, found, limits)
+        critical, whole_s = critical_path(found, waiting), planned.makespan_s
+    return chart(plan, found, waiting, critical, expected_s=whole_s, keep=keep)
+
+
+def _attempts(parts: Parts, plan: ActionPlan) -> dict[str, list[Attempt]]:
+    """Return the attempts of the actions that were tried more than once, or will be."""
+    again = (a for a in plan.actions if a.attempts > (a.started_at is not None))
+    return {a.uuid: parts.store.attempts(plan.uuid, a.uuid) for a in again}
+
+
+def _limits(parts: Parts, plan: ActionPlan, workers: int, *, is_stored: bool) -> Limits:
+    """Return the limits of the plan as operators have changed them, and what others hold."""
+    changed = {"max_workers": workers, **plan.limits}
+    for request in parts.store.requests(plan.uuid) if is_stored else ():
+        changed |= request.limits if request.verb == RequestVerb.LIMIT else {}
+    workers = changed.pop("max_workers")
+    runs = is_stored and plan.state in _RUNNING
+    return Limits(
+        concurrency=concurrency_of(parts, replace(plan, limits=changed), workers),
+        held={
+            r.resource: f"{r.resource}, on which plan {r.name or r.plan[:8]} of {r.user} works"
+            for r in (parts.store.held_by_others(plan.uuid) if runs else ())
+        },
+    )
+
+
+def _fresh(action: Action) -> Action:
+    return replace(
+        action,
+        state=ActionState.PENDING,
+        outcome=None,
+        state_reason=None,
+        started_at=None,
+        ended_at=None,
+        attempts=0,
+    )
+
+
+def _expected(
+    actions: Sequence[Action],
+    seconds: Mapping[str, float],
+    concurrency: Concurrency,
+    now: datetime,
+) -> Timeline:
+    """Predict how the open actions run from now on: those that run keep running."""
+    left = dict(seconds)
+    running = [a for a in actions if a.state is ActionState.ONGOING]
+    for action in running:
+        if action.started_at is not None:
+            ran_s = (now - action.started_at).total_seconds()
+            left[action.uuid] = max(0.0, left[action.uuid] - max(0.0, ran_s))
+    ranks = dict(best_ranks(actions, left, concurrency))
+    ranks |= {action.uuid: i - len(running) for i, action in enumerate(running)}
+    return Course(actions, left, concurrency).run(ranks)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the content of a timeline of a plan and its times. Pure.
+
+A plan of many actions is still read at one look: lanes of like content become one, and so do equal
+actions at about the same time. How much that is depends on the lane: it is made coarser until few
+rows and bars are left.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from applier.timeline import lanes as laning
+from applier.timeline.rows import in_rows, together
+from applier.timeline.times import Times
+from applier.timeline.values import Bar, Chart, Interval, Lane
+from applier.timeline.waits import Waiting
+from planner.model import JOIN, Action, ActionPlan
+from planner.render import swimlanes
+
+#: In plans with more actions than this, equal actions share a bar.
+MANY = 40
+#: A longer axis has no dates, because there are none after the year 9999.
+LONGEST_S = 7000 * 365 * 86400.0
+#: The rows and the bars that a plan of many actions has about at most, and a lane in any case.
+MOST_ROWS, MOST_BARS = 40, 400
+FEW_ROWS, FEW_BARS = 4, 20
+#: How far apart equal actions may start and end that share a bar, as parts of the time axis.
+_GRAINS = (0.0, *(2.0**-n for n in range(8, -2, -1)))
+#: Each bar takes at least this part of the time axis.
+LEAST = 1 / 250
+
+
+def chart(
+    plan: ActionPlan,
+    found: Times,
+    waiting: Mapping[str, Waiting],
+    critical: Collection[str],
+    *,
+    expected_s: float,
+    keep: Callable[[Action], bool] | None = None,
+) -> Chart:
+    """Return the timeline of the actions of a plan, or of those that ``keep`` accepts.
+
+    ``critical`` are the actions of the critical path, and ``expected_s`` is how long the whole plan
+    should take.
+    """
+    drawn = [a for a in plan.actions if a.action_type != JOIN and (keep is None or keep(a))]
+    span_s = found.span_s or 1.0
+    lane_of = laning.lanes(plan, drawn)
+    content: defaultdict[str, list[Bar]] = defaultdict(list)
+    for action in drawn:
+        bar = _bar(plan, action, found, waiting, span_s)
+        bar = replace(bar, is_critical=action.uuid in critical)
+        content[lane_of[action.uuid]].append(bar)
+    least_s = span_s * LEAST
+    if len(drawn) > MANY:
+        firsts = laning.alike(plan, content, span_s / 50)
+        shown = _of_many(plan, content, firsts, span_s)
+    else:
+        firsts = {lane: lane for lane in content}
+        shown = {lane: in_rows(bars, least_s) or [] for lane, bars in content.items()}
+    titles = laning.titles(plan, firsts)
+    return Chart(
+        plan=plan,
+        lanes=tuple(
+            Lane(title=titles[lane], rows=tuple(map(tuple, rows))) for lane, rows in shown.items()
+        ),
+        began=found.began if span_s < LONGEST_S else None,
+        now_s=found.now_s,
+        span_s=span_s,
+        least_s=least_s,
+        expected_s=expected_s,
+    )
+
+
+def _bar(
+    plan: ActionPlan,
+    action: Action,
+    found: Times,
+    waiting: Mapping[str, Waiting],
+    span_s: float,
+) -> Bar:
+    start_s, end_s = found.intervals[action.uuid]
+    return Bar(
+        actions=(action,),
+        name=swimlanes.task_of(plan.planner, action),
+        start_s=start_s,
+        end_s=end_s,
+        planned=_inside(found.planned.get(action.uuid), span_s),
+        waits=waiting[action.uuid].waits if action.uuid in waiting else (),
+        earlier=found.earlier.get(action.uuid, ()),
+    )
+
+
+def _inside(planned: Interval | None, span_s: float) -> Interval | None:
+    """Return the part of a planned time that is on the axis."""
+    if planned is None or planned.start_s >= span_s:
+        return None
+    return Interval(planned.start_s, min(planned.end_s, span_s))
+
+
+def _of_many(
+    plan: ActionPlan, content: Mapping[str, Sequence[Bar]], firsts: Mapping[str, str], span_s: float
+) -> dict[str, list[list[Bar]]]:
+    """Return the rows of each lane that is shown."""
+    merged: defaultdict[str, list[Bar]] = defaultdict(list)
+    for lane, bars in content.items():
+        merged[firsts[lane]] += bars
+    share = 1 / len(merged)
+    most_rows, most_bars = (
+        max(few, int(many * share)) for few, many in ((FEW_ROWS, MOST_ROWS), (FEW_BARS, MOST_BARS))
+    )
+    return {
+        lane: _few_rows(plan, bars, span_s, most_rows, most_bars) for lane, bars in merged.items()
+    }
+
+
+def _few_rows(
+    plan: ActionPlan, bars: Sequence[Bar], span_s: float, most_rows: int, most_bars: int
+) -> list[list[Bar]]:
+    """Put equal bars of a lane together, as few as are enough for so many rows and bars.
+
+    Those of one task are put together, and if that is not enough, those of one type.
+    """
+    least_s = span_s * LEAST
+    fine: Sequence[Bar] = bars
+    for key in (_task_in(plan), _type):
+        for part in _GRAINS:
+            fine = together(bars, key, span_s * part)
+            if len(fine) <= most_bars:
+                rows = in_rows(fine, least_s, most_rows)
+                if rows is not None:
+                    return rows
+    return in_rows(fine, least_s) or []
+
+
+def _task_in(plan: ActionPlan) -> Callable[[Bar], str]:
+    return lambda bar: laning.task(plan, bar.actions[0])
+
+
+def _type(bar: Bar) -> str:
+    return bar.actions[0].action_type

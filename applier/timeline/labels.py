@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Places the names of bars: inside, else beside them, so that no two overlap. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from applier.timeline.words import cut, small_width
+
+#: The space around a text.
+_GAP = 4.0
+
+
+class Place(NamedTuple):
+    """A bar in a row, in pixels, with the text that it should have and its mark.
+
+    ``inner`` is the left end of the part in which text is, on the right of earlier attempts.
+    ``is_crossed`` says that the ground is not plain.
+    """
+
+    left: float
+    inner: float
+    right: float
+    text: str
+    mark: str
+    is_crossed: bool = False
+
+
+class Label(NamedTuple):
+    """A text, the left end of it, and whether it is on the plain ground of its bar."""
+
+    x: float
+    text: str
+    is_inside: bool
+
+
+def labels(places: Sequence[Place], left: float, right: float) -> list[Label]:
+    """Return the texts of a row of bars between two ends, which do not overlap.
+
+    A text is inside of its bar if it fits there, else on the right or the left of it. A text that
+    fits nowhere is cut; of one without room only the mark is left, or nothing.
+    """
+    found = []
+    for i, place in enumerate(places):
+        beyond = places[i + 1].left if i + 1 < len(places) else right
+        spaces = [
+            (place.inner, place.right, True),
+            (place.right, beyond, False),
+            (left, place.left, False),
+        ]
+        text, best = _best(place, spaces)
+        if text:
+            start, end, is_inside = best
+            is_left = end == place.left and not is_inside
+            x = end - _GAP - small_width(text) if is_left else start + _GAP
+            found.append(Label(x, text, is_inside and not place.is_crossed))
+            left = max(left, x + small_width(text))
+        left = max(left, place.right)
+    return found
+
+
+_Space = tuple[float, float, bool]
+
+
+def _best(place: Place, spaces: Sequence[_Space]) -> tuple[str, _Space]:
+    rooms = [(end - start - 2 * _GAP, (start, end, inside)) for start, end, inside in spaces]
+    whole = f"{place.mark} {place.text}".strip()
+    for room, space in rooms:
+        if small_width(whole) <= room:
+            return whole, space
+    room, space = max(rooms, key=lambda r: r[0])
+    text = cut(whole, room)
+    # A mark of its own says more than one and a dot.
+    if place.mark and len(text) < 5:
+        for room, space in rooms:
+            if small_width(place.mark) <= room + _GAP:
+                return place.mark, space
+        return "", spaces[0]
+    return (text if len(text) > 3 else ""), space

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes when each action ran, by the record, or when it is expected to run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from applier.scheduling.course import Timeline
+from applier.store import Attempt
+from applier.timeline.values import Interval
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import OPEN, ActionState
+
+#: What was planned for after so many times the length of a run is not shown: the run would be tiny.
+FAR = 1.5
+#: A timeline of nothing.
+NOTHING = Timeline(start_s={}, end_s={}, makespan_s=0.0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Times:
+    """When the actions of a plan ran or will run, in seconds from its first start.
+
+    ``began`` is that start, None if there was none. What is after ``now_s`` is expected; it is None
+    before the first start, and if all actions have ended. ``intervals`` has all actions but joins;
+    one that did not run has an empty interval at its end. ``runs`` are those that ran or are
+    expected to. ``planned`` is how the whole plan was expected to run, empty if it has not begun.
+    ``earlier`` are the attempts before the last one of actions that were tried again.
+    """
+
+    began: datetime | None
+    now_s: float | None
+    intervals: Mapping[str, Interval]
+    runs: frozenset[str]
+    planned: Mapping[str, Interval]
+    earlier: Mapping[str, tuple[Interval, ...]]
+
+    @property
+    def span_s(self) -> float:
+        """The time of the last known or expected end; of planned ones, only if they are not far."""
+        last = max([*(i.end_s for i in self.intervals.values()), self.now_s or 0.0])
+        planned = max((i.end_s for i in self.planned.values()), default=0.0)
+        return max(last, min(planned, FAR * last))
+
+
+def began(plan: ActionPlan, attempts: Mapping[str, Sequence[Attempt]]) -> datetime | None:
+    """Return the time of the first start in a plan, None if nothing has started yet."""
+    starts = [a.started_at for a in plan.actions if a.started_at is not None]
+    starts += [one.started_at for tried in attempts.values() for one in tried]
+    return min(starts, default=None)
+
+
+def times(
+    plan: ActionPlan,
+    *,
+    now: datetime,
+    expected: Timeline,
+    planned: Timeline = NOTHING,
+    attempts: Mapping[str, Sequence[Attempt]],
+) -> Times:
+    """Put what the record knows and what is expected on one axis.
+
+    ``expected`` is how the open actions will run from now on, ``planned`` how the whole plan should
+    have run. ``attempts`` are those of actions that were tried more than once.
+    """
+    first = began(plan, attempts)
+    actions = [a for a in plan.actions if a.action_type != JOIN]
+
+    def seconds(moment: datetime) -> float:
+        return 0.0 if first is None else max(0.0, (moment - first).total_seconds())
+
+    is_open = any(a.state in OPEN for a in actions)
+    now_s = seconds(now) if is_open and first is not None else None
+
+    def interval(action: Action) -> Interval:
+        offset, uuid = now_s or 0.0, action.uuid
+        end = offset + expected.end_s.get(uuid, 0.0)
+        if action.started_at is not None:
+            start = seconds(action.started_at)
+            if action.state is not ActionState.ONGOING:
+                end = start if action.ended_at is None else seconds(action.ended_at)
+            return Interval(start, max(start, end))
+        if action.state not in OPEN:
+            at = 0.0 if action.ended_at is None else seconds(action.ended_at)
+            return Interval(at, at)
+        if uuid in expected.start_s:
+            return Interval(offset + expected.start_s[uuid], end)
+        return Interval(offset + expected.makespan_s, offset + expected.makespan_s)
+
+    def earlier(action: Action) -> tuple[Interval, ...]:
+        return tuple(
+            Interval(seconds(one.started_at), max(map(seconds, (one.started_at, one.ended_at))))
+            for one in attempts.get(action.uuid, ())
+            if one.ended_at is not None
+            and (action.started_at is None or one.started_at < action.started_at)
+        )
+
+    return Times(
+        began=first,
+        now_s=now_s,
+        intervals={a.uuid: interval(a) for a in actions},
+        runs=frozenset(
+            a.uuid
+            for a in actions
+            if a.started_at is not None or (a.state in OPEN and a.uuid in expected.start_s)
+        ),
+        planned={u: Interval(planned.start_s[u], planned.end_s[u]) for u in planned.start_s},
+        earlier={a.uuid: found for a in actions if (found := earlier(a))},
+    )

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes when each action waited, for what, and which end let it start. Pure.
+
+An action waits for the actions before it, and then for its tokens and a worker. The record does not
+say why an action waited, so it is computed from the times of all actions: a limit counts as the
+reason if it was reached for most of the time. Linear in actions and links, but for sorting.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from applier.scheduling.gates import Concurrency, Gates
+from applier.timeline.busy import Busy
+from applier.timeline.times import Times
+from applier.timeline.values import Reason, Wait
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import OPEN, WELL, ActionState
+
+#: Waits that are shorter than this part of the whole time are left out.
+SLIGHT = 1 / 500
+
+
+class End(NamedTuple):
+    """When an action ended, and its uuid; that of a join is the last end before it."""
+
+    at_s: float
+    uuid: str
+
+
+#: The end of nothing.
+_BEGINNING = End(0.0, "")
+
+
+class Waiting(NamedTuple):
+    """The waits of an action, and the action whose end let it start, if there is one."""
+
+    waits: tuple[Wait, ...]
+    after: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """What may run at once, and the resources that other plans hold now, with a text about each."""
+
+    concurrency: Concurrency
+    held: Mapping[str, str] = field(default_factory=dict)
+
+
+def waits(plan: ActionPlan, found: Times, limits: Limits) -> dict[str, Waiting]:
+    """Return what each action that runs waited for; the others wait for nothing."""
+    return _Waits(plan, found, limits).all()
+
+
+def critical_path(found: Times, waiting: Mapping[str, Waiting]) -> tuple[str, ...]:
+    """Return the chain of actions that decided the end: each was let start by the one before."""
+    runs = [uuid for uuid in found.intervals if uuid in found.runs]
+    path: dict[str, None] = {}
+    last = max(runs, key=lambda uuid: found.intervals[uuid].end_s, default=None)
+    while last is not None and last not in path:
+        path[last] = None
+        last = waiting[last].after if last in waiting else None
+    return tuple(reversed(path))
+
+
+class _Waits:
+    def __init__(self, plan: ActionPlan, found: Times, limits: Limits) -> None:
+        self._actions = {a.uuid: a for a in plan.actions}
+        self._times, self._held = found, limits.held
+        self._slight_s = found.span_s * SLIGHT
+        concurrency = limits.concurrency
+        self._workers, self._workerless = concurrency.max_workers, concurrency.workerless
+        self._gates = Gates(concurrency.limits, self._workers)
+        ran = [a for a in plan.actions if a.uuid in found.runs]
+        self._all_workers = self._busy(
+            (a for a in ran if a.uuid not in self._workerless), self._workers
+        )
+        holders: defaultdict[str, list[Action]] = defaultdict(list)
+        for action in ran:
+            for token in dict.fromkeys(action.tokens):
+                holders[token].append(action)
+        self._tokens = {
+            token: self._busy(actions, limit)
+            for token, actions in holders.items()
+            if (limit := self._gates.limit(token)) is not None
+        }
+        #: The last end of each set of links, and the first good one, by the id() of its tuple:
+        #: actions share these objects.
+        self._lasts: dict[int, End] = {}
+        self._firsts: dict[int, End] = {}
+        self._ends: dict[str, End] = {}
+        for action in plan.actions:
+            self._end(action.uuid)
+
+    def _busy(self, actions: Iterable[Action], limit: int) -> Busy:
+        times = self._times
+        held = [(a.uuid, times.intervals[a.uuid]) for a in actions]
+        held += [(uuid, one) for uuid, _ in held for one in times.earlier.get(uuid, ())]
+        return Busy(held, limit, self._slight_s)
+
+    def all(self) -> dict[str, Waiting]:
+        return {
+            uuid: self._waiting(action)
+            for uuid, action in self._actions.items()
+            if uuid in self._times.runs
+        }
+
+    def _waiting(self, action: Action) -> Waiting:
+        start = self._times.intervals[action.uuid].start_s
+        earlier = self._times.earlier.get(action.uuid, ())
+        first = min([start, *(one.start_s for one in earlier)])
+        need = _latest([self._last(action.needs), *map(self._first_well, action.needs_any)])
+        order = _latest(
+            [self._last(action.parents), *(self._end(t.action) for t in action.triggers)]
+        )
+        ready = min(max(need.at_s, order.at_s), first)
+        until_need = min(need.at_s, first)
+        found = [
+            Wait(0.0, until_need, Reason.NEED, self._name(need)),
+            Wait(until_need, ready, Reason.ORDER, self._name(order)),
+        ]
+        after = _latest([need, order]).uuid or None
+        if first - ready > self._slight_s:
+            wait, other = self._for_room(action, ready, first)
+            found.append(wait)
+            after = other or after
+        for one, then in zip(earlier, [*(e.start_s for e in earlier[1:]), start], strict=False):
+            found.append(Wait(one.end_s, then, Reason.OTHER, "its next attempt"))
+        return Waiting(tuple(w for w in found if w.end_s - w.start_s > self._slight_s), after)
+
+    def _for_room(self, action: Action, ready: float, start: float) -> tuple[Wait, str | None]:
+        """Return the wait of an action that could run, and the action whose end was the last."""
+        if action.state is ActionState.PENDING:
+            for token in action.tokens:
+                if token in self._held:
+                    return Wait(ready, start, Reason.PLAN, self._held[token]), None
+        reached = [
+            (self._tokens[t].seconds(ready, start), Reason.LIMIT, t, self._tokens[t])
+            for t in dict.fromkeys(action.tokens)
+            if t in self._tokens
+        ]
+        if action.uuid not in self._workerless:
+            busy = self._all_workers
+            reached.append((busy.seconds(ready, start), Reason.WORKER, "", busy))
+        # Of equal ones, the first: a token rather than a worker.
+        taken, reason, token, most = max(reached, key=lambda r: r[0], default=_NO_LIMIT)
+        if most is None or taken < (start - ready) / 2:
+            return Wait(ready, start, Reason.OTHER, "no limit was reached"), None
+        last = most.last_ended(start)
+        what = f"all {self._workers} workers"
+        if reason is Reason.LIMIT:
+            what = f"{token} (at most {self._gates.limit(token)} at once)"
+        return Wait(ready, start, reason, what), None if last == action.uuid else last
+
+    def _name(self, end: End) -> str:
+        return self._actions[end.uuid].label if end.uuid else ""
+
+    def _end(self, uuid: str) -> End:
+        """Return the end of an action, or the last end before a join."""
+        if uuid not in self._ends:
+            action = self._actions[uuid]
+            if action.action_type == JOIN:
+                groups = [action.parents, action.needs, *action.needs_any]
+                self._ends[uuid] = _latest(map(self._last, groups))
+            else:
+                self._ends[uuid] = End(self._times.intervals[uuid].end_s, uuid)
+        return self._ends[uuid]
+
+    def _last(self, uuids: tuple[str, ...]) -> End:
+        if id(uuids) not in self._lasts:
+            self._lasts[id(uuids)] = _latest(map(self._end, uuids))
+        return self._lasts[id(uuids)]
+
+    def _first_well(self, group: tuple[str, ...]) -> End:
+        """Return the first end of a group of which one has to end well."""
+        if id(group) not in self._firsts:
+            well = [self._end(u) for u in group if self._actions[u].state in WELL | OPEN]
+            self._firsts[id(group)] = min(well, key=_at, default=self._last(group))
+        return self._firsts[id(group)]
+
+
+def _at(end: End) -> float:
+    return end.at_s
+
+
+def _latest(ends: Iterable[End]) -> End:
+    """Return the last end; of equal ones the first, whatever its uuid."""
+    return max(ends, key=_at, default=_BEGINNING)
+
+
+_NO_LIMIT: tuple[float, Reason, str, Busy | None] = (0.0, Reason.OTHER, "", None)

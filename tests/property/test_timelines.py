@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds for the timeline of any plan: nothing lost, nothing twice, nothing over another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from unittest import mock
+from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from applier.scheduling.forecast import forecast
+from applier.scheduling.gates import Concurrency
+from applier.store import Attempt
+from applier.timeline import chart as charts
+from applier.timeline import lanes, svg
+from applier.timeline.labels import Place, labels
+from applier.timeline.times import NOTHING, Times, times
+from applier.timeline.values import Bar, Chart, Interval, Wait
+from applier.timeline.waits import Limits, critical_path, waits
+from applier.timeline.words import small_width
+from planner.model import JOIN, Action, ActionPlan, Trigger
+from planner.states import OPEN, ActionState, Outcome
+
+BEGAN = datetime(2026, 1, 2, 23, 59, tzinfo=UTC)
+LIMITS = Limits(
+    concurrency=Concurrency(limits={"node:*": 1, "type:nop": 2}, max_workers=3),
+    held={"node:b": "node:b, on which another plan works"},
+)
+HOSTILE = st.text(max_size=12) | st.sampled_from(["</title><script>", "\x1b[2J\ufffe", "&amp;"])
+TOKENS = st.sampled_from([(), ("node:a",), ("node:b", "type:nop"), ("type:nop",)])
+FEW = st.sampled_from([2, 40])
+
+
+@st.composite
+def plans(draw: st.DrawFn, names: st.SearchStrategy[str] = HOSTILE) -> ActionPlan:
+    """Plans of up to 12 actions with links and joins, before, in and after a run."""
+    begun = draw(st.booleans())
+    seconds = st.integers(0, 500).map(lambda s: BEGAN + timedelta(seconds=s))
+    actions: list[Action] = []
+    for i in range(draw(st.integers(0, 12))):
+        before = [action.uuid for action in actions]
+        some = st.lists(st.sampled_from(before), unique=True, max_size=3) if before else st.just([])
+        kind = draw(st.sampled_from(["nop", "sleep", "anchor", JOIN]))
+        state = draw(st.sampled_from(ActionState)) if begun else ActionState.PENDING
+        started = draw(seconds) if state is not ActionState.PENDING else None
+        ended = draw(st.none() | seconds) if started and state not in OPEN else None
+        group = tuple(draw(some))
+        actions.append(
+            Action(
+                uuid=f"u{i}",
+                name=draw(names),
+                action_type=kind,
+                tokens=draw(TOKENS),
+                parents=tuple(draw(some)),
+                needs=tuple(draw(some)),
+                needs_any=(group,) if group else (),
+                triggers=tuple(Trigger(u, (Outcome.CHANGED,)) for u in draw(some) if kind != JOIN),
+                state=state,
+                started_at=started,
+                ended_at=ended,
+                estimate_s=draw(st.floats(0, 100) | st.just(1e12)),
+                status_message=draw(st.none() | HOSTILE),
+            )
+        )
+    planner = draw(st.sampled_from(["deployment", "rolling_update", "events", "weight"]))
+    return ActionPlan(uuid="p", planner=planner, name=draw(HOSTILE), actions=tuple(actions))
+
+
+@st.composite
+def made(draw: st.DrawFn) -> tuple[ActionPlan, Times, Chart]:
+    """A plan, its times and its chart; some of its actions were tried before."""
+    plan = draw(plans())
+    again = {
+        a.uuid: a.started_at
+        for a in plan.actions
+        if a.started_at and a.action_type != JOIN and draw(st.integers(0, 9)) == 0
+    }
+    return plan, *charted(plan, again, draw(st.integers(0, 600)), draw(FEW))
+
+
+def charted(
+    plan: ActionPlan, again: Mapping[str, datetime], now_s: int, many: int
+) -> tuple[Times, Chart]:
+    """Return the times and the chart of a plan; those in ``again`` were tried before."""
+    durations = {a.uuid: a.estimate_s or 0.0 for a in plan.actions}
+    fresh = [replace(a, state=ActionState.PENDING) for a in plan.actions]
+    begun = any(a.started_at for a in plan.actions)
+    found = times(
+        plan,
+        now=BEGAN + timedelta(seconds=now_s),
+        expected=forecast(plan.actions, durations, LIMITS.concurrency).timeline,
+        planned=forecast(fresh, durations, LIMITS.concurrency).timeline if begun else NOTHING,
+        attempts={
+            uuid: [Attempt(number=1, started_at=at - timedelta(seconds=3), ended_at=at)]
+            for uuid, at in again.items()
+        },
+    )
+    waiting = waits(plan, found, LIMITS)
+    with mock.patch.multiple(charts, MANY=many), mock.patch.multiple(lanes, MOST_LANES=2):
+        critical = critical_path(found, waiting)
+        return found, charts.chart(plan, found, waiting, critical, expected_s=1.0)
+
+
+def bars(done: Chart) -> list[Bar]:
+    """Return all bars of a chart."""
+    return [bar for lane in done.lanes for row in lane.rows for bar in row]
+
+
+@given(made())
+def test_each_action_is_in_one_bar_with_others_in_its_state(
+    case: tuple[ActionPlan, Times, Chart],
+) -> None:
+    plan, _, done = case
+    drawn = [action.uuid for bar in bars(done) for action in bar.actions]
+    assert sorted(drawn) == sorted(a.uuid for a in plan.actions if a.action_type != JOIN)
+    assert all(len({action.state for action in bar.actions}) == 1 for bar in bars(done))
+
+
+@given(made())
+def test_the_bars_of_a_row_never_overlap_nor_do_their_planned_times(
+    case: tuple[ActionPlan, Times, Chart],
+) -> None:
+    _, _, done = case
+    for lane in done.lanes:
+        for row in lane.rows:
+            for first, second in pairwise(row):
+                assert max(first.end_s, first.first_s + done.least_s) <= second.first_s
+            planned = sorted(bar.planned for bar in row if bar.planned)
+            assert all(a.end_s <= b.start_s for a, b in pairwise(planned))
+
+
+@given(made())
+def test_times_and_waits_are_on_the_axis(case: tuple[ActionPlan, Times, Chart]) -> None:
+    _, found, done = case
+    for bar in bars(done):
+        known: Sequence[Interval | Wait] = [*bar.waits, *bar.earlier]
+        known = [*known, Interval(bar.start_s, bar.end_s), *([bar.planned] if bar.planned else [])]
+        for one in known:
+            assert 0 <= one.start_s <= one.end_s <= done.span_s
+        assert all(wait.end_s <= bar.end_s for wait in bar.waits)
+        for first, second in pairwise(bar.waits):
+            assert first.end_s <= second.start_s
+    for uuid, interval in found.intervals.items():
+        inside = next(bar for bar in bars(done) if uuid in {a.uuid for a in bar.actions})
+        assert inside.first_s <= interval.start_s
+        assert interval.end_s <= inside.end_s
+
+
+@given(made(), st.sampled_from([400, 1000]))
+def test_the_picture_is_xml_with_a_title_for_each_bar(
+    case: tuple[ActionPlan, Times, Chart], width: int
+) -> None:
+    _, _, done = case
+    text = svg.render(done, width)
+    root = ElementTree.fromstring(text)  # noqa: S314 - it is our own
+    assert not any(tag.tag.endswith("}script") for tag in root.iter())
+    groups = [g for g in root.iter() if str(g.get("class")).startswith("bar ")]
+    drawn = [g for g in groups if g.get("role") == "img"]
+    assert len(drawn) == len(bars(done))
+    for group, bar in zip(drawn, bars(done), strict=True):
+        title = group[0]
+        assert title.tag.endswith("}title")
+        assert str(bar.state) in str(title.text)
+
+
+@given(plans(st.text("ab/", min_size=1, max_size=4)), FEW)
+def test_other_uuids_give_the_same_picture(plan: ActionPlan, many: int) -> None:
+    def other(uuid: str) -> str:
+        return f"x{99 - int(uuid[1:])}"
+
+    renamed = tuple(
+        replace(
+            a,
+            uuid=other(a.uuid),
+            parents=tuple(map(other, a.parents)),
+            needs=tuple(map(other, a.needs)),
+            needs_any=tuple(tuple(map(other, group)) for group in a.needs_any),
+            triggers=tuple(Trigger(other(t.action), t.outcomes) for t in a.triggers),
+        )
+        for a in plan.actions
+    )
+    pictures = {
+        svg.render(charted(one, {}, 300, many)[1]) for one in (plan, replace(plan, actions=renamed))
+    }
+    assert len(pictures) == 1
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 40), st.floats(0, 60), st.text(max_size=20)), max_size=8),
+    st.sampled_from(["", "✓"]),
+)
+def test_the_names_in_a_row_never_overlap(wide: list[tuple[float, float, str]], mark: str) -> None:
+    places, at = [], 0.0
+    for gap, width, text in wide:
+        places.append(Place(at + gap, at + gap, at + gap + width, text, mark))
+        at += gap + width
+    found = labels(places, 0.0, at + 30)
+    for first, second in pairwise(found):
+        assert first.x + small_width(first.text) <= second.x + 1e-6
+    assert all(f.x >= 0 and f.x + small_width(f.text) <= at + 30 for f in found)
+
+
+@given(plans())
+def test_the_waits_of_a_forecast_last_from_the_beginning_to_the_start(plan: ActionPlan) -> None:
+    fresh = replace(
+        plan,
+        actions=tuple(
+            replace(a, state=ActionState.PENDING, started_at=None, ended_at=None)
+            for a in plan.actions
+        ),
+    )
+    durations = {a.uuid: a.estimate_s or 0.0 for a in fresh.actions}
+    free = Limits(concurrency=LIMITS.concurrency)
+    timeline = forecast(fresh.actions, durations, free.concurrency).timeline
+    found = times(fresh, now=BEGAN, expected=timeline, attempts={})
+    slight_s = found.span_s / 100
+    for uuid, waiting in waits(fresh, found, free).items():
+        waited = sum(wait.end_s - wait.start_s for wait in waiting.waits)
+        start = timeline.start_s[uuid]
+        assert start - slight_s <= waited <= start + 1e-6

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of a timeline: a golden of a run, its structure, its size for a large plan."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from applier.scheduling.course import Timeline
+from applier.scheduling.forecast import forecast
+from applier.scheduling.gates import Concurrency
+from applier.store import Attempt
+from applier.timeline import svg
+from applier.timeline.chart import FEW_BARS, MOST_BARS, chart
+from applier.timeline.lanes import MOST_LANES
+from applier.timeline.times import NOTHING, times
+from applier.timeline.values import Bar, Chart
+from applier.timeline.waits import Limits, critical_path, waits
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+PICTURE = Path(__file__).parents[3] / "cases/drawings/timeline.svg"
+BEGAN = datetime(2026, 1, 2, 22, 0, tzinfo=timezone(timedelta(hours=1)))
+S = ActionState
+
+
+def at(minutes: float) -> datetime:
+    """Return a time after the beginning."""
+    return BEGAN + timedelta(minutes=minutes)
+
+
+def action(name: str, *hosts: str, **fields: Any) -> Action:
+    """Make an action on hosts; with ``ran``, from one minute to another."""
+    start, end = fields.pop("ran", (None, None))
+    return Action(
+        uuid=name,
+        name=name,
+        **{"action_type": "migrate", **fields},
+        tokens=tuple(f"node:{host}" for host in hosts),
+        started_at=None if start is None else at(start),
+        ended_at=None if end is None else at(end),
+    )
+
+
+#: The drain of two hosts at night: one move failed twice, so its host cannot be switched off.
+DRAIN = ActionPlan(
+    uuid="p",
+    planner="weight",
+    name="drain-rack-1",
+    state=PlanState.ONGOING,
+    limits={"node:*": 2},
+    actions=(
+        action("close-c1", "c1", action_type="disable", ran=(0, 1), state=S.SUCCEEDED),
+        action("close-c2", "c2", action_type="disable", ran=(0, 1), state=S.SUCCEEDED),
+        action("move-web-1", "c1", "c3", needs=("close-c1",), ran=(1, 9), state=S.SUCCEEDED),
+        action("move-web-2", "c1", "c3", needs=("close-c1",), ran=(1, 6), state=S.SUCCEEDED),
+        action("move-web-3", "c1", "c3", needs=("close-c1",), ran=(6, 13), state=S.SUCCEEDED),
+        action(
+            "move-db-1",
+            *("c2", "c4"),
+            needs=("close-c2",),
+            ran=(8, 12),
+            state=S.FAILED,
+            attempts=2,
+            status_message="no valid host <c4> & no other",
+        ),
+        action("move-db-2", "c2", "c4", needs=("close-c2",), ran=(3, 11), state=S.SUCCEEDED),
+        action("move-app-1", "c2", "c3", parents=("move-db-2",), ran=(13, None), state=S.ONGOING),
+        action("move-tmp", "c2", action_type="delete", state=S.SKIPPED, parents=("move-db-2",)),
+        action("off-c1", "c1", action_type="power", needs=("move-web-1", "move-web-3")),
+        action("off-c2", "c2", action_type="power", state=S.FAILED_DEPENDENCIES),
+        action("report", action_type="shell", parents=("off-c1", "move-app-1")),
+    ),
+)
+PLANNED = {
+    "close-c1": (0, 1),
+    "close-c2": (0, 1),
+    "move-web-1": (1, 6),
+    "move-web-2": (1, 6),
+    "move-web-3": (6, 11),
+    "move-db-1": (1, 9),
+    "move-db-2": (1, 9),
+    "move-app-1": (11, 16),
+    "move-tmp": (9, 10),
+    "off-c1": (11, 13),
+    "off-c2": (16, 18),
+    "report": (18, 19),
+}
+
+
+def timeline(minutes: dict[str, tuple[float, float]]) -> Timeline:
+    """Make a timeline of minutes."""
+    return Timeline(
+        start_s={uuid: 60.0 * start for uuid, (start, _) in minutes.items()},
+        end_s={uuid: 60.0 * end for uuid, (_, end) in minutes.items()},
+        makespan_s=max((60.0 * end for _, end in minutes.values()), default=0.0),
+    )
+
+
+def drawn() -> Chart:
+    """Return the chart of the drain, 15 minutes after its beginning."""
+    ended = {"off-c2": at(12), "move-tmp": at(11)}
+    plan = replace(
+        DRAIN,
+        actions=tuple(replace(a, ended_at=ended.get(a.uuid, a.ended_at)) for a in DRAIN.actions),
+    )
+    found = times(
+        plan,
+        now=at(15),
+        expected=timeline({"move-app-1": (0, 3), "off-c1": (0.5, 2.5), "report": (3, 4)}),
+        planned=timeline(PLANNED),
+        attempts={"move-db-1": [Attempt(number=1, started_at=at(1), ended_at=at(3))]},
+    )
+    limits = Limits(concurrency=Concurrency(limits=plan.limits, max_workers=4))
+    waiting = waits(plan, found, limits)
+    critical = critical_path(found, waiting)
+    return chart(plan, found, waiting, critical, expected_s=1140.0)
+
+
+def test_a_run_is_drawn_like_this() -> None:
+    text = svg.render(drawn())
+    if os.environ.get("ACTIONPLAN_REWRITE"):
+        PICTURE.write_text(text, encoding="utf-8")
+    assert text == PICTURE.read_text(encoding="utf-8")
+
+
+def shape(group: ElementTree.Element) -> tuple[str, ...]:
+    """Return the classes of a bar and of what is in it."""
+    return str(group.get("class")), *(str(e.get("class")) for e in group[1:])
+
+
+def bars_of(text: str) -> dict[str, ElementTree.Element]:
+    """Return the group of each bar by the first line of its title."""
+    root = ElementTree.fromstring(text)  # noqa: S314 - it is our own
+    groups = (g for g in root.iter() if g.get("role") == "img")
+    return {str(g[0].text).partition("\n")[0]: g for g in groups}
+
+
+def test_each_state_has_a_shape_of_its_own() -> None:
+    found = bars_of(svg.render(drawn()))
+    assert shape(found["close-c1: SUCCEEDED"]) == ("bar SUCCEEDED", "plan", "run")
+    assert shape(found["move-web-3: SUCCEEDED"]) == ("bar SUCCEEDED", "plan", "run")
+    failed = shape(found["move-db-1: FAILED"])
+    assert failed == ("bar FAILED", "wait", "plan", "run", "cross", "run", "cross")
+    runs = shape(found["move-app-1: ONGOING"])
+    assert runs[0].startswith("bar ONGOING")
+    assert runs[-2:] == ("rest", "run")
+    assert shape(found["off-c2: FAILED_DEPENDENCIES"])[-1] == "run"
+    assert shape(found["report: PENDING"])[0] == "bar PENDING critical"
+
+
+def test_a_title_says_name_state_times_and_reasons() -> None:
+    title = bars_of(svg.render(drawn()))["move-web-3: SUCCEEDED"][0].text
+    assert str(title).split("\n") == [
+        "move-web-3: SUCCEEDED",
+        "22:06:00 to 22:13:00 (7m00s)",
+        "planned 22:06:00 to 22:11:00 (5m00s)",
+        "waited 1m00s, need: close-c1",
+        "waited 5m00s, limit: node:c1 (at most 2 at once)",
+    ]
+
+
+def test_local_time_is_on_the_axis_and_0_for_what_has_not_begun() -> None:
+    assert ">22:06</text>" in svg.render(drawn())
+    fresh = replace(drawn(), began=None, now_s=None)
+    assert ">0s</text>" in svg.render(fresh)
+
+
+def large(nodes: int, tasks: int) -> Chart:
+    """Return the chart of a deployment of many nodes that has run, with one failure."""
+    actions = []
+    for node in range(nodes):
+        for task in range(tasks):
+            begin = task * 10 + (node % 7) * 3
+            actions.append(
+                action(
+                    f"{node}/task-{task}",
+                    str(node),
+                    needs=(f"{node}/task-{task - 1}",) if task else (),
+                    ran=(begin, begin + 8 + node % 3),
+                    state=S.FAILED if (node, task) == (5, 3) else S.SUCCEEDED,
+                )
+            )
+    plan = ActionPlan(uuid="p", planner="deployment", name="large", actions=tuple(actions))
+    found = times(plan, now=at(0), expected=NOTHING, attempts={})
+    limits = Limits(concurrency=Concurrency(limits={"node:*": 1}, max_workers=nodes))
+    waiting = waits(plan, found, limits)
+    return chart(plan, found, waiting, critical_path(found, waiting), expected_s=1.0)
+
+
+@pytest.mark.parametrize(("nodes", "tasks"), [(100, 10), (10, 100), (1, 1000), (1000, 1)])
+def test_a_plan_of_a_thousand_is_read_at_one_look(nodes: int, tasks: int) -> None:
+    made = large(nodes, tasks)
+    bars = [bar for lane in made.lanes for row in lane.rows for bar in row]
+    assert sum(len(bar.actions) for bar in bars) == 1000
+    assert len(made.lanes) <= MOST_LANES
+    assert len(bars) <= MOST_BARS + FEW_BARS * len(made.lanes)
+    text = svg.render(made)
+    assert len(text) < 300_000
+    if min(nodes, tasks) > 3:
+        (failed,) = [bar for bar in bars if bar.state is S.FAILED]
+        assert [a.name for a in failed.actions] == ["5/task-3"]
+
+
+def test_lanes_of_like_content_are_one_with_a_count() -> None:
+    titles = [lane.title for lane in large(100, 10).lanes]
+    assert "5" in titles
+    assert any("alike" in title for title in titles)
+
+
+def test_few_actions_are_never_put_together() -> None:
+    names = [bar.name for bar in every_bar(large(4, 10))]
+    assert len(names) == 40
+    assert Counter(names)["task-1"] == 4
+
+
+def every_bar(made: Chart) -> list[Bar]:
+    """Return all bars of a chart."""
+    return [bar for lane in made.lanes for row in lane.rows for bar in row]
+
+
+def test_the_forecast_of_a_plan_has_no_thin_bars() -> None:
+    plan = replace(
+        DRAIN,
+        state=PlanState.RECOMMENDED,
+        actions=tuple(
+            replace(a, state=S.PENDING, started_at=None, ended_at=None) for a in DRAIN.actions
+        ),
+    )
+    concurrency = Concurrency(limits=plan.limits, max_workers=4)
+    made = forecast(plan.actions, {a.uuid: 60.0 for a in plan.actions}, concurrency)
+    found = times(plan, now=at(0), expected=made.timeline, attempts={})
+    waiting = waits(plan, found, Limits(concurrency=concurrency))
+    text = svg.render(chart(plan, found, waiting, made.critical, expected_s=300.0))
+    assert 'class="plan"' not in text
+    assert "expected to take 5m00s" in text
+    assert "expected 0s to 1m00s (1m00s)" in text
