@@ -8,11 +8,13 @@ parts, and importing all of them takes longer than running such a verb.
 from __future__ import annotations
 
 import getpass
+import logging
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -28,7 +30,11 @@ if TYPE_CHECKING:
     from applier.run.runner import Runner
     from applier.scheduling.type_policy import TypePolicy
     from applier.store import Store
+    from planner.model import ActionPlan
     from planner.registry import ActionTypes
+
+#: The log of all that is monitored.
+MONITORING_LOG = logging.getLogger("applier.monitoring")
 
 Answer = TypeVar("Answer")
 
@@ -42,6 +48,8 @@ class Assembly:
         self._making_cloud = threading.Lock()
         #: If set, the runs of this process are measured.
         self.run_metrics: RunMetrics | None = None
+        #: If set, makes one more listener for each run of this process.
+        self._listener_of: Callable[[ActionPlan], AbstractContextManager[Listener]] | None = None
 
     def close(self) -> None:
         """Close the cloud, if it was used."""
@@ -223,6 +231,24 @@ class Assembly:
 
         return Claimant(host=liveness.this_host(), pid=os.getpid(), user=user())
 
+    @contextmanager
+    def traced(self) -> Iterator[None]:
+        """Send traces of the runs in a block, if the option ``traces`` is set."""
+        if not self.conf.watcher_applier.traces:
+            yield
+            return
+        try:
+            from applier.monitoring.span_export import sent
+            from applier.monitoring.traces import TracedRun
+        except ImportError:
+            text = "[watcher_applier] traces: install actionplan[traces], which it needs"
+            MONITORING_LOG.error(text)
+            yield
+            return
+        with sent() as tracer:
+            self._listener_of = partial(TracedRun, tracer) if tracer else None
+            yield
+
     def runner(
         self,
         *,
@@ -255,6 +281,7 @@ class Assembly:
                 claimant=self.claimant,
                 on_failure=OnFailure(on_failure or self.conf.watcher_applier.on_failure),
                 listeners=tuple(listeners),
+                listener_of=self._listener_of,
                 heartbeat_interval_s=self.conf.watcher_applier.heartbeat_interval_s,
             )
         )

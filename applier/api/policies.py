@@ -32,6 +32,7 @@ RULES = (
     Rule("plan:delete", OPERATE, "remove plans"),
     Rule("plan:run", OPERATE, "start, pause, resume, cancel and roll back plans, change limits"),
     Rule("action:steer", OPERATE, "skip, abort and settle actions"),
+    Rule("event:read", READ, "read the events of all plans"),
     Rule("service:read", READ, "list applier services"),
     Rule("product:read", READ, "list planners, action types and schemas"),
     Rule("metrics:read", READ, "read metrics"),

@@ -17,6 +17,7 @@ from cheroot.ssl.builtin import BuiltinSSLAdapter
 from oslo_config import cfg
 
 from applier.api.access import MOST_BYTES
+from applier.api.v2.events import ENDING
 from applier.errors import ConfigurationError
 
 #: How many requests are answered at once; a thread that waits costs next to nothing.
@@ -71,10 +72,10 @@ class Server:
     """Serves a WSGI application over HTTP, or HTTPS where a certificate is configured."""
 
     def __init__(self, conf: cfg.ConfigOpts, application: Callable[..., Any]) -> None:
-        self._arrivals = Arrivals()
+        self._arrivals, self._ending = Arrivals(), threading.Event()
         self._server = wsgi.Server(
             (conf.api.host, conf.api.port),
-            _whole(application, self._arrivals),
+            _whole(application, self._arrivals, self._ending),
             numthreads=THREADS,
             server_name="actionplan-api",
             request_queue_size=QUEUE,
@@ -113,7 +114,11 @@ class Server:
             self._arrivals.end()
 
     def end(self) -> None:
-        """Accept nothing new, and return when the requests that arrived are answered."""
+        """Accept nothing new, and return when the requests that arrived are answered.
+
+        Requests that wait for events are answered at once.
+        """
+        self._ending.set()
         self._server.stop()
 
 
@@ -131,7 +136,9 @@ def _connection_class(arrivals: Arrivals) -> type[HTTPConnection]:
     return Connection
 
 
-def _whole(application: Callable[..., Any], arrivals: Arrivals) -> Callable[..., Any]:
+def _whole(
+    application: Callable[..., Any], arrivals: Arrivals, ending: threading.Event
+) -> Callable[..., Any]:
     """Return the application behind what reads the whole body of a request first."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
@@ -144,7 +151,7 @@ def _whole(application: Callable[..., Any], arrivals: Arrivals) -> Callable[...,
             arrivals.arrived()
         if expected and len(body) < int(expected):
             return _refused(start_response, "408 Request Timeout")
-        whole = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
+        whole = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body)), ENDING: ending}
         return application({**environ, **whole}, start_response)
 
     return answer

@@ -7,12 +7,13 @@ import logging
 import os
 import signal
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from applier.assembly import now
+from applier.assembly import MONITORING_LOG, now
 from applier.cli.reporters.progress_lines import ProgressLines
 from applier.cli.verb import FAILED, PAUSED, REFUSED, Verb
 from applier.contracts import Listener, Report
@@ -80,6 +81,19 @@ def run(
     Raises PlanConflict if another process runs it. Standard output must be a stream that does not
     fail when the terminal goes away, so that the run continues.
     """
+    told: deque[str] = deque(maxlen=1)
+    with heard(MONITORING_LOG, told.append), verb.session.assembly.traced():
+        code = _run(verb, plan, settings, workers, events)
+    # Below the recap: while the plan runs, the terminal belongs to its progress.
+    for text in told:
+        verb.note(text)
+    return code
+
+
+def _run(
+    verb: Verb, plan: ActionPlan, settings: SetOptions, workers: int, events: TextIO | None
+) -> int:
+    """Run a plan, show its progress and a recap; returns the exit code."""
     from applier.cli.reporters import recap
 
     session, store = verb.session, verb.session.store
@@ -141,7 +155,7 @@ def _queue(verb: Verb, plan: ActionPlan) -> None:
 
 
 class _Teller(logging.Handler):
-    """Shows log messages of the record in the display of progress."""
+    """Calls a function with log messages."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
@@ -157,15 +171,22 @@ def lapses(tell: Callable[[str], None]) -> Iterator[None]:
     """Show when the store cannot be reached, and when it can again; the run waits meanwhile."""
     from applier.recording import store_retry
 
-    handler, before = _Teller(tell), store_retry.LOG.level
-    store_retry.LOG.addHandler(handler)
-    # Recovery is logged as INFO, which is below the default level.
-    store_retry.LOG.setLevel(logging.INFO)
+    with heard(store_retry.LOG, tell):
+        yield
+
+
+@contextmanager
+def heard(log: logging.Logger, tell: Callable[[str], None]) -> Iterator[None]:
+    """Call ``tell`` with what is logged as a warning or as an error."""
+    handler, before = _Teller(tell), log.level
+    log.addHandler(handler)
+    # Below the level that the program sets without --verbose.
+    log.setLevel(logging.INFO)
     try:
         yield
     finally:
-        store_retry.LOG.removeHandler(handler)
-        store_retry.LOG.setLevel(before)
+        log.removeHandler(handler)
+        log.setLevel(before)
 
 
 @contextmanager

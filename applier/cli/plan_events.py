@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from applier.notifications import schema
-from applier.operations.events import READERS
+from applier.operations.events import read_on
 from applier.subscriptions import EventStore
 from planner.model import ActionPlan
 
@@ -39,7 +39,7 @@ class PlanEvents:
         now = self._clock()
         if self._until is None or self._until < now + LASTS / 2:
             self._until = now + LASTS
-            self._store.subscribe(READERS, now=now, until=self._until)
+            read_on(self._store, now=now, keep_s=LASTS.total_seconds())
 
     def read(self, plan: ActionPlan) -> Sequence[schema.Event]:
         """Return the next events, none if there are no more.

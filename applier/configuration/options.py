@@ -165,6 +165,13 @@ APPLIER_OPTIONS = (
         help="Port on 127.0.0.1 on which an applier service shows its metrics to Prometheus: what "
         "only a process that runs plans knows. Default: none, and nothing is measured.",
     ),
+    cfg.BoolOpt(
+        "traces",
+        default=False,
+        help="Whether 'actionplan apply' and an applier service send a trace of each run by "
+        "OpenTelemetry. The standard variables say where to: OTEL_EXPORTER_OTLP_ENDPOINT and "
+        "its like. Needs actionplan[traces].",
+    ),
 )
 
 #: The sections that belong to no plugin.

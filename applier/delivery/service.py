@@ -61,7 +61,7 @@ class DeliveryService(cotyledon.Service):
                 target=Delivery(
                     store,
                     receiver,
-                    holder=f"{holder}",
+                    holder=holder,
                     give_up_s=self._conf.events.give_up_after_s,
                     clock=partial(datetime.now, UTC),
                     ending=self._ending,

@@ -1,5 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The subscription of those who read events from the record."""
+"""Events for readers, who ask for them instead of receiving them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from applier.subscriptions import EventStore
 
 #: The name of the subscription that all readers share.
 READERS = "readers"
+
+
+def read_on(store: EventStore, *, now: datetime, keep_s: float) -> None:
+    """Have events recorded for readers, from now on and for ``keep_s`` seconds."""
+    store.subscribe(READERS, now=now, until=now + timedelta(seconds=keep_s))
+
+
+def forget(store: EventStore, *, now: datetime, keep_s: float) -> None:
+    """Delete events that every receiver has got and that are older than ``keep_s`` seconds."""
+    store.delete_events(before=now - timedelta(seconds=keep_s), now=now)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from applier import plan_cloud
 from applier.assembly import Assembly, now
@@ -14,11 +15,17 @@ from planner.model import JOIN, ActionPlan
 
 
 def roll_back(
-    assembly: Assembly, operator: Operator, plan: ActionPlan, new_id: Callable[[], str]
+    assembly: Assembly,
+    operator: Operator,
+    plan: ActionPlan,
+    new_id: Callable[[], str],
+    *,
+    uuid: str | None = None,
 ) -> ActionPlan:
     """Make a plan that undoes another in reverse order, and store it.
 
-    Raises PlanConflict while somebody runs the other plan, OtherCloud, PlannerError.
+    Its uuid is ``uuid``, or else a new one. Raises PlanConflict while somebody runs the other plan,
+    OtherCloud, PlannerError.
     """
     taken = claim.already_running(assembly.store, plan.uuid)
     if taken:
@@ -35,6 +42,7 @@ def roll_back(
         now=now(),
         new_id=new_id,
     )
+    made = replace(made, uuid=uuid or made.uuid)
     of_it = operator.entry("rollback", f"undoes plan {plan.uuid}")
     assembly.store.save_plan(made, history=of_it)
     return made

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
 from applier import plan_cloud
-from applier.contracts import Claimant, Report, Request, RequestVerb
+from applier.contracts import Claimant, Listener, Report, Request, RequestVerb
 from applier.engines import Events, PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import task_maker, workerless
@@ -111,15 +111,18 @@ class Runner:
         claimant = replace(self._setup.claimant, heartbeat_interval_s=interval_s)
         claim = self._store.claim_plan(uuid, claimant, now=self._setup.clock())
         plan = self._store.refresh_plan(plan)
-        recorder = Recorder(
-            self._store,
-            plan,
-            claim,
-            clock=self._setup.clock,
-            listeners=self._setup.listeners,
-            patience_s=self._setup.store_patience_s,
-        )
-        with recorder, self._heartbeat(uuid, claim):
+        with (
+            self._listeners(plan) as listeners,
+            Recorder(
+                self._store,
+                plan,
+                claim,
+                clock=self._setup.clock,
+                listeners=listeners,
+                patience_s=self._setup.store_patience_s,
+            ) as recorder,
+            self._heartbeat(uuid, claim),
+        ):
             plan, continued = self._verified(plan, environment, recorder, before)
             held_by_others = self._reserved(plan, recorder)
             with self._request_reader(plan, earlier, held_by_others):
@@ -133,6 +136,15 @@ class Runner:
                 joins=[recorder.states[uuid] for uuid in joins],
             )
             return self._end(plan, recorder, earlier, state, message)
+
+    @contextmanager
+    def _listeners(self, plan: ActionPlan) -> Iterator[tuple[Listener, ...]]:
+        """Yield the listeners of the run of a plan."""
+        if self._setup.listener_of is None:
+            yield self._setup.listeners
+            return
+        with self._setup.listener_of(plan) as listener:
+            yield (*self._setup.listeners, listener)
 
     def _end(
         self,

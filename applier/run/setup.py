@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -13,6 +14,7 @@ from applier.engines import Engine
 from applier.engines.environment import ActionEnvironment
 from applier.scheduling.verdict import OnFailure
 from applier.store import RunStore
+from planner.model import ActionPlan
 
 UTC_NOW = partial(datetime.now, UTC)
 
@@ -24,6 +26,7 @@ class RunSetup:
     ``on_failure`` applies to plans that have no policy themselves. While the store cannot be
     reached, no action starts, and writes are retried for up to ``store_patience_s`` seconds.
     Plugins may take up to ``verify_patience_s`` seconds to verify an interrupted action.
+    ``listener_of`` makes one more listener, for a plan that was claimed; its block is the run.
     """
 
     store: RunStore
@@ -32,6 +35,7 @@ class RunSetup:
     claimant: Claimant
     on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS
     listeners: tuple[Listener, ...] = ()
+    listener_of: Callable[[ActionPlan], AbstractContextManager[Listener]] | None = None
     clock: Callable[[], datetime] = UTC_NOW
     request_interval_s: float = 1.0
     heartbeat_interval_s: float = 5.0

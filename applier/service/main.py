@@ -58,7 +58,7 @@ class ApplierService(cotyledon.Service):
             with closing(Assembly(self._conf)) as assembly:
                 if opened(assembly, self._ending) is not None:
                     LOG.info("Waiting for plans of the cloud %s", assembly.cloud().name)
-                    with measured(assembly):
+                    with measured(assembly), assembly.traced():
                         worker_loop_of(assembly, self._ending).run()
         finally:
             self._over.set()

@@ -85,6 +85,8 @@ def test_answers_are_as_described(api: TestClient) -> None:
         def check(case: schemathesis.Case, is_known: bool) -> None:
             if is_known:
                 case.path_parameters |= {k: KNOWN[k] for k in case.path_parameters}
+            if case.path == "/v2/events":
+                case.query = {**(case.query or {}), "wait_s": 0}
             answer = case.call(headers={"Host": HOST})
             case.validate_response(answer, checks=list(CHECKS))
 

@@ -104,6 +104,33 @@ def test_an_idempotency_key_makes_one_plan(api: TestClient) -> None:
     assert api.simulate_get("/v2/plans").json["total"] == 1
 
 
+def test_a_change_with_an_idempotency_key_is_made_once(api: TestClient) -> None:
+    uuid, key = stored(api), {"Idempotency-Key": "k2"}
+    started = [post(api, f"/v2/plans/{uuid}/start", **key) for _ in range(2)]
+    assert [a.status_code for a in started] == [200, 200]
+    assert "done before" in started[1].json["messages"][0]
+    assert is_problem(post(api, f"/v2/plans/{uuid}/start", **{"Idempotency-Key": "k3"}), 409, "")
+    path = f"/v2/plans/{uuid}/actions/second/skip"
+    tag = {"If-Match": api.simulate_get(f"/v2/plans/{uuid}").headers["ETag"]}
+    skipped = [post(api, path, {"why": "by hand"}, **key, **tag) for _ in range(2)]
+    assert [a.status_code for a in skipped] == [200, 200]
+    verbs = [e["verb"] for e in api.simulate_get(f"/v2/plans/{uuid}/history").json["history"]]
+    assert verbs == ["create", "start", "skip"]
+
+
+def test_a_rollback_with_an_idempotency_key_is_one_plan(
+    api: TestClient, actionplan: CommandLine
+) -> None:
+    disable = {"resource_id": "compute-1", "state": "disabled"}
+    kind = "change_nova_service_state"
+    uuid = stored(api, {"actions": [{"action_type": kind, "input_parameters": disable}]})
+    actionplan.good("apply", uuid, "--yes")
+    path, key = f"/v2/plans/{uuid}/rollback", {"Idempotency-Key": "k4"}
+    first, second = (post(api, path, **key) for _ in range(2))
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json["uuid"] == second.json["uuid"]
+
+
 def test_who_asked_and_why_is_on_record(api: TestClient) -> None:
     uuid = stored(api)
     done = post(api, f"/v2/plans/{uuid}/actions/second/skip", {"why": "by hand"})

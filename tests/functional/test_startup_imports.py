@@ -27,6 +27,7 @@ HEAVY = {
     "cliff's table": ("prettytable",),
     "ssh": ("asyncssh", "applier.machines"),
     "migrations": ("alembic",),
+    "traces": ("opentelemetry",),
 }
 #: What each command line may import of them.
 ALLOWED = {

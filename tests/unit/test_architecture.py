@@ -164,6 +164,7 @@ LAYERS = (
         third_party=(
             "cotyledon",
             "futurist",
+            "opentelemetry",
             "oslo_config",
             "oslo_log",
             "platformdirs",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from applier.api.parts import Parts
-from applier.api.v2 import actions, changes, history, openapi, pictures, plans, product
+from applier.api.v2 import actions, changes, events, history, openapi, pictures, plans, product
 from applier.api.v2.operation import Resource
 
 
@@ -26,6 +26,7 @@ def routes(parts: Parts) -> Mapping[str, Resource]:
         f"{plan}/history": history.History(parts),
         f"{plan}/rollback": changes.Rollback(parts),
         "/v2/history": history.History(parts),
+        "/v2/events": events.Events(parts),
         "/v2/planners": product.Planners(),
         "/v2/action-types": product.ActionTypes(parts),
         "/v2/schemas": product.Schemas(parts),

@@ -11,9 +11,11 @@ import falcon
 
 from applier.api.parts import Parts, operator_of
 from applier.api.v2 import etags, schemas
+from applier.api.v2.idempotency import DONE_BEFORE, key_of, keyed_operator, was_done
 from applier.api.v2.operation import Operation, Resource
 from applier.api.v2.plans import show
 from applier.assembly import Assembly
+from applier.errors import PlanNotFound
 from applier.operations import Operator, actions, lookup, plans, resuming
 from applier.operations.rolling_back import roll_back
 from planner.model import Action, ActionPlan
@@ -26,7 +28,14 @@ OnAction = Callable[[Assembly, Operator, ActionPlan, Action, Body], None]
 
 
 def _asked(rule: str, summary: str, body: schemas.Schema) -> Mapping[str, Operation]:
-    operation = Operation(rule=rule, summary=summary, body=body, if_match=True, answer=schemas.DONE)
+    operation = Operation(
+        rule=rule,
+        summary=summary,
+        body=body,
+        if_match=True,
+        idempotency_key=True,
+        answer=schemas.DONE,
+    )
     return {"POST": operation}
 
 
@@ -45,8 +54,11 @@ class PlanChange(Resource):
         body, told = self.body(request), list[str]()
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
-        etags.require(request, found)
-        self._make(assembly, operator_of(request, told), found, body)
+        if was_done(request, assembly.store, found.uuid):
+            told.append(DONE_BEFORE)
+        else:
+            etags.require(request, found)
+            self._make(assembly, keyed_operator(request, told), found, body)
         response.media = _done(assembly, found.uuid, told)
 
 
@@ -67,9 +79,12 @@ class ActionChange(Resource):
         body, told = self.body(request), list[str]()
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
-        etags.require(request, found)
         one = lookup.find_action(found, action)
-        self._make(assembly, operator_of(request, told), found, one, body)
+        if was_done(request, assembly.store, found.uuid):
+            told.append(DONE_BEFORE)
+        else:
+            etags.require(request, found)
+            self._make(assembly, keyed_operator(request, told), found, one, body)
         response.media = _done(assembly, found.uuid, told)
 
 
@@ -82,6 +97,7 @@ class Rollback(Resource):
             summary="Make and store a plan that undoes another in reverse order. Nothing is run.",
             body=schemas.mapping({}),
             if_match=True,
+            idempotency_key=True,
             status=201,
             answer=schemas.PLAN,
         )
@@ -96,8 +112,15 @@ class Rollback(Resource):
         self.body(request)
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
-        etags.require(request, found)
-        made = roll_back(assembly, operator_of(request, []), found, lambda: str(uuid4()))
+        key = key_of(request)
+        try:
+            made = assembly.store.load_plan(key) if key else None
+        except PlanNotFound:
+            made = None
+        if made is None:
+            etags.require(request, found)
+            operator = operator_of(request, [])
+            made = roll_back(assembly, operator, found, lambda: str(uuid4()), uuid=key)
         response.status = falcon.HTTP_201
         response.set_header("Location", f"{request.prefix}/v2/plans/{made.uuid}")
         show(self._parts, response, made)

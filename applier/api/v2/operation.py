@@ -92,7 +92,7 @@ def _parsed(texts: list[str], schema: Schema) -> Any:
         raise ValueError("it is given more than once, or without a value")
     [text] = texts
     if kind == "integer":
-        if not re.fullmatch("[0-9]{1,9}", text):
+        if not re.fullmatch("[0-9]{1,16}", text):
             raise ValueError(f"{text!r} is not a whole number")
         return int(text)
     if kind == "boolean":

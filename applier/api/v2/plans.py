@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,7 +13,7 @@ import falcon
 from applier.api.errors import Problem
 from applier.api.parts import Parts, caller_of, operator_of
 from applier.api.policies import COMMANDS
-from applier.api.v2 import etags, schemas
+from applier.api.v2 import etags, idempotency, schemas
 from applier.api.v2.operation import Operation, Resource, document_in
 from applier.errors import PlanConflict
 from applier.operations import creation, hidden_values, lookup, plans
@@ -31,8 +29,6 @@ from planner.states import PlanState
 WHOLE = 100
 #: How many plans are listed unless the query says another number.
 LISTED = 25
-#: The namespace of the uuids that stand for idempotency keys.
-_KEYS = uuid.UUID("5b0c3c86-6a5a-4f0e-9a0e-0d4b9a3f7c11")
 
 
 class Plans(Resource):
@@ -119,13 +115,13 @@ class Plans(Resource):
 
     def _stored(self, request: falcon.Request, plan: ActionPlan) -> ActionPlan:
         """Store a plan; return the one that was stored before with the same idempotency key."""
-        key = request.get_header("Idempotency-Key")
+        key = request.get_header(idempotency.HEADER)
         store = self._parts.assembly.store
         created = operator_of(request, []).entry("create")
         if key is None:
             store.save_plan(plan, history=created)
             return plan
-        named = replace(plan, uuid=uuid_of(caller_of(request).user, key))
+        named = replace(plan, uuid=idempotency.uuid_of(caller_of(request).user, key))
         try:
             store.save_plan(named, history=created)
         except PlanConflict:
@@ -176,11 +172,6 @@ class Plan(Resource):
         etags.require(request, found)
         plans.delete(store, operator_of(request, []), found)
         response.status = falcon.HTTP_204
-
-
-def uuid_of(user: str, key: str) -> str:
-    """Return the uuid of the plan that a user stores with an idempotency key."""
-    return str(uuid.uuid5(_KEYS, hashlib.sha256(f"{user}\n{key}".encode()).hexdigest()))
 
 
 def show(parts: Parts, response: falcon.Response, plan: ActionPlan) -> None:

@@ -14,6 +14,7 @@ from applier.api.errors import Problem
 from applier.api.parts import Parts
 from applier.api.v2 import schemas
 from applier.api.v2.operation import Operation, Resource
+from applier.notifications.schema import SCHEMA as EVENT
 from planner import registry, saved_schema
 from planner.errors import PlannerError, accepted
 
@@ -153,8 +154,11 @@ class Services(Resource):
 
 
 def documents() -> dict[str, Mapping[str, Any]]:
-    """Return the schema of each kind of document; planners that cannot be imported have none."""
-    found: dict[str, Mapping[str, Any]] = {"plan": saved_schema.SCHEMA}
+    """Return the schema of each kind of document, and that of events.
+
+    Planners that cannot be imported have none.
+    """
+    found: dict[str, Mapping[str, Any]] = {"plan": saved_schema.SCHEMA, "event": EVENT}
     for name in registry.names(registry.PLANNERS):
         try:
             planner = registry.planner(name)

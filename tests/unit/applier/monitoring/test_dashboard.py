@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from applier.figures import Figures, Heartbeat
+from applier.figures import Figures, Heartbeat, Outbox
 from applier.monitoring.measured_store import FOR_LIMITS
 from applier.monitoring.record_collector import RecordCollector, registry_of
 from applier.monitoring.run_metrics import RunMetrics
@@ -38,6 +38,7 @@ def offered() -> dict[str, set[str]]:
         oldest_pending_at=None,
         claimants=(beat,),
         services=(beat,),
+        outboxes=(Outbox(subscription="ops", waiting=1, oldest_at=None, held_back=0, dead=0),),
     )
     runs = RunMetrics()
     runs.plan_ends.labels("FAILED")

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits for new events: one look at the record serves all requests that wait."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from applier.errors import DamagedRecord, StoreError
+from applier.operations import events
+from applier.subscriptions import EventPage, EventStore
+
+#: Seconds between two looks at the record while somebody waits.
+POLL_S = 0.25
+#: Seconds between two renewals of the subscription of readers, and two deletions of old events.
+RENEW_S = 60.0
+#: How many requests may wait at once: the other threads of the server answer.
+MOST_WAITING = 200
+_AFTER_ALL = 2**62
+
+
+class EventFeed:
+    """Reads events for requests, and lets them wait for more.
+
+    Readers count as subscribed from the first request on, and for ``keep_s`` seconds after the last
+    one.
+    """
+
+    def __init__(self, store: Callable[[], EventStore], keep_s: float) -> None:
+        self._store, self._keep_s = store, keep_s
+        self._renewing, self._renew_at = threading.Lock(), 0.0
+        self._places = threading.BoundedSemaphore(MOST_WAITING)
+        self._changed = threading.Condition()
+        self._newest, self._waiting = 0, 0
+        self._looks = False
+        self._endings: set[threading.Event] = set()
+        #: Never set: the pause between two looks.
+        self._pause = threading.Event()
+
+    def page(self, after: int, limit: int, plan: str | None = None) -> EventPage:
+        """Return the events after a number; readers count as subscribed from now on."""
+        self._renew()
+        return self._store().events(after, limit=limit, plan=plan)
+
+    def _renew(self) -> None:
+        with self._renewing:
+            if time.monotonic() < self._renew_at:
+                return
+            now, store = datetime.now(UTC), self._store()
+            events.read_on(store, now=now, keep_s=self._keep_s)
+            events.forget(store, now=now, keep_s=self._keep_s)
+            self._renew_at = time.monotonic() + min(RENEW_S, self._keep_s / 2)
+
+    @contextmanager
+    def place(self) -> Iterator[bool]:
+        """Take a place among those that wait, for a block; yields whether there was one."""
+        taken = self._places.acquire(blocking=False)
+        try:
+            yield taken
+        finally:
+            if taken:
+                self._places.release()
+
+    def wait(self, after: int, seconds: float, ending: threading.Event) -> bool:
+        """Wait for an event after a number; return whether there may be one.
+
+        Returns at once when ``ending`` is set, because the server ends.
+        """
+        with self._changed:
+            self._waiting += 1
+            self._endings.add(ending)
+            if not self._looks:
+                self._looks = True
+                threading.Thread(target=self._look, name="events", daemon=True).start()
+            try:
+                self._changed.wait_for(lambda: self._newest > after or ending.is_set(), seconds)
+                return self._newest > after
+            finally:
+                self._waiting -= 1
+
+    def _look(self) -> None:
+        """Look for new events as long as somebody waits."""
+        while True:
+            try:
+                newest = self._store().events(_AFTER_ALL, limit=1).newest
+            except (StoreError, DamagedRecord):
+                newest = self._newest  # those that wait find out by themselves
+            with self._changed:
+                if newest != self._newest or any(ending.is_set() for ending in self._endings):
+                    self._newest = newest
+                    self._changed.notify_all()
+                if self._waiting == 0:
+                    self._looks = False
+                    self._endings.clear()
+                    return
+            self._pause.wait(POLL_S)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run as a trace of OpenTelemetry: spans of the plan, its actions and their attempts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, Tracer
+from opentelemetry.trace.propagation import set_span_in_context
+
+from applier.contracts import Report
+from applier.storage.rows import storable
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+#: A plan in one of these still runs.
+_RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
+#: What ended in one of these is an error; what was skipped, cancelled or not reached is none.
+_ERRORS = (ActionState.FAILED, ActionState.UNKNOWN, PlanState.FAILED)
+
+
+class TracedRun:
+    """A listener of one run of one plan that makes its spans, once each change is committed.
+
+    Joins have none. An action's span lasts from its first start to its last end, also over the
+    delays between its attempts; that of an action that did not start lasts no time. As a context
+    manager, it ends all spans at the end of the block; then they are errors if the block raised.
+    """
+
+    def __init__(
+        self, tracer: Tracer, plan: ActionPlan, clock: Callable[[], int] = time.time_ns
+    ) -> None:
+        self._tracer, self._clock = tracer, clock
+        self._actions = {action.uuid: action for action in plan.actions}
+        facts = {
+            "uuid": plan.uuid,
+            "name": plan.name,
+            "planner": plan.planner,
+            "cloud": plan.cloud,
+            "state": plan.state,
+            "actions": sum(action.action_type != JOIN for action in plan.actions),
+        }
+        self._plan = tracer.start_span("plan", Context(), start_time=clock())
+        _describe(self._plan, "plan", facts)
+        #: The spans that have not ended, and the numbers of the last attempts, by uuid of action.
+        self._open: dict[str, Span] = {}
+        self._attempts: dict[str, Span] = {}
+        self._numbers = {action.uuid: action.attempts for action in plan.actions}
+        #: The actions that ended in this run, in this order; of a join, what it waited for.
+        self._ended: dict[str, tuple[int, SpanContext]] = {}
+
+    def __enter__(self) -> TracedRun:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        at = self._clock()
+        for span in (*self._attempts.values(), *self._open.values(), self._plan):
+            if kind is not None and span.is_recording():
+                span.set_status(Status(StatusCode.ERROR, f"the run broke off: {kind.__name__}"))
+            if span.is_recording():
+                span.end(at)
+
+    def on_reports(self, reports: Iterable[Report]) -> None:
+        """Start and end the spans of actions and attempts."""
+        at = self._clock()
+        for report in reports:
+            action = self._actions.get(report.uuid)
+            if action is None:
+                continue
+            if action.action_type == JOIN:
+                if (last := self._last_before(action)) is not None:
+                    self._ended[action.uuid] = last
+            elif report.state is ActionState.ONGOING:
+                self._start(action, report, at)
+            else:
+                self._end(action, report, at)
+
+    def on_plan(self, state: PlanState, message: str | None) -> None:
+        """Note the state of the plan, and end its span with the run."""
+        message = storable(message)
+        _describe(self._plan, "plan", {"state": state, "message": message})
+        if state not in _RUNNING:
+            at = self._clock()
+            # What waits for its next attempt is left to the next run.
+            for span in self._open.values():
+                span.end(at)
+            self._open.clear()
+            _end(self._plan, state, message, at)
+
+    def _start(self, action: Action, report: Report, at: int) -> None:
+        """Start the span of an attempt, and with the first one that of its action."""
+        if action.uuid not in self._open:
+            self._open[action.uuid] = self._span_of(action, at)
+        if report.old is not ActionState.UNKNOWN:  # then the attempt before goes on
+            self._numbers[action.uuid] += 1
+        span = self._child("attempt", self._open[action.uuid], at)
+        _describe(span, "attempt", {"number": self._numbers[action.uuid], "state": report.state})
+        self._attempts[action.uuid] = span
+        _describe(self._open[action.uuid], "action", {"state": report.state})
+
+    def _end(self, action: Action, report: Report, at: int) -> None:
+        """End the span of an attempt, and that of its action unless it is tried again."""
+        state, message = report.state, storable(report.message)
+        again = state is ActionState.PENDING
+        attempt = self._attempts.pop(action.uuid, None)
+        if attempt is not None:
+            left = ActionState.FAILED if again else state  # as the record has it
+            _describe(attempt, "attempt", {"state": left, "outcome": report.outcome})
+            _end(attempt, left, message, at)
+        if again and action.uuid not in self._open:
+            return  # an interrupted attempt of an earlier run has not done its work
+        span = self._open.pop(action.uuid, None) or self._span_of(action, at)
+        facts = {"outcome": report.outcome, "reason": report.state_reason, "message": message}
+        _describe(span, "action", {"state": state, **facts})
+        if again:
+            self._open[action.uuid] = span
+            return
+        self._ended[action.uuid] = (len(self._ended), span.get_span_context())
+        _end(span, state, message, at)
+
+    def _span_of(self, action: Action, at: int) -> Span:
+        """Start the span of an action, with a link to the one before it that ended last."""
+        last = self._last_before(action)
+        links = [] if last is None else [Link(last[1])]
+        span = self._child(f"action {action.action_type}", self._plan, at, links)
+        facts = {"uuid": action.uuid, "name": action.label, "type": action.action_type}
+        _describe(span, "action", {**facts, "tokens": action.tokens})
+        return span
+
+    def _last_before(self, action: Action) -> tuple[int, SpanContext] | None:
+        ended = (self._ended[uuid] for uuid in action.before() if uuid in self._ended)
+        return max(ended, key=lambda one: one[0], default=None)
+
+    def _child(self, name: str, parent: Span, at: int, links: Iterable[Link] = ()) -> Span:
+        around = set_span_in_context(parent, Context())
+        return self._tracer.start_span(name, around, links=list(links), start_time=at)
+
+
+def _describe(span: Span, what: str, facts: Mapping[str, Any]) -> None:
+    known = {f"actionplan.{what}.{name}": fact for name, fact in facts.items() if fact is not None}
+    span.set_attributes(known)
+
+
+def _end(span: Span, state: ActionState | PlanState, message: str | None, at: int) -> None:
+    if state in _ERRORS:
+        span.set_status(Status(StatusCode.ERROR, message))
+    span.end(at)

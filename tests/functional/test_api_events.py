@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``/v2/events``: pages, long-polling, streams, and that no reader misses anything."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import jsonschema
+import pytest
+from api_client import JSON, api_process, client_of, configured
+from command_line import PATIENCE_S, CommandLine
+from falcon.testing import TestClient
+
+from applier.notifications.schema import SCHEMA
+
+DOCUMENT = json.dumps(
+    {"actions": [{"name": n, "action_type": "nop"} for n in ("one", "two")]}
+).encode()
+
+
+@pytest.fixture
+def api(actionplan: CommandLine) -> TestClient:
+    """Return a client with an empty record."""
+    return client_of(configured(actionplan))
+
+
+def made(api: TestClient) -> str:
+    """Make a plan, and return its uuid."""
+    return str(api.simulate_post("/v2/plans", body=DOCUMENT, headers=JSON).json["uuid"])
+
+
+def kinds(events: list[Any]) -> list[tuple[str, str]]:
+    """Return the type of each event, and the state or the verb that it tells."""
+    return [(e["type"], e["data"].get("state") or e["data"]["verb"]) for e in events]
+
+
+def test_events_are_recorded_from_the_first_request_on(api: TestClient) -> None:
+    made(api)
+    first = api.simulate_get("/v2/events").json
+    assert first == {"events": [], "last": 0, "newest": 0}
+    plan = made(api)
+    found = api.simulate_get("/v2/events", params={"after": 0, "wait_s": 0}).json
+    assert kinds(found["events"]) == [("plan.history", "create"), ("plan.state", "RECOMMENDED")]
+    assert {e["plan"] for e in found["events"]} == {plan}
+    assert (found["last"], found["newest"]) == (2, 2)
+    for event in found["events"]:
+        jsonschema.validate(event, SCHEMA)
+    assert api.simulate_get("/v2/schemas/event").json == SCHEMA
+
+
+def test_a_run_of_the_command_line_is_told(api: TestClient, actionplan: CommandLine) -> None:
+    api.simulate_get("/v2/events")
+    plan, other = made(api), made(api)
+    actionplan.good("apply", plan, "--yes")
+    found = api.simulate_get("/v2/events", params={"plan": plan, "limit": 1000}).json["events"]
+    assert ("action.state", "SUCCEEDED") in kinds(found)
+    assert kinds(found)[-1] == ("plan.state", "SUCCEEDED")
+    assert {e["plan"] for e in found} == {plan}
+    assert other != plan
+
+
+def test_pages_follow_each_other(api: TestClient) -> None:
+    api.simulate_get("/v2/events")
+    for _ in range(3):
+        made(api)
+    numbers: list[int] = []
+    after = 0
+    while after < 6:
+        page = api.simulate_get("/v2/events", params={"after": after, "limit": 4}).json
+        numbers += [e["number"] for e in page["events"]]
+        after = page["last"]
+    assert numbers == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_gap_is_told(api: TestClient) -> None:
+    api.simulate_get("/v2/events")
+    made(api)
+    ahead = api.simulate_get("/v2/events", params={"after": 3})
+    assert (ahead.status_code, ahead.json["title"]) == (409, "No such event")
+
+
+def test_events_that_were_deleted_are_told(actionplan: CommandLine) -> None:
+    configured(actionplan)
+    api = client_of(actionplan)
+    api.simulate_get("/v2/events")
+    made(api)
+    with closing(sqlite3.connect(actionplan.record)) as record, record:
+        record.execute("UPDATE actionplan_subscription SET until = '2000-01-01 00:00:00.000000'")
+    again = client_of(actionplan)
+    gone = again.simulate_get("/v2/events", params={"after": 1})
+    assert (gone.status_code, gone.json["title"]) == (410, "Events were deleted")
+    assert "number 2 were deleted" in gone.json["detail"]
+    assert again.simulate_get("/v2/events", params={"after": 2, "wait_s": 0}).status_code == 200
+
+
+@pytest.mark.parametrize("query", ["after=-1", "after=x", "wait_s=61", "limit=0", "since=1"])
+def test_a_wrong_query_is_refused_with_its_place(api: TestClient, query: str) -> None:
+    answer = api.simulate_get("/v2/events", query_string=query)
+    assert answer.status_code == 400
+    assert query.partition("=")[0] in answer.text
+
+
+@contextmanager
+def stream(url: str, after: int, **headers: str) -> Iterator[http.client.HTTPResponse]:
+    """Open a stream of events."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE_S)
+    try:
+        accept = {"Accept": "text/event-stream", **headers}
+        connection.request("GET", f"/v2/events?after={after}", headers=accept)
+        yield connection.getresponse()
+    finally:
+        connection.close()
+
+
+def sent(answer: http.client.HTTPResponse, state: str) -> list[dict[str, Any]]:
+    """Read events from a stream, until the plan is in a state."""
+    found: list[dict[str, Any]] = []
+    while ("plan.state", state) not in kinds(found):
+        line = answer.readline()
+        assert line, "the stream has ended"
+        if line.startswith(b"data: "):
+            found.append(json.loads(line[6:]))
+    return found
+
+
+@pytest.mark.slow
+def test_a_request_waits_for_the_next_event(actionplan: CommandLine) -> None:
+    with api_process(configured(actionplan, port=0)) as api:
+        assert api("/v2/events").json["newest"] == 0
+        with ThreadPoolExecutor(3) as threads:
+            waiting = [threads.submit(api, "/v2/events?after=0&wait_s=60") for _ in range(3)]
+            api("/v2/plans", DOCUMENT)
+            answers = [w.result(PATIENCE_S).json for w in waiting]
+        assert all(kinds(a["events"])[0] == ("plan.history", "create") for a in answers)
+        # Nothing more happens: the answer is empty, and tells after which number to go on.
+        assert api("/v2/events?after=2&wait_s=1").json == {"events": [], "last": 2, "newest": 2}
+
+
+@pytest.mark.slow
+def test_a_stream_goes_on_after_a_break_without_a_gap(actionplan: CommandLine) -> None:
+    with api_process(configured(actionplan, port=0)) as api:
+        api("/v2/events")
+        with stream(api.url, 0) as answer:
+            assert answer.headers["Content-Type"].startswith("text/event-stream")
+            api("/v2/plans", DOCUMENT)
+            first = sent(answer, "RECOMMENDED")
+        plan = first[0]["plan"]
+        actionplan.good("apply", plan, "--yes")
+        with stream(api.url, 0, **{"Last-Event-ID": "2"}) as answer:
+            rest = sent(answer, "SUCCEEDED")
+        numbers = [e["number"] for e in first + rest]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert [k for k in kinds(rest) if k == ("action.state", "SUCCEEDED")] == [
+            ("action.state", "SUCCEEDED"),
+            ("action.state", "SUCCEEDED"),
+        ]
+
+
+@pytest.mark.slow
+def test_the_server_ends_while_requests_wait(actionplan: CommandLine) -> None:
+    with api_process(configured(actionplan, port=0)) as api:
+        api("/v2/events")
+        with ThreadPoolExecutor(1) as threads, stream(api.url, 0) as answer:
+            assert answer.readline()
+            waiting = threads.submit(api, "/v2/events?after=0&wait_s=60")
+            api.process.send_signal(signal.SIGTERM)
+            assert api.process.wait(9) == 0
+            assert answer.read() is not None
+            assert waiting.result(PATIENCE_S).json["events"] == []

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way of spans to a collector: its troubles are told once, and no run waits for it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from applier.assembly import Assembly
+from applier.monitoring import span_export
+
+PATIENCE_S = 120.0
+
+
+class Collector(SpanExporter):
+    """Stands for the exporter: hangs while ``answers`` is not set."""
+
+    def __init__(self) -> None:
+        self.answers, self.asked, self.took = threading.Event(), threading.Event(), []
+
+    def export(self, spans):
+        self.asked.set()
+        assert self.answers.wait(PATIENCE_S)
+        self.took += [span.name for span in spans]
+        return SpanExportResult.SUCCESS
+
+    def shutdown(self) -> None:
+        """Go on."""
+
+
+@pytest.fixture
+def collector(monkeypatch):
+    """Return what takes the spans in place of the exporter of the SDK."""
+    made = Collector()
+    monkeypatch.setattr(span_export, "OTLPSpanExporter", lambda: made)
+    yield made
+    made.answers.set()
+
+
+def test_what_ended_is_sent_before_the_block_is_left(collector):
+    collector.answers.set()
+    with span_export.sent() as tracer:
+        tracer.start_span("plan").end()
+    assert collector.took == ["plan"]
+
+
+def test_a_collector_that_hangs_holds_up_nothing(collector, monkeypatch, caplog):
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "4")
+    monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "2")
+    monkeypatch.setattr(span_export, "LAST_BATCHES_S", 0.01)
+    with span_export.sent() as tracer:
+        tracer.start_span("plan").end()
+        assert collector.asked.wait(PATIENCE_S)
+        for _ in range(1000):
+            tracer.start_span("attempt").end()
+    assert collector.took == []
+    (only,) = [r.getMessage() for r in caplog.records if r.name == span_export.LOG.name]
+    assert only.startswith("Traces may be lost, the runs go on: Queue ")
+
+
+def test_the_end_tells_what_was_not_taken(collector, monkeypatch, caplog):
+    monkeypatch.setattr(span_export, "LAST_BATCHES_S", 0.01)
+    with span_export.sent() as tracer:
+        tracer.start_span("plan").end()
+    assert "The last traces are lost: no answer within 0.01 s" in caplog.text
+
+
+def test_troubles_are_told_once_and_their_end_too(collector, caplog):
+    caplog.set_level(logging.INFO)
+    collector.answers.set()
+    with span_export.sent() as tracer:
+        for code in (503, 502):
+            span_export.SDK_LOG.getChild("exporter").error("Failed, code: %s", code)
+        tracer.start_span("plan").end()
+    span_export.SDK_LOG.error("of another")
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == [
+        "Traces may be lost, the runs go on: Failed, code: 503",
+        "Traces are sent again",
+        "of another",
+    ]
+
+
+def test_a_wrong_variable_stops_nothing(monkeypatch, caplog):
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "0")
+    with span_export.sent() as tracer:
+        assert tracer is None
+    assert "[watcher_applier] traces: none are sent: max_queue_size must" in caplog.text
+
+
+def test_a_malformed_header_is_not_told(monkeypatch, caplog):
+    """It is the exporter that reads it: nothing is sent here, and nobody listens."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "swordfish")
+    with span_export.sent() as tracer:
+        assert tracer is not None
+    assert "a variable of headers is malformed" in caplog.text
+    assert "swordfish" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("variables", "name"),
+    [
+        ({}, "actionplan"),
+        ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=night"}, "night"),
+        ({"OTEL_SERVICE_NAME": "day"}, "day"),
+    ],
+)
+def test_the_variables_may_name_the_service(collector, monkeypatch, variables, name):
+    for key, value in variables.items():
+        monkeypatch.setenv(key, value)
+    collector.answers.set()
+    with span_export.sent() as tracer:
+        assert tracer.start_span("plan").resource.attributes["service.name"] == name
+
+
+@pytest.fixture
+def assembly():
+    """Return the parts of a configuration that asks for traces."""
+    return Assembly(SimpleNamespace(watcher_applier=SimpleNamespace(traces=True)))
+
+
+def test_a_missing_extra_is_a_sentence(assembly, monkeypatch, caplog):
+    monkeypatch.delitem(sys.modules, span_export.__name__)
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    with assembly.traced():
+        assert assembly._listener_of is None
+    (record,) = caplog.records
+    text = "[watcher_applier] traces: install actionplan[traces], which it needs"
+    assert (record.levelname, record.getMessage()) == ("ERROR", text)
+
+
+def test_runs_are_traced_only_if_the_option_is_set(assembly, collector):
+    collector.answers.set()
+    with assembly.traced():
+        assert assembly._listener_of is not None
+    off = Assembly(SimpleNamespace(watcher_applier=SimpleNamespace(traces=False)))
+    with off.traced():
+        assert off._listener_of is None
