@@ -93,6 +93,9 @@ class EventStore(Protocol):
         Joins have no events.
         """
 
+    def latest_events(self, *, limit: int, plan: str | None = None) -> list[Event]:
+        """List the latest events, of one plan or of all, oldest first."""
+
     def hold(self, name: str, holder: str, *, seen: Subscription | None) -> Subscription | None:
         """Become the one process that delivers, or write its heartbeat; None if another does.
 

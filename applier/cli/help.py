@@ -21,6 +21,8 @@ GROUPS = {
         "why",
         "graph",
         "history",
+        "event list",
+        "event subscription list",
         "action list",
         "action show",
         "service list",
@@ -38,6 +40,7 @@ GROUPS = {
         "action set",
         "rollback",
         "delete",
+        "event subscription remove",
         "job clean",
     ),
     "What there is": (

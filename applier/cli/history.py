@@ -7,10 +7,9 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from applier.cli.arguments import PLAN_HELP
+from applier.cli.arguments import PLAN_HELP, positive
 from applier.cli.verb import ListVerb
 from applier.contracts import HistoryEntry
-from applier.operations.creation import whole_number
 
 #: How many entries are listed unless others are asked for.
 _LIMIT = 50
@@ -33,7 +32,7 @@ class History(ListVerb):
         parser.add_argument(
             "--limit",
             metavar="NUMBER",
-            type=whole_number,
+            type=positive,
             default=_LIMIT,
             help=f"list at most so many, the latest (default: {_LIMIT})",
         )

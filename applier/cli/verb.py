@@ -137,6 +137,10 @@ class ListVerb(Lister, Verb):
     #: Lines below the table.
     below: Sequence[str] = ()
 
+    def nothing(self, parsed_args: argparse.Namespace) -> str:  # noqa: ARG002
+        """Return the message in place of a table without rows."""
+        return self.NOTHING
+
     def _load_formatter_plugins(self) -> Any:
         """Load the installed formats, with our own table in place of cliff's."""
         from applier.cli.reporters.table import RowTable
@@ -177,7 +181,7 @@ class ListVerb(Lister, Verb):
             raise InvalidInput(wrong)
         rows = list(data)
         if not rows and parsed_args.formatter == _TABLE:
-            self.say(self.NOTHING)
+            self.say(self.nothing(parsed_args))
             return 0
         code = super().produce_output(parsed_args, column_names, rows)
         for line in self.below:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import argparse
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TextIO
 
+from applier.assembly import now
 from applier.cli import foreground
 from applier.cli.arguments import with_plan
 from applier.cli.main import INTERRUPTED
@@ -32,20 +34,34 @@ class Watch(Verb):
     """Follow a plan that another process runs, until it ends
 
     If the plan is PENDING, the command waits for its start. Ctrl-C ends only this command, not the
-    plan.
+    plan. With -f json, it subscribes to events, and writes those of the plan.
     """
 
-    EXAMPLES = ("watch last", "watch 7f3a91")
+    EXAMPLES = ("watch last", "watch 7f3a91", "watch last -f json > events.jsonl")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan."""
-        return with_plan(super().get_parser(prog_name))
+        """Add the arguments: a plan and a format."""
+        parser = with_plan(super().get_parser(prog_name))
+        parser.add_argument(
+            "-f",
+            "--format",
+            choices=["json"],
+            help="write a line of JSON to standard output for each event of the plan, and "
+            "everything else to standard error",
+        )
+        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Show the stored progress until the plan has stopped."""
-        from applier.cli.reporters import recap
+        """Show the stored progress, or the events, until the plan has stopped."""
+        if parsed_args.format is None:
+            return self._watch(parsed_args.plan, self._followed)
+        from applier.cli import event_output
 
-        plan = self.session.plan(parsed_args.plan)
+        with event_output.opened(self, "-") as events:
+            return self._watch(parsed_args.plan, partial(self._told, events=events))
+
+    def _watch(self, reference: str, follow: Callable[[ActionPlan], ActionPlan]) -> int:
+        plan = self.session.plan(reference)
         if plan.state is PlanState.RECOMMENDED:
             short = plan.uuid[:8]
             text = f"plan {short} is {plan.state}: nobody runs it. To run it: actionplan apply"
@@ -55,7 +71,7 @@ class Watch(Verb):
             self.say(f"{nobody_present(store)} reports on this record. To run the plan here:")
             self.say(f"actionplan apply {plan.uuid[:8]}")
         try:
-            plan = self._followed(plan)
+            plan = follow(plan)
         except KeyboardInterrupt:
             self.say(f"Stopped watching; {claim.named(plan)} continues.")
             return INTERRUPTED
@@ -63,6 +79,8 @@ class Watch(Verb):
             self.say(f"{claim.headline(self.session.store, plan) or claim.named(plan)}.")
             self.say(f"Nobody runs it any more. Continue it: actionplan resume {plan.uuid[:8]}")
             return PAUSED
+        from applier.cli.reporters import recap
+
         recap.show(plan, took(plan), self.app.stdout)
         for line in recap.next_steps(plan):
             self.say(line)
@@ -90,6 +108,27 @@ class Watch(Verb):
                     return plan
                 never.wait(_INTERVAL_S)
                 known, plan = plan, self.session.store.load_plan(plan.uuid)
+
+    def _told(self, plan: ActionPlan, *, events: TextIO) -> ActionPlan:
+        """Write events until the plan stops or its claimant is lost; returns the last state."""
+        from applier.cli.plan_events import PlanEvents
+        from applier.notifications.lines import line
+        from applier.run import liveness
+
+        never, silence, store = threading.Event(), liveness.SilenceWatch(), self.session.store
+        reader = PlanEvents(store, plan.uuid, clock=now)
+        while True:
+            reader.subscribe()
+            plan = store.refresh_plan(plan)
+            is_over = plan.state not in _GOING or self._is_lost(plan, silence)
+            found = reader.read(plan)
+            events.writelines(f"{line(event)}\n" for event in found)
+            events.flush()
+            if is_over and not found:
+                return plan
+            # What ended the plan may follow what was read.
+            if not is_over and not reader.has_more:
+                never.wait(_INTERVAL_S)
 
     def _is_lost(self, plan: ActionPlan, silence: SilenceWatch) -> bool:
         """Return whether the claimant has died; without one, the next read shows a new state."""

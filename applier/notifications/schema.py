@@ -33,7 +33,8 @@ def _mapping(**properties: Mapping[str, Any]) -> dict[str, Any]:
 _TEXT, _TEXT_OR_NONE = {"type": "string"}, {"type": ["string", "null"]}
 _HEAD: dict[str, Any] = {
     "version": {"const": VERSION},
-    "number": {"type": "integer", "minimum": 1},
+    # Events have numbers from 1 on; 0 is that of a state that was entered before any event.
+    "number": {"type": "integer", "minimum": 0},
     "at": {"type": "string", "format": "date-time"},
     "plan": _TEXT,
 }

@@ -44,6 +44,16 @@ EVENTS = (
 )
 #: The same of one plan.
 EVENTS_OF_PLAN = EVENTS.where(events.c.plan == bindparam("plan_uuid"))
+#: The latest events, latest first.
+LATEST = (
+    sa.select(*events.c, actions.c.name, action_states.c.action_type)
+    .select_from(_joined)
+    .where(_no_join)
+    .order_by(events.c.number.desc())
+    .limit(bindparam("most"))
+)
+#: The same of one plan.
+LATEST_OF_PLAN = LATEST.where(events.c.plan == bindparam("plan_uuid"))
 #: Delete the events up to a number.
 DELETE_EVENTS = sa.delete(events).where(events.c.number <= bindparam("last", type_=Count))
 #: The first event that is not from before a time. Clocks may differ: this is no exact limit.

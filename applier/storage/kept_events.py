@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from applier.notifications.schema import Event
 from applier.storage import event_rows, statements
 from applier.storage import event_statements as of_events
 from applier.storage.changes import is_subscribed
@@ -86,6 +87,18 @@ class KeptEvents:
                 deleted=counts["events_deleted"],
                 newest=counts["events"],
             )
+
+        return self._database.tried(read)
+
+    def latest_events(self, *, limit: int, plan: str | None = None) -> list[Event]:
+        """See :meth:`applier.subscriptions.EventStore.latest_events`."""
+        statement = of_events.LATEST if plan is None else of_events.LATEST_OF_PLAN
+        asked = {"most": limit, "plan_uuid": plan}
+
+        def read() -> list[Event]:
+            with self._database.read() as transaction:
+                found = transaction.read(statement, asked)
+            return [event_rows.event_of(row) for row in reversed(found)]
 
         return self._database.tried(read)
 

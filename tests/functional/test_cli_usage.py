@@ -55,6 +55,24 @@ USAGE = [
         "All of it: actionplan help list\n",
     ),
     (
+        ["history", "--limit", "ten"],
+        "actionplan history: argument --limit: 'ten' is not a whole number of 1 or more\n"
+        "For example: actionplan history\n"
+        "All of it: actionplan help history\n",
+    ),
+    (
+        ["event", "list", "--after", "-1"],
+        "actionplan event list: argument --after: '-1' is not the number of an event\n"
+        "For example: actionplan event list\n"
+        "All of it: actionplan help event list\n",
+    ),
+    (
+        ["watch", "last", "-f", "yaml"],
+        "actionplan watch: argument -f/--format: invalid choice: 'yaml' (choose from 'json')\n"
+        "For example: actionplan watch last\n"
+        "All of it: actionplan help watch\n",
+    ),
+    (
         ["--config-file"],
         "actionplan: argument --config-file: expected one argument\nAll of it: actionplan --help\n",
     ),

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import yaml
 from command_line import CommandLine, Ended
 
 from applier.storage.sql import SqlStore
+from applier.subscriptions import DeadEvent, Trouble
 from planner import make_plan
 from planner.model import ActionPlan
 from planner.states import ActionState
@@ -62,7 +65,7 @@ LINES: dict[str, list[tuple[str, ...]]] = {
         ("compute-1", "--out", f"no/{HOSTILE}"),
     ],
     "undrain": [(HOSTILE,), ("compute-1",)],
-    "watch": [(RAN,)],
+    "watch": [(RAN,), (RAN, "-f", "json"), (HOSTILE, "-f", "json")],
     "why": [(RAN, HOSTILE), (PLAN, HOSTILE)],
     "pause": [(PLAN,)],
     "resume": [(PLAN,)],
@@ -83,6 +86,14 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "action force-complete": [(PLAN, HOSTILE)],
     "action set": [(RAN, HOSTILE, "--state", "succeeded", "--reason", HOSTILE)],
     "history": [*each((), ROWS), *each((PLAN,), ROWS), (HOSTILE,)],
+    "event list": [
+        *each((), ROWS),
+        *each((RAN,), ROWS),
+        *each(("--dead",), ROWS),
+        ("--after", HOSTILE),
+    ],
+    "event subscription list": each((), ROWS),
+    "event subscription remove": [(HOSTILE,)],
     "service list": each((), ROWS),
     "planner list": each((), ROWS),
     "planner show": [(HOSTILE,), ("weight",)],
@@ -162,9 +173,33 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, entry_point_cache: Path) -
     store.save_plan(hostile_plan(PLAN))
     made = make_plan({"name": HOSTILE, "actions": [shell]})
     store.save_plan(ActionPlan.from_dict({**made.to_dict(), "uuid": RAN}))
-    store.close()
+    subscribe(store)
+    line.environment["LOGNAME"] = HOSTILE
     line.good("apply", RAN, "--yes")
+    give_up(store)
+    store.close()
     return line
+
+
+def subscribe(store: SqlStore) -> None:
+    """Have events recorded for a receiver with a hostile name, and for one beside it."""
+    for name in (f"ops {HOSTILE}", "second"):
+        store.subscribe(name, now=datetime.now(UTC))
+
+
+def give_up(store: SqlStore) -> None:
+    """Let the receiver refuse all events with a hostile answer, and give one up."""
+    (receiver, *_) = store.subscriptions()
+    held = store.hold(receiver.name, "holder", seen=None)
+    assert held is not None
+    events, at = store.latest_events(limit=100), datetime.now(UTC)
+    assert any(HIDDEN.search(e["data"].get("name", "")) for e in events)
+    assert any(HIDDEN.search(e["data"].get("who", "")) for e in events)
+    refused = Trouble(number=1, since=at, tries=1, why=f"it answers {HOSTILE}")
+    dead = [
+        DeadEvent(subscription=held.name, event=event, why=refused.why, at=at) for event in events
+    ]
+    store.record_delivery(replace(held, held_back={RAN: refused}), dead)
 
 
 def bad(ended: Ended) -> list[str]:
@@ -227,6 +262,8 @@ def test_json_and_yaml_keep_the_text_as_it_is(hostile: CommandLine, form: str) -
     action = read(hostile.good("action", "show", RAN, HOSTILE, "-f", form))
     assert action["output"] == HOSTILE
     assert read(hostile.good("action", "list", PLAN, "-f", form))[0]["name"] == HOSTILE
+    events = read(hostile.good("event", "list", RAN, "-f", form))
+    assert HOSTILE in {event["data"].get("name") for event in events}
 
 
 def test_a_terminal_gets_only_what_the_program_itself_draws(hostile: CommandLine) -> None:

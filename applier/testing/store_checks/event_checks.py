@@ -69,6 +69,15 @@ class EventChecks:
         assert ([e["number"] for e in mine.events], mine.last) == ([4, 5, 6], 6)
         assert store.events(1000).last == 6
 
+    def test_the_latest_events_are_listed_oldest_first(self, store: Store) -> None:
+        """Of one plan or of all; without any there are none."""
+        assert store.latest_events(limit=5) == []
+        store.subscribe("ops", now=NOW)
+        plan = happen(store, 3)
+        happen(store, 2)
+        assert [e["number"] for e in store.latest_events(limit=3)] == [3, 4, 5]
+        assert [e["number"] for e in store.latest_events(limit=2, plan=plan)] == [2, 3]
+
     def test_readers_count_until_their_time(self, store: Store) -> None:
         """It is prolonged, never shortened; after a gap, what was kept counts as deleted."""
         store.subscribe("readers", now=NOW, until=NOW + SOON)
