@@ -113,12 +113,11 @@ class Create(Verb):
             self.app.stdout.write(plan_files.shown(self.session, plan, parsed_args.format))
             return 0
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
+        expected = None
         if problem and plan.actions:
-            compared = self._compared(problem, settings.options, plan, workers, recorded=keep)
-            if compared:
-                self.say(compared)
-        if differs:
-            self.say(differs)
+            expected = self._compared(problem, settings.options, plan, workers, recorded=keep)
+        for line in filter(None, (expected, differs)):
+            self.say(line)
         if keep and plan.actions:
             short = plan.uuid[:8]
             self.say(f"Next: actionplan apply {short} | actionplan graph {short} -f mermaid")
