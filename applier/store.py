@@ -64,7 +64,8 @@ class Reservation:
 class PlanSummary:
     """A row of ``actionplan list``: a plan without its actions, and their number in each state.
 
-    Joins are not counted, because they do nothing. ``cloud`` is None for plans of older releases.
+    Joins are not counted, because they do nothing. ``cloud`` and ``digest`` are None for plans of
+    older releases.
     ``damage`` says why the other fields are missing: the rows of the plan cannot be read. Only then
     ``state`` is None.
     """
@@ -77,6 +78,7 @@ class PlanSummary:
     updated_at: datetime | None
     actions: Mapping[ActionState, int]
     cloud: str | None = None
+    digest: str | None = None
     damage: str | None = None
 
 
@@ -181,11 +183,12 @@ class PlanStore(Protocol):
         Raises PlanNotFound."""
 
     def list_plans(
-        self, *, state: PlanState | None = None, limit: int | None = None
+        self, *, state: PlanState | None = None, name: str | None = None, limit: int | None = None
     ) -> list[PlanSummary]:
         """List plans, the latest saved first; removed ones only if ``state`` is DELETED.
 
-        Plans that are damaged are listed as such; with a ``state``, those whose state can be read.
+        With a ``name``, only those of exactly this name. Plans that are damaged are listed as such;
+        with a ``state`` or a ``name``, those of which that can be read.
         """
 
     def count_plans(self, *, state: PlanState | None = None) -> int:

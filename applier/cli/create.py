@@ -101,6 +101,7 @@ class Create(Verb):
         workers = settings.max_workers or self.session.max_workers
         if parsed_args.out:
             plan_files.write(parsed_args.out, plan)
+        differs = self._differs_from_last(plan) if keep and parsed_args.format == "table" else None
         if keep:
             self.session.store.save_plan(plan, history=self.entry("create"))
         if settings.max_workers:
@@ -112,16 +113,22 @@ class Create(Verb):
             self.app.stdout.write(plan_files.shown(self.session, plan, parsed_args.format))
             return 0
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
+        expected = None
         if problem and plan.actions:
-            compared = self._compared(problem, settings.options, plan, workers, recorded=keep)
-            if compared:
-                self.say(compared)
+            expected = self._compared(problem, settings.options, plan, workers, recorded=keep)
+        for line in filter(None, (expected, differs)):
+            self.say(line)
         if keep and plan.actions:
             short = plan.uuid[:8]
             self.say(f"Next: actionplan apply {short} | actionplan graph {short} -f mermaid")
         if not keep:
             self.say("Not stored (--dry-run).")
         return 0
+
+    def _differs_from_last(self, plan: ActionPlan) -> str | None:
+        from applier.operations import differences
+
+        return differences.from_last_of_its_name(self.session.store, plan)
 
     def _compared(
         self,

@@ -19,6 +19,7 @@ GROUPS = {
         "show",
         "watch",
         "why",
+        "diff",
         "graph",
         "history",
         "event list",

@@ -154,7 +154,8 @@ class Program(App):
                 traceback.print_exc(file=self.stderr)
             self.stdout.flush()
             self.stderr.write(refusal(reason))
-            return OUT_OF_DATE if isinstance(reason, OutOfDate | OtherCloud) else REFUSED
+            refused: int = command.REFUSAL
+            return OUT_OF_DATE if isinstance(reason, OutOfDate | OtherCloud) else refused
         finally:
             self.session.close()
 

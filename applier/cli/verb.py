@@ -63,6 +63,8 @@ class Verb(Command):
 
     #: Example command lines, without the program's name.
     EXAMPLES: ClassVar[tuple[str, ...]] = ()
+    #: The exit code of a refusal.
+    REFUSAL: ClassVar[int] = REFUSED
 
     def _load_hooks(self) -> None:
         # cliff would search for hooks of this verb at every start; none are offered.

@@ -127,7 +127,7 @@ class LocalJob:
         why = None
         try:
             why = self._follow(tail, stop, deadline)
-            if why is None and self._is_run_by_another():
+            if why is None and self._is_run_by_another(stop):
                 why = self._follow(tail, stop, deadline)
             if why == "stop" and self._jobs is not None and self._jobs.let_go.is_set():
                 raise JobLost(LET_GO, is_over=False)
@@ -149,10 +149,7 @@ class LocalJob:
     ) -> FoundJob:
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._makes_folder():
-            found = self._found()
-            while found.state is JobState.NONE and found.left:
-                stop.wait(POLL_S)
-                found = self._found()
+            found = self._begun(stop)
             if found.state is not JobState.NONE:
                 return found
         try:
@@ -224,13 +221,24 @@ class LocalJob:
         except FileNotFoundError:
             return 0
 
-    def _is_run_by_another(self) -> bool:
-        """Return whether another wrapper began the job a moment before that of this follower."""
+    def _is_run_by_another(self, stop: StopSignal) -> bool:
+        """Return whether another wrapper began the job a moment before that of this follower.
+
+        The other one may not have said yet that it runs.
+        """
         if self._child is None or (self._folder / "rc").exists():
             return False
         self._reap()
         self._child = None
-        return self._wrapper() is not None
+        return self._begun(stop).state in (JobState.RUNS, JobState.ENDED)
+
+    def _begun(self, stop: StopSignal) -> FoundJob:
+        """Return the job once a wrapper that is about to begin has begun, or has ended."""
+        found = self._found()
+        while found.state is JobState.NONE and found.left:
+            stop.wait(POLL_S)
+            found = self._found()
+        return found
 
     def _wrapper(self) -> int | None:
         """Return the process id of a wrapper that runs; None if it does not."""

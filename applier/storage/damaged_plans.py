@@ -18,7 +18,9 @@ from planner.errors import short
 from planner.states import PlanState
 
 
-def listed(database: Database, state: PlanState | None, limit: int | None) -> list[PlanSummary]:
+def listed(
+    database: Database, state: PlanState | None, name: str | None, limit: int | None
+) -> list[PlanSummary]:
     """List plans as the store does, but read one by one, so that none hides the others."""
     with database.read() as transaction:
         numbers = transaction.read_unconverted(statements.NUMBERS)
@@ -27,7 +29,8 @@ def listed(database: Database, state: PlanState | None, limit: int | None) -> li
         if len(found) == limit:
             break
         summary = _summary(database, row["uuid"])
-        if (summary.state is state) if state else (summary.state is not PlanState.DELETED):
+        is_listed = summary.state is state if state else summary.state is not PlanState.DELETED
+        if is_listed and name in (None, summary.name):
             found.append(summary)
     return found
 

@@ -100,12 +100,17 @@ class Plans:
         return self._database.tried(find)
 
     def list_plans(
-        self, *, state: PlanState | None = None, limit: int | None = None
+        self,
+        *,
+        state: PlanState | None = None,
+        name: str | None = None,
+        limit: int | None = None,
     ) -> list[PlanSummary]:
         """See :meth:`applier.store.Store.list_plans`."""
 
-        newest, counts = statements.LIST if state is None else statements.LIST_STATE
-        asked = {"state": state, "most": statements.ALL if limit is None else limit}
+        newest, counts = statements.LISTS[state is not None, name is not None]
+        most = statements.ALL if limit is None else limit
+        asked = {"state": state, "name": name, "most": most}
 
         def listed() -> list[PlanSummary]:
             with self._database.read() as transaction:
@@ -116,7 +121,7 @@ class Plans:
         try:
             return self._database.tried(listed)
         except DamagedRecord:
-            one_by_one = partial(damaged_plans.listed, self._database, state, limit)
+            one_by_one = partial(damaged_plans.listed, self._database, state, name, limit)
             return self._database.tried(one_by_one)
 
     def count_plans(self, *, state: PlanState | None = None) -> int:

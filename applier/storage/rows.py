@@ -284,6 +284,7 @@ def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
         updated_at=head["updated_at"],
         actions=counts,
         cloud=head["cloud"],
+        digest=head["digest"],
     )
 
 

@@ -289,9 +289,17 @@ def _counts(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
 COUNTS = _counts(plans.c.uuid == bindparam("plan_uuid"))
 _THERE = plans.c.state != _word(PlanState.DELETED)
 _IN_STATE = plans.c.state == bindparam("state")
-#: The newest plans in one state, and in any but DELETED; and the counts of their actions by state.
-LIST_STATE = (_newest(_IN_STATE, plans), _counts(_IN_STATE))
-LIST = (_newest(_THERE, plans), _counts(_THERE))
+#: The lengths are compared because MySQL's = ignores trailing spaces.
+_NAMED = (plans.c.name == bindparam("name")) & (
+    sa.func.length(plans.c.name) == sa.func.length(bindparam("name"))
+)
+#: The newest plans, and the counts of their actions by state: by whether they are in one state, or
+#: in any but DELETED, and by whether they have one name.
+LISTS = {
+    (in_state, named): (_newest(wanted, plans), _counts(wanted))
+    for in_state, by_state in ((False, _THERE), (True, _IN_STATE))
+    for named, wanted in ((False, by_state), (True, by_state & _NAMED))
+}
 #: The number of plans in one state, and in any but DELETED.
 COUNT_STATE, COUNT = (
     sa.select(sa.func.count().label("number")).select_from(plans).where(wanted)

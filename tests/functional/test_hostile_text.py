@@ -79,6 +79,13 @@ LINES: dict[str, list[tuple[str, ...]]] = {
         (PLAN, "--node", f"({HOSTILE}"),
         ("keys.json",),
     ],
+    "diff": [
+        *each((PLAN, RAN), FORMATS),
+        *each(("hostile.json", PLAN), FORMATS),
+        *each((PLAN, "changed.json"), FORMATS),
+        (PLAN, "keys.json"),
+        ("keys-of-a-plan.json", RAN),
+    ],
     "action list": [*each((PLAN,), ROWS), *each((RAN,), ROWS)],
     "action show": [*each((PLAN, HOSTILE), FORMATS), *each((RAN, HOSTILE), FORMATS)],
     "action skip": [(PLAN, HOSTILE, "--reason", HOSTILE)],
@@ -152,6 +159,17 @@ def hostile_plan(uuid: str, **changes: Any) -> ActionPlan:
     return ActionPlan.from_dict(value)
 
 
+def changed_plan() -> dict[str, Any]:
+    """Return the saved plan PLAN with other hostile texts, so that every field differs."""
+    value = hostile_plan(PLAN).to_dict()
+    for action in value["actions"]:
+        action["tokens"] = [f"node:{HOSTILE}{HOSTILE}"]
+        action["input_parameters"] = {HOSTILE: HOSTILE}
+    value["actions"][1] |= {"needs": [], "parents": value["actions"][1]["needs"]}
+    value["limits"], value["planner"] = {f"{HOSTILE}:*": 1}, f"{HOSTILE}{HOSTILE}"
+    return {key: found for key, found in value.items() if key != "digest"}
+
+
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory, entry_point_cache: Path) -> CommandLine:
     """Return a command line whose record, files and configuration are full of hostile text."""
@@ -161,6 +179,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, entry_point_cache: Path) -
     files = {
         "hostile.json": document,
         "keys.json": {**document, HOSTILE: 1, "actions": [{HOSTILE: 1, "action_type": HOSTILE}]},
+        "changed.json": changed_plan(),
         "keys-of-a-plan.json": {**hostile_plan(PLAN).to_dict(), HOSTILE: 1},
         f"{HOSTILE}.json": {"actions": HOSTILE},
     }

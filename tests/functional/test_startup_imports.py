@@ -50,6 +50,10 @@ ALLOWED = {
     "pause last": ("oslo.config", "SQLAlchemy"),
     "show last": ("oslo.config", "SQLAlchemy", "graphs", "rich"),
     "graph last": ("oslo.config", "SQLAlchemy"),
+    # A forecast takes the scheduler, and the plugins that the plan needs.
+    "diff last last": ("oslo.config", "SQLAlchemy", "planning", "graphs", "engine", "rich"),
+    "diff last last -f json": ("oslo.config", "SQLAlchemy", "planning", "graphs", "engine"),
+    "diff --help": (),
     "create --help": (),
     "apply --help": (),
 }

@@ -48,6 +48,7 @@ LAYERS = (
             "planner.ranges",
             "planner.visible_text",
             "planner.states",
+            "planner.differences.*",
             "planner.digest",
             "planner.graph",
             "planner.graph_algorithms",

@@ -55,6 +55,20 @@ class ListChecks:
         states = (None, PlanState.DELETED, PlanState.ONGOING, PlanState.FAILED)
         assert [store.count_plans(state=state) for state in states] == [2, 1, 1, 0]
 
+    def test_the_plans_of_one_name_are_listed(self, store: Store) -> None:
+        """Every character counts, also a space at the end."""
+        for uuid, name in (("a", "web"), ("b", "Web"), ("c", "web "), ("d", "web"), ("e", None)):
+            store.save_plan(new_plan("one", uuid=uuid, name=name))
+        assert [plan.uuid for plan in store.list_plans(name="web")] == ["d", "a"]
+        assert [plan.uuid for plan in store.list_plans(name="web ", limit=1)] == ["c"]
+        (latest,) = store.list_plans(name="web", limit=1)
+        assert latest.digest == store.load_plan("d").digest
+        store.move_plan("d", PlanState.DELETED, now=NOW)
+        assert [plan.uuid for plan in store.list_plans(name="web")] == ["a"]
+        deleted = PlanState.DELETED
+        assert [plan.uuid for plan in store.list_plans(state=deleted, name="web")] == ["d"]
+        assert store.list_plans(state=deleted, name="we") == []
+
     def test_plans_wait_in_the_order_in_which_they_began_to_wait(self, store: Store) -> None:
         """The order of saving and the clock do not matter."""
         assert store.pending_plans() == []

@@ -17,7 +17,7 @@ import pytest
 from applier.errors import ActionFailed, JobLost
 from applier.machines import OpenMachines, job_scripts, process
 from applier.machines.attempt_jobs import AttemptJobs
-from applier.machines.found_jobs import JobState
+from applier.machines.found_jobs import FoundJob, JobState
 from applier.machines.job_names import AttemptName, attempt_of
 
 pytestmark = pytest.mark.slow
@@ -289,6 +289,37 @@ def test_one_whose_wrapper_finds_no_room_was_not_started(place, tmp_path, monkey
     with pytest.raises(ActionFailed, match=r"not started: .*p\.a\.1\.1 cannot be written"):
         run(place, f"echo ran >> {tmp_path}/ran")
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(place, tmp_path, monkeypatch):
+    """Its applier was killed when it had started it; the next one looked a moment before that."""
+    folder, gate = place / ATTEMPT.job(1).folder, tmp_path / "gate"
+    folder.mkdir(parents=True)
+    (folder / "out").touch()
+    line, tells = f"echo ran | tee -a {tmp_path}/ran", "echo $$ $job_start"
+    waits = f"until [ -e {gate} ]; do sleep 0.05; done; {tells}"
+    slow = job_scripts.WRAPPER.replace(tells, waits)
+    command = ["/bin/sh", "-c", slow, "job", str(folder), "", "/bin/sh", "-c", line]
+    find, found, started = process.find, [], []
+
+    def looks(*given):
+        if not started:
+            mark = {job_scripts.VARIABLE: ATTEMPT.job(1).mark, "PATH": os.environ["PATH"]}
+            started.append(subprocess.Popen(command, env=mark, start_new_session=True))
+            while not (folder / "pid").exists():
+                time.sleep(0.01)
+            return [FoundJob(folder.name, JobState.NONE)]
+        found.extend(find(*given))
+        gate.touch()
+        return found[-1:]
+
+    monkeypatch.setattr(process, "find", looks)
+    printed = []
+    ended = run(place, line, output=printed.append)
+    started[0].wait(PATIENCE_S)
+    assert found[0].state is JobState.NONE
+    assert (ended.code, "".join(printed)) == (0, "ran\n")
+    assert (tmp_path / "ran").read_text() == "ran\n"
 
 
 def test_an_attempt_that_another_has_ended_starts_no_more_commands(place, tmp_path):

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the fields of actions and plans that a digest covers, and says which of them differ."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from planner import secret_references
+from planner.errors import Path
+from planner.model import Action, ActionPlan
+
+#: The names of the values that a digest covers of an action.
+FIELDS = (
+    "name",
+    "action_type",
+    "resource_id",
+    "input_parameters",
+    "tokens",
+    "estimate_s",
+    "timeout_s",
+    "retries",
+)
+_ENCODER = json.JSONEncoder(sort_keys=True)
+
+
+def of_action(action: Action) -> dict[str, Any]:
+    """Return the fields of an action that a run uses, without its links."""
+    return dict(zip(FIELDS, action.covered().values, strict=True))
+
+
+def of_plan(plan: ActionPlan) -> dict[str, Any]:
+    """Return the fields of a plan that a run uses, with the tolerances by name."""
+    times = Counter[str]()
+    tolerances = {}
+    for tolerance in plan.tolerances:
+        name = str(tolerance.get("name"))
+        times[name] += 1
+        tolerances[name if times[name] == 1 else f"{name} ({times[name]})"] = tolerance
+    return {
+        "planner": plan.planner,
+        "cloud": plan.cloud,
+        "on_failure": plan.on_failure,
+        "limits": plan.limits,
+        "tolerances": tolerances,
+    }
+
+
+def encoded(value: Any) -> str:
+    """Return a value as JSON, which is equal for equal values only: 1 is neither 1.0 nor true."""
+    return _ENCODER.encode(value)
+
+
+def different(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the path of each value that differs; mappings are compared key by key.
+
+    A key that only one of them has is one difference, and so is a list or a secret reference.
+
+    >>> list(different({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 1, "c": 4}, "e": 3}))
+    [('a', 'c'), ('d',), ('e',)]
+    """
+    if _is_compared_by_key(old) and _is_compared_by_key(new):
+        for key in dict.fromkeys([*old, *new]):
+            if key in old and key in new:
+                yield from different(old[key], new[key], (*path, key))
+            else:
+                yield (*path, key)
+    elif old is not new and encoded(old) != encoded(new):
+        yield path
+
+
+def has(value: Any, path: Path) -> bool:
+    """Return whether there is a value at a path that :func:`different` yielded."""
+    return path[-1] in at(value, path[:-1])
+
+
+def at(value: Any, path: Path) -> Any:
+    """Return the value at a path that :func:`different` yielded, None if there is none.
+
+    >>> limits = {"limits": {"node:*": 2}}
+    >>> at(limits, ("limits", "node:*")), at(limits, ("limits", "rack:*"))
+    (2, None)
+    """
+    for key in path:
+        value = value.get(key)
+    return value
+
+
+def _is_compared_by_key(value: Any) -> bool:
+    return isinstance(value, Mapping) and secret_references.reference(value) is None
