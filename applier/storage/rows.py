@@ -35,8 +35,9 @@ ACTION_JSON = (*ACTION_LINKS, "input_parameters", "needs_any", "triggers", "bloc
 #: How many bytes (UTF-8) of the output of an action are stored: the last ones.
 OUTPUT_LIMIT = 64 * 1024
 
-#: An empty list, as JSON.
-EMPTY = "[]"
+#: Empty values, as JSON.
+EMPTY, EMPTY_MAPPING = "[]", "{}"
+_EMPTY: Mapping[str, Callable[[], Any]] = {EMPTY: tuple, EMPTY_MAPPING: dict}
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -119,8 +120,8 @@ def plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
     As all functions that convert rows, it raises Unreadable if one is damaged.
     """
     known = {key: head[key] for key in ActionPlan.__dataclass_fields__ if key in head}
-    known |= {key: tuple(_listed(head[key])) for key in PLAN_LISTS}
-    known |= {"limits": json.loads(head["limits"]), "state": PlanState(head["state"])}
+    known |= {key: tuple(_decoded(head[key])) for key in PLAN_LISTS}
+    known |= {"limits": _decoded(head["limits"]), "state": PlanState(head["state"])}
     actions = _actions(members)
     _require_known(actions)
     plan = ActionPlan(**known, actions=actions)
@@ -203,11 +204,11 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
             retries=row["retries"],
             description=row["description"],
             reason=row["reason"],
-            input_parameters=json.loads(row["input_parameters"]),
+            input_parameters=_decoded(row["input_parameters"]),
             tokens=links(row["tokens"]),
             parents=links(row["parents"]),
             needs=links(row["needs"]),
-            needs_any=tuple(map(share, _listed(row["needs_any"]))),
+            needs_any=tuple(map(share, _decoded(row["needs_any"]))),
             triggers=_events(Trigger, row["triggers"]),
             blocked_by=_events(Blocker, row["blocked_by"] or EMPTY),
             **_state_of(row),
@@ -216,16 +217,17 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
     return tuple(map(action, rows))
 
 
-def _listed(text: str) -> Sequence[Any]:
-    """Decode a list; most are empty, and need no decoder."""
-    return () if text == EMPTY else json.loads(text)
+def _decoded(text: str) -> Any:
+    """Decode JSON; what is empty, as most columns are, needs no decoder."""
+    empty = _EMPTY.get(text)
+    return json.loads(text) if empty is None else empty()
 
 
 @_reading
 def head_of(row: Row) -> PlanHead:
     """Return a plan without its actions from its row."""
     known = {key: row[key] for key in PlanHead.__dataclass_fields__ if key in row}
-    known |= {key: tuple(_listed(row[key])) for key in PLAN_LISTS[:2]}
+    known |= {key: tuple(_decoded(row[key])) for key in PLAN_LISTS[:2]}
     known |= {"state": PlanState(row["state"]), "host": row["claimant_host"]}
     return PlanHead(**known)
 
@@ -246,7 +248,7 @@ def planned_of(rows: Sequence[Row]) -> list[PlannedAction]:
 
 
 def _events(kind: Callable[[str, tuple[Outcome, ...]], Result], text: str) -> tuple[Result, ...]:
-    pairs = _listed(text)
+    pairs = _decoded(text)
     return tuple([kind(source, tuple(map(Outcome, outcomes))) for source, outcomes in pairs])
 
 
@@ -330,7 +332,7 @@ def request_row(plan: str, number: int, request: Request, now: datetime) -> dict
 def request_of(row: Row) -> Request:
     """Return the request of a row."""
     known = {key: value for key, value in row.items() if key != "plan"}
-    return Request(**known | {"limits": json.loads(row["limits"] or "{}")})
+    return Request(**known | {"limits": _decoded(row["limits"] or EMPTY_MAPPING)})
 
 
 @_reading
