@@ -39,7 +39,7 @@ OUTPUT_LIMIT = 64 * 1024
 EMPTY, EMPTY_MAPPING = "[]", "{}"
 _EMPTY: Mapping[str, Callable[[], Any]] = {EMPTY: tuple, EMPTY_MAPPING: dict}
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+_encode, _decode = json.JSONEncoder(separators=(",", ":")).encode, json.JSONDecoder().decode
 
 
 def plan_row(plan: ActionPlan) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
     def links(text: str) -> tuple[str, ...]:
         uuids = read.get(text)
         if uuids is None:
-            uuids = read[text] = share(json.loads(text))
+            uuids = read[text] = share(_decode(text))
         return uuids
 
     def action(row: Row) -> Action:
@@ -220,7 +220,7 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
 def _decoded(text: str) -> Any:
     """Decode JSON; what is empty, as most columns are, needs no decoder."""
     empty = _EMPTY.get(text)
-    return json.loads(text) if empty is None else empty()
+    return _decode(text) if empty is None else empty()
 
 
 @_reading
