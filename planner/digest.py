@@ -86,17 +86,19 @@ def _lines(actions: Sequence[CoveredAction]) -> Iterator[bytes]:
     def links(uuids: tuple[str, ...]) -> str:
         text = shared.get(id(uuids))
         if text is None:
-            text = shared[id(uuids)] = ",".join(str(position.get(u, u)) for u in uuids)
+            text = shared[id(uuids)] = ",".join([str(position.get(u, u)) for u in uuids])
         return text
 
     def events(pairs: Iterable[tuple[str, Sequence[str]]]) -> list[Any]:
         return [[position.get(uuid, uuid), outcomes] for uuid, outcomes in pairs]
 
-    for a in actions:
-        after = [links(a.parents), links(a.needs), [links(group) for group in a.needs_any]]
-        covered = [a.values, after, events(a.triggers)]
-        if a.blocked_by:
-            covered.append(events(a.blocked_by))
+    # Few actions have groups, triggers or blockers.
+    for _, values, parents, needs, needs_any, triggers, blocked_by in actions:
+        groups = [links(group) for group in needs_any] if needs_any else ()
+        after = links(parents), links(needs), groups
+        covered = [values, after, events(triggers) if triggers else ()]
+        if blocked_by:
+            covered.append(events(blocked_by))
         yield _encode(covered)
 
 

@@ -292,6 +292,10 @@ class ActionPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the plan to format 2.0, to be written as JSON or YAML."""
+        return {**self.head(), "actions": [action.to_dict() for action in self.actions]}
+
+    def head(self) -> dict[str, Any]:
+        """Return what :meth:`to_dict` does, without the actions."""
         return {
             "version": VERSION,
             "uuid": self.uuid,
@@ -311,7 +315,6 @@ class ActionPlan:
             "on_failure": self.on_failure,
             "cloud": self.cloud,
             "warnings": list(self.warnings),
-            "actions": [action.to_dict() for action in self.actions],
         }
 
     @classmethod

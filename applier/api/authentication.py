@@ -59,13 +59,17 @@ def guarded(conf: cfg.ConfigOpts, application: Callable[..., Any]) -> Callable[.
     return checked
 
 
+#: Usual names of this machine, which need not be parsed.
+_USUAL = ("localhost", "127.0.0.1", "::1")
+
+
 def is_loopback(host: str) -> bool:
     """Return whether a host, as configured or as a client names it, is this machine only.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("a.b")
     (True, True, True, False)
     """
-    if host == "localhost":
+    if host in _USUAL:
         return True
     try:
         return ipaddress.ip_address(host).is_loopback

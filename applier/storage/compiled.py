@@ -69,7 +69,8 @@ class Compiled:
             row = dict(zip(self._columns, values, strict=True))
             try:
                 for key, convert in self._converters:
-                    row[key] = convert(row[key])
+                    if row[key] is not None:
+                        row[key] = convert(row[key])
             except (ValueError, TypeError) as reason:
                 raise Unreadable(str(reason)) from reason
             rows.append(row)

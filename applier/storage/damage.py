@@ -181,8 +181,10 @@ def _links(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> Sequence
     # networkx takes long to import, and most uses of the record need no check.
     from planner import graph
 
+    stated = {row["uuid"]: row for row in states}
+    members = [{**row, **stated[row["uuid"]]} for row in planned]
     try:
-        plan = rows.plan_of({**head, "digest": None}, planned, states)
+        plan = rows.plan_of({**head, "digest": None}, members)
         graph.validate(plan.actions)
         rows.require_digest(plan, head["digest"])
     except InvalidPlan as wrong:

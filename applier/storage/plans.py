@@ -73,9 +73,8 @@ class Plans:
         def load() -> ActionPlan:
             with self._database.read() as transaction:
                 head = plan_row(transaction, uuid)
-                planned = transaction.read(statements.ACTIONS, {"plan_uuid": uuid})
-                states = transaction.read(statements.STATES, {"plan_uuid": uuid})
-            return rows.plan_of(head, planned, states)
+                members = transaction.read(statements.MEMBERS, {"plan_uuid": uuid})
+            return rows.plan_of(head, members)
 
         try:
             return self._database.tried(load)

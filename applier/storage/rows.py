@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import wraps
-from itertools import starmap
 from typing import Any, ParamSpec, TypeVar
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
@@ -36,7 +35,11 @@ ACTION_JSON = (*ACTION_LINKS, "input_parameters", "needs_any", "triggers", "bloc
 #: How many bytes (UTF-8) of the output of an action are stored: the last ones.
 OUTPUT_LIMIT = 64 * 1024
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+#: Empty values, as JSON.
+EMPTY, EMPTY_MAPPING = "[]", "{}"
+_EMPTY: Mapping[str, Callable[[], Any]] = {EMPTY: tuple, EMPTY_MAPPING: dict}
+
+_encode, _decode = json.JSONEncoder(separators=(",", ":")).encode, json.JSONDecoder().decode
 
 
 def plan_row(plan: ActionPlan) -> dict[str, Any]:
@@ -90,8 +93,8 @@ def action_rows(plan: ActionPlan) -> Iterator[dict[str, Any]]:
             "tokens": links(a.tokens),
             "parents": links(a.parents),
             "needs": links(a.needs),
-            "needs_any": _encode(a.needs_any) if a.needs_any else "[]",
-            "triggers": _encode(a.triggers) if a.triggers else "[]",
+            "needs_any": _encode(a.needs_any) if a.needs_any else EMPTY,
+            "triggers": _encode(a.triggers) if a.triggers else EMPTY,
             "blocked_by": _encode(a.blocked_by) if a.blocked_by else None,
         }
 
@@ -111,16 +114,15 @@ def reading(function: Callable[Given, Result]) -> Callable[Given, Result]:
 
 
 @reading
-def plan_of(head: Row, planned: Iterable[Row], states: Iterable[Row]) -> ActionPlan:
-    """Return a plan from its row, the ordered rows of its actions, and the rows of their states.
+def plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
+    """Return a plan from its row and the ordered rows of its actions, with the columns of states.
 
     As all functions that convert rows, it raises Unreadable if one is damaged.
     """
-    found = {row["uuid"]: row for row in states}
     known = {key: head[key] for key in ActionPlan.__dataclass_fields__ if key in head}
-    known |= {key: tuple(json.loads(head[key])) for key in PLAN_LISTS}
-    known |= {"limits": json.loads(head["limits"]), "state": PlanState(head["state"])}
-    actions = _actions({**row, **found[row["uuid"]]} for row in planned)
+    known |= {key: tuple(_decoded(head[key])) for key in PLAN_LISTS}
+    known |= {"limits": _decoded(head["limits"]), "state": PlanState(head["state"])}
+    actions = _actions(members)
     _require_known(actions)
     plan = ActionPlan(**known, actions=actions)
     require_digest(plan, head["digest"])
@@ -188,28 +190,44 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
     def links(text: str) -> tuple[str, ...]:
         uuids = read.get(text)
         if uuids is None:
-            uuids = read[text] = share(json.loads(text))
+            uuids = read[text] = share(_decode(text))
         return uuids
 
     def action(row: Row) -> Action:
-        known = {key: row[key] for key in Action.__dataclass_fields__}
-        known |= {key: links(row[key]) for key in ACTION_LINKS}
-        known |= {
-            "input_parameters": json.loads(row["input_parameters"]),
-            "needs_any": tuple(share(group) for group in json.loads(row["needs_any"])),
-            "triggers": tuple(starmap(Trigger, _events(row["triggers"]))),
-            "blocked_by": tuple(starmap(Blocker, _events(row["blocked_by"] or "[]"))),
-        }
-        return Action(**known | _state_of(row))
+        return Action(
+            uuid=row["uuid"],
+            name=row["name"],
+            action_type=row["action_type"],
+            resource_id=row["resource_id"],
+            estimate_s=row["estimate_s"],
+            timeout_s=row["timeout_s"],
+            retries=row["retries"],
+            description=row["description"],
+            reason=row["reason"],
+            input_parameters=_decoded(row["input_parameters"]),
+            tokens=links(row["tokens"]),
+            parents=links(row["parents"]),
+            needs=links(row["needs"]),
+            needs_any=tuple(map(share, _decoded(row["needs_any"]))),
+            triggers=_events(Trigger, row["triggers"]),
+            blocked_by=_events(Blocker, row["blocked_by"] or EMPTY),
+            **_state_of(row),
+        )
 
     return tuple(map(action, rows))
+
+
+def _decoded(text: str) -> Any:
+    """Decode JSON; what is empty, as most columns are, needs no decoder."""
+    empty = _EMPTY.get(text)
+    return _decode(text) if empty is None else empty()
 
 
 @reading
 def head_of(row: Row) -> PlanHead:
     """Return a plan without its actions from its row."""
     known = {key: row[key] for key in PlanHead.__dataclass_fields__ if key in row}
-    known |= {key: tuple(json.loads(row[key])) for key in PLAN_LISTS[:2]}
+    known |= {key: tuple(_decoded(row[key])) for key in PLAN_LISTS[:2]}
     known |= {"state": PlanState(row["state"]), "host": row["claimant_host"]}
     return PlanHead(**known)
 
@@ -229,9 +247,9 @@ def planned_of(rows: Sequence[Row]) -> list[PlannedAction]:
     ]
 
 
-def _events(text: str) -> Iterator[tuple[str, tuple[Outcome, ...]]]:
-    for source, outcomes in json.loads(text):
-        yield source, tuple(map(Outcome, outcomes))
+def _events(kind: Callable[[str, tuple[Outcome, ...]], Result], text: str) -> tuple[Result, ...]:
+    pairs = _decoded(text)
+    return tuple([kind(source, tuple(map(Outcome, outcomes))) for source, outcomes in pairs])
 
 
 def storable(text: str | None) -> str | None:
@@ -315,7 +333,7 @@ def request_row(plan: str, number: int, request: Request, now: datetime) -> dict
 def request_of(row: Row) -> Request:
     """Return the request of a row."""
     known = {key: value for key, value in row.items() if key != "plan"}
-    return Request(**known | {"limits": json.loads(row["limits"] or "{}")})
+    return Request(**known | {"limits": _decoded(row["limits"] or EMPTY_MAPPING)})
 
 
 @reading

@@ -46,6 +46,15 @@ NUMBERS = sa.select(plans.c.uuid, plans.c.number).order_by(plans.c.uuid)
 ACTIONS = (
     sa.select(actions).where(actions.c.plan == bindparam("plan_uuid")).order_by(actions.c.position)
 )
+#: The same with the columns of their states, which are NULL for an action that has none.
+MEMBERS = (
+    ACTIONS.add_columns(*(c for c in action_states.c if c.key not in actions.c))
+    .select_from(actions)
+    .outerjoin(
+        action_states,
+        (action_states.c.plan == actions.c.plan) & (action_states.c.uuid == actions.c.uuid),
+    )
+)
 #: The state rows of the actions of a plan.
 STATES = sa.select(action_states).where(action_states.c.plan == bindparam("plan_uuid"))
 #: State, start and number of attempts of one action.

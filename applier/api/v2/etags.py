@@ -21,8 +21,9 @@ def of(plan: ActionPlan) -> str:
     """
     covered = hashlib.sha256(f"{plan.uuid} {plan.state} {plan.status_message}".encode())
     for action in plan.actions:
-        ended = (action.state, action.outcome, action.attempts, action.status_message)
-        covered.update(repr((*map(str, ended), action.started_at, action.ended_at)).encode())
+        state, outcome, message = str(action.state), str(action.outcome), str(action.status_message)
+        ended = (state, outcome, str(action.attempts), message, action.started_at, action.ended_at)
+        covered.update(repr(ended).encode())
     return f'"{covered.hexdigest()[:32]}"'
 
 

@@ -25,7 +25,7 @@ from planner.errors import InvalidInput, Mistake, PlannerError
 from planner.model import JOIN, ActionPlan
 from planner.states import PlanState
 
-#: Plans with more actions than this are sent piece by piece.
+#: Plans with more actions than this are sent piece by piece, each with so many.
 WHOLE = 100
 #: How many plans are listed unless the query says another number.
 LISTED = 25
@@ -186,13 +186,12 @@ def show(parts: Parts, response: falcon.Response, plan: ActionPlan) -> None:
 
 
 def _pieces(parts: Parts, plan: ActionPlan) -> Iterator[bytes]:
-    head = {**replace(plan, actions=()).to_dict(), "digest": plan.digest}
-    del head["actions"]
-    yield json.dumps(head)[:-1].encode() + b', "actions": ['
+    yield json.dumps(plan.head())[:-1].encode() + b', "actions": ['
     types = parts.assembly.action_types
-    for i, action in enumerate(plan.actions):
-        shown = hidden_values.action_without(action, types).to_dict()
-        yield (b", " if i else b"") + json.dumps(shown).encode()
+    for first in range(0, len(plan.actions), WHOLE):
+        some = plan.actions[first : first + WHOLE]
+        shown = [hidden_values.action_without(action, types).to_dict() for action in some]
+        yield (b", " if first else b"") + json.dumps(shown)[1:-1].encode()
     yield b"]}"
 
 
