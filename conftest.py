@@ -6,17 +6,16 @@ Nor is eventlet imported there, as in our own programs.
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
-
-from applier import no_eventlet
 
 HERE = Path(__file__).parent / "applier" / "watcher"
 #: The modules that import nothing of Watcher, not even through others.
 WITHOUT_WATCHER = ("engine_options.py", "options.py", "solutions.py", "states.py")
 
 if find_spec("watcher") is None:
-    no_eventlet.keep_out()
+    sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
 
 collect_ignore = [
     str(file)

@@ -13,6 +13,8 @@ from contextlib import closing
 from typing import Any
 
 try:
+    # futurist and taskflow import eventlet wherever it is installed; it takes long and warns.
+    sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
     import falcon  # noqa: F401
     from cheroot import wsgi  # noqa: F401
     from oslo_policy import policy  # noqa: F401

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from applier import no_eventlet
 from applier.cli import terminal
 from applier.errors import interrupt_in
 
@@ -55,7 +54,8 @@ def main(
 
 
 def _actionplan() -> Callable[[], Any]:
-    no_eventlet.keep_out()
+    # taskflow imports eventlet wherever it is installed, which takes long and warns.
+    sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
     # Imported here, so that main() also handles Ctrl-C during the import.
     from applier.cli.program import Program
 

@@ -1,6 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
 """The applier as a service: takes PENDING plans from the store and runs them."""
-
-from applier import no_eventlet
-
-no_eventlet.keep_out()

@@ -14,6 +14,8 @@ from typing import Any, cast
 from uuid import uuid4
 
 try:
+    # futurist and taskflow import eventlet wherever it is installed; it takes long and warns.
+    sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
     import cotyledon
 except ImportError:
     # Users get a sentence instead of a traceback.

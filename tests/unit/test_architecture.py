@@ -100,7 +100,6 @@ LAYERS = (
             "applier.subscriptions",
             "applier.backoff",
             "applier.log_fields",
-            "applier.no_eventlet",
             "applier.notifications.*",
             "applier.scheduling.*",
             "applier.run.outcome",
