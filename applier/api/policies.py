@@ -33,6 +33,7 @@ RULES = (
     Rule("plan:run", OPERATE, "start, pause, resume, cancel and roll back plans, change limits"),
     Rule("action:steer", OPERATE, "skip, abort and settle actions"),
     Rule("event:read", READ, "read the events of all plans"),
+    Rule("event:administer", ADMINISTER, "remove subscriptions to events"),
     Rule("service:read", READ, "list applier services"),
     Rule("product:read", READ, "list planners, action types and schemas"),
     Rule("metrics:read", READ, "read metrics"),

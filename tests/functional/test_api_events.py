@@ -101,6 +101,20 @@ def test_events_that_were_deleted_are_told(actionplan: CommandLine) -> None:
     assert again.simulate_get("/v2/events", params={"after": 2, "wait_s": 0}).status_code == 200
 
 
+def test_subscriptions_are_listed_and_removed(actionplan: CommandLine) -> None:
+    api = client_of(configured(actionplan))
+    api.simulate_get("/v2/events")
+    made(api)
+    [readers] = api.simulate_get("/v2/subscriptions").json["subscriptions"]
+    assert (readers["name"], readers["waiting"], readers["held_back"]) == ("readers", 0, {})
+    assert api.simulate_get("/v2/dead-events").json == {"events": []}
+    remove = {"path": "/v2/subscriptions/remove", "headers": JSON}
+    refused = api.simulate_post(**remove, body=json.dumps({"name": "readers"}))
+    assert refused.status_code == 403  # without authentication, nobody is an admin
+    actionplan.good("event", "subscription", "remove", "readers")
+    assert api.simulate_get("/v2/subscriptions").json == {"subscriptions": []}
+
+
 @pytest.mark.parametrize("query", ["after=-1", "after=x", "wait_s=61", "limit=0", "since=1"])
 def test_a_wrong_query_is_refused_with_its_place(api: TestClient, query: str) -> None:
     answer = api.simulate_get("/v2/events", query_string=query)

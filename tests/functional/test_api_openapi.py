@@ -33,7 +33,7 @@ EXAMPLES = settings(
     suppress_health_check=list(HealthCheck),
 )
 #: What is there, by the name of the part of a path.
-KNOWN = {"plan": "kept", "action": "a1", "name": "migrate"}
+KNOWN = {"plan": "kept", "action": "a1", "name": "migrate", "new": "kept"}
 CHECKS = (
     not_a_server_error,
     status_code_conformance,
@@ -102,6 +102,7 @@ def test_a_thousand_bad_requests_leave_the_record_as_it_was(
     for _ in range(1000):
         path = chance.choice(paths).replace("{plan}", chance.choice(PLANS))
         path = path.replace("{action}", chance.choice(ACTIONS)).replace("{name}", "nope")
+        path = path.replace("{new}", chance.choice(PLANS))
         headers = {"Content-Type": chance.choice(KINDS), "If-Match": chance.choice(("*", "x"))}
         method, body = chance.choice(METHODS), chance.choice(BODIES)
         # Each body is wrong for each operation that changes anything.

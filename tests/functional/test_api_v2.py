@@ -104,6 +104,16 @@ def test_an_idempotency_key_makes_one_plan(api: TestClient) -> None:
     assert api.simulate_get("/v2/plans").json["total"] == 1
 
 
+def test_a_plan_is_compared_and_its_timeline_drawn(api: TestClient) -> None:
+    old, new = stored(api), stored(api, {**DOCUMENT, "actions": DOCUMENT["actions"][:1]})
+    found = api.simulate_get(f"/v2/plans/{old}/diff/{new}")
+    assert found.status_code == 200, found.text
+    assert "second" in json.dumps(found.json["removed"])
+    drawn = api.simulate_get(f"/v2/plans/{old}/timeline.svg")
+    assert drawn.headers["Content-Type"] == "image/svg+xml"
+    assert "first" in drawn.text
+
+
 def test_a_change_with_an_idempotency_key_is_made_once(api: TestClient) -> None:
     uuid, key = stored(api), {"Idempotency-Key": "k2"}
     started = [post(api, f"/v2/plans/{uuid}/start", **key) for _ in range(2)]

@@ -6,7 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from applier.api.parts import Parts
-from applier.api.v2 import actions, changes, events, history, openapi, pictures, plans, product
+from applier.api.v2 import (
+    actions,
+    changes,
+    events,
+    history,
+    openapi,
+    pictures,
+    plans,
+    product,
+    subscriptions,
+)
 from applier.api.v2.operation import Resource
 
 
@@ -21,12 +31,17 @@ def routes(parts: Parts) -> Mapping[str, Resource]:
         f"{action}/output": actions.Output(parts),
         f"{action}/why": actions.Why(parts),
         f"{plan}/graph.svg": pictures.Graph(parts),
+        f"{plan}/timeline.svg": pictures.Timeline(parts),
+        f"{plan}/diff/{{new}}": pictures.Differences(parts),
         f"{plan}/simulate": pictures.Simulation(parts),
         f"{plan}/requests": pictures.Requests(parts),
         f"{plan}/history": history.History(parts),
         f"{plan}/rollback": changes.Rollback(parts),
         "/v2/history": history.History(parts),
         "/v2/events": events.Events(parts),
+        "/v2/dead-events": subscriptions.DeadEvents(parts),
+        "/v2/subscriptions": subscriptions.Subscriptions(parts),
+        "/v2/subscriptions/remove": subscriptions.Removal(parts),
         "/v2/planners": product.Planners(),
         "/v2/action-types": product.ActionTypes(parts),
         "/v2/schemas": product.Schemas(parts),

@@ -19,6 +19,7 @@ from planner import saved_schema
 
 #: What the parts of paths are.
 _PARAMETERS = {
+    "new": "The plan that it is compared with, named likewise.",
     "plan": "uuid of a plan, a unique beginning of one, a unique name, or 'last'",
     "action": "uuid of an action, a unique beginning of one, or its name",
     "name": "name of a schema",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan looks like, and how long it takes: ``graph.svg``, ``simulate``, ``requests``."""
+"""What a plan looks like, how long it takes, what it differs in, and what was asked for."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import falcon
 from applier.api.parts import Parts
 from applier.api.v2 import schemas
 from applier.api.v2.operation import Operation, Resource
+from applier.assembly import now
 from applier.contracts import Request
 from applier.operations import lookup, predictions
 from planner.model import JOIN
@@ -62,11 +63,62 @@ class Graph(Resource):
 
         self.query(request)
         found = lookup.find_plan(self._parts.assembly.store, plan)
-        response.content_type = "image/svg+xml"
-        # The picture has its colours in itself, and runs nothing.
-        policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-        response.set_header("Content-Security-Policy", policy)
-        response.text = visible(svg.render(found, lambda action: action.action_type != JOIN))
+        _send(response, svg.render(found, lambda action: action.action_type != JOIN))
+
+
+class Timeline(Resource):
+    """The timeline of a plan."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="plan:read",
+            summary="Draw as SVG when each action runs or ran, what it waits for, and what was "
+            "planned.",
+            media="image/svg+xml",
+            answer=schemas.TEXT,
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
+        """Draw a timeline."""
+        from applier.operations.timelines import timeline
+        from applier.timeline import svg
+
+        self.query(request)
+        assembly = self._parts.assembly
+        found = lookup.find_plan(assembly.store, plan)
+        made = timeline(assembly, found, assembly.max_workers, now=now(), is_stored=True)
+        _send(response, svg.render(made))
+
+
+class Differences(Resource):
+    """What differs between a plan and another one."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="plan:read",
+            summary="Compare a plan with a newer one: actions, links, limits and makespan.",
+            answer={"type": "object"},
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(
+        self, request: falcon.Request, response: falcon.Response, plan: str, new: str
+    ) -> None:
+        """Compare two plans."""
+        from applier.operations import difference_values, differences
+
+        self.query(request)
+        assembly = self._parts.assembly
+        old, other = (lookup.find_plan(assembly.store, name) for name in (plan, new))
+        made = differences.compared(assembly, old, other, assembly.max_workers)
+        response.media = difference_values.as_dict(made, assembly.action_types)
 
 
 class Simulation(Resource):
@@ -118,6 +170,14 @@ class Requests(Resource):
         store = self._parts.assembly.store
         found = store.requests(store.find_plan(plan))
         response.media = {"requests": [_request_of(one) for one in found]}
+
+
+def _send(response: falcon.Response, picture: str) -> None:
+    response.content_type = "image/svg+xml"
+    # The picture has its colours in itself, and runs nothing.
+    policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+    response.set_header("Content-Security-Policy", policy)
+    response.text = visible(picture)
 
 
 def _request_of(request: Request) -> dict[str, Any]:
