@@ -39,11 +39,6 @@ def _number(value: Any) -> None:
         raise ValueError("is not a number")
 
 
-def _flag(value: Any) -> None:
-    if value not in (True, False):
-        raise ValueError("is neither true nor false")
-
-
 def _moment(value: Any) -> None:
     if not isinstance(value, datetime):
         try:
@@ -135,7 +130,6 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
 _TYPES: tuple[tuple[type, Check], ...] = (
     (tables.Moment, _moment),
     (sa.Double, _number),
-    (sa.Boolean, _flag),
     (sa.Integer, _integer),
     (sa.types.TypeEngine, _text),
 )

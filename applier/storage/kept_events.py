@@ -26,7 +26,7 @@ class KeptEvents:
         def subscribe() -> None:
             with self._database.write() as transaction:
                 # Rows of plans are locked before the counters, as by every writer.
-                transaction.write(of_events.PUBLISH, {"new_publishes": True})
+                transaction.write(of_events.PUBLISH, {"new_publishes": 1})
                 transaction.write(of_events.LOCK_NUMBERS, {})
                 found = _found(transaction, name)
                 if found is not None and found.until is not None and found.until < now:
@@ -147,7 +147,7 @@ class KeptEvents:
         def delete() -> int:
             with self._database.write() as transaction:
                 if not is_subscribed(transaction, now):
-                    transaction.write(of_events.PUBLISH, {"new_publishes": False})
+                    transaction.write(of_events.PUBLISH, {"new_publishes": 0})
                 found = map(event_rows.subscription_of, transaction.read(of_events.SUBSCRIPTIONS))
                 needed = [event_rows.needed_from(s) for s in found if s.until is None]
                 [counts] = transaction.read(of_events.NUMBERS)

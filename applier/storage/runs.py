@@ -101,7 +101,7 @@ class Runs:
 
         def write() -> None:
             publishes = uuid in self._publishing
-            held["publishes"] = publishes
+            held["publishes"] = int(publishes)
             told = event_writes.writes(uuid, of_reports(uuid, reports), now) if publishes else ()
             try:
                 with self._database.write() as transaction:

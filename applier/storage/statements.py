@@ -107,7 +107,7 @@ HOLD_CLAIM = (
         plans.c.uuid == bindparam("plan_uuid"),
         plans.c.claim == bindparam("held"),
         plans.c.publishes
-        == sa.func.coalesce(bindparam("publishes", type_=sa.Boolean), plans.c.publishes),
+        == sa.func.coalesce(bindparam("publishes", type_=sa.Integer), plans.c.publishes),
         sa.func.coalesce(plans.c.last_write, _NOTHING) != bindparam("write"),
     )
     .values(
@@ -210,7 +210,7 @@ CLAIM = (
         heartbeat_at=bindparam("now"),
         heartbeat_interval_s=bindparam("interval_s"),
         requests_before=plans.c.requests,
-        publishes=SUBSCRIBED.exists(),
+        publishes=sa.case((SUBSCRIBED.exists(), _ONE), else_=sa.literal_column("0", sa.Integer)),
         claimed_at=bindparam("now"),
         last_write=bindparam("new_claim"),
     )

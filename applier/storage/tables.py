@@ -114,8 +114,9 @@ plans = sa.Table(
     # resources.
     sa.Column("queued", sa.Integer),
     sa.Column("reserved", sa.Integer),
-    # Whether the run that holds the claim writes events, because somebody subscribes.
-    sa.Column("publishes", sa.Boolean, nullable=False),
+    # 1 if the run that holds the claim writes events, because somebody subscribes, else 0. No
+    # Boolean: the databases do not agree on what its default looks like.
+    sa.Column("publishes", sa.Integer, nullable=False, server_default=sa.text("0")),
     sa.UniqueConstraint("uuid", name="uq_actionplan_plan_uuid"),
     sa.Index("ix_actionplan_plan_name", "name"),
     sa.Index("ix_actionplan_plan_state", "state"),
@@ -239,8 +240,8 @@ turn = sa.Table(
     metadata,
     sa.Column("number", sa.Integer, nullable=False),
     # The number of the last event, and of the last one that was deleted.
-    sa.Column("events", Count, nullable=False),
-    sa.Column("events_deleted", Count, nullable=False),
+    sa.Column("events", Count, nullable=False, server_default=sa.text("0")),
+    sa.Column("events_deleted", Count, nullable=False, server_default=sa.text("0")),
 )
 
 #: The changes of plans and actions, each written in the transaction of its change, if anybody

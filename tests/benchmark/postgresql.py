@@ -98,7 +98,7 @@ def floor(url: str, plan: ActionPlan, batches: Sequence[Sequence[Report]]) -> To
 def _sent(store: SqlStore, plan: str, claim: str, reports: Sequence[Report]) -> list[Any]:
     """Return the text and the parameters of each statement of a commit."""
     held = {"plan_uuid": plan, "held": claim, "now": now(), "write": str(uuid.uuid4())}
-    held["publishes"] = False
+    held["publishes"] = 0
     writes = [Write(statements.HOLD_CLAIM, held, 1), *writes_of(plan, reports, now(), 1)]
     compiled = store._database._transactions._compiled
     return [

@@ -25,7 +25,7 @@ def upgrade() -> None:
     """Create the tables and columns; nobody subscribes yet."""
     op.add_column(
         "actionplan_plan",
-        sa.Column("publishes", sa.Boolean, nullable=False, server_default=sa.false()),
+        sa.Column("publishes", sa.Integer, nullable=False, server_default=sa.text("0")),
     )
     for name in ("events", "events_deleted"):
         op.add_column(

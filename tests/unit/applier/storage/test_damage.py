@@ -71,7 +71,6 @@ RIGHT: list[tuple[sa.Column[Any], str]] = [
 BY_TYPE: list[tuple[type, list[Any], list[Any]]] = [
     (Moment, ["2026-01-02 03:04:05.000000"], ["yesterday", "", 5]),
     (sa.Double, [0, -1.5, 2], ["x", math.nan, math.inf]),
-    (sa.Boolean, [0, 1, True, False], [2, "1", "true"]),
     (sa.Integer, [0, 7], [-1, 1.5, "1"]),
     (sa.types.TypeEngine, ["", "text"], NOT_TEXTS),
 ]
