@@ -154,7 +154,8 @@ class Program(App):
                 traceback.print_exc(file=self.stderr)
             self.stdout.flush()
             self.stderr.write(refusal(reason))
-            refused: int = command.REFUSAL
+            # A verb that is no Verb, such as one beside Watcher, has the usual code.
+            refused: int = getattr(command, "REFUSAL", REFUSED)
             return OUT_OF_DATE if isinstance(reason, OutOfDate | OtherCloud) else refused
         finally:
             self.session.close()
