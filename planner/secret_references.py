@@ -68,6 +68,8 @@ def replaced(value: Any, make: Callable[[Path, str], Any], path: Path = ()) -> A
     >>> replaced({"argv": ["a", {"secret": "env B"}]}, lambda path, text: (path, text))
     {'argv': ['a', (('argv', 1), 'env B')]}
     """
+    if not value:
+        return value
     if isinstance(value, Mapping):
         text = reference(value)
         if text is not None:
