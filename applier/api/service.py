@@ -73,5 +73,5 @@ def opened(server: Server, ending: threading.Event) -> bool:
 
 
 def check(assembly: Assembly) -> None:
-    """Raise ConfigurationError if the API cannot be configured so."""
+    """Raise ConfigurationError if the options of the API are not valid."""
     Server(assembly.conf, routing.make(assembly))

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 from applier import log_fields
 from applier.backoff import delays_s
-from applier.delivery.progress import Progress
+from applier.delivery.progress import BatchProgress
 from applier.delivery.receivers import Away, Receiver
 from applier.errors import DamagedRecord, StoreError
 from applier.notifications.schema import Event
@@ -106,7 +106,7 @@ class Delivery:
             self._seen = found, now
         return found if now - self._seen[1] >= MISSED_HEARTBEATS * BEAT_S else None
 
-    def _batch(self, mine: Subscription) -> tuple[Progress, bool]:
+    def _batch(self, mine: Subscription) -> tuple[BatchProgress, bool]:
         """Deliver what can be; return what became of it, and whether there is more."""
         page, held = self._store.events(mine.delivered, limit=BATCH), self._held_and_due(mine)
         if not page.events and not held:
@@ -126,8 +126,8 @@ class Delivery:
         more = progress.subscription.delivered < page.newest
         return progress, more and progress.subscription.away is None
 
-    def _progress(self, mine: Subscription) -> Progress:
-        return Progress(mine, give_up=self._give_up, clock=self._clock)
+    def _progress(self, mine: Subscription) -> BatchProgress:
+        return BatchProgress(mine, give_up=self._give_up, clock=self._clock)
 
     def _held_and_due(self, mine: Subscription) -> dict[str, list[Event]]:
         """Return the events that are to be tried again, by plan."""
@@ -160,7 +160,7 @@ class Delivery:
             with log_fields.about(plan=plan):
                 LOG.warning("%s: an event waits: %s", self._name, after.held_back[plan].why)
 
-    def _record(self, progress: Progress) -> None:
+    def _record(self, progress: BatchProgress) -> None:
         self._next_beat = time.monotonic() + BEAT_S
         for dead in progress.dead:
             text = "%s: event %d is given up: %s"

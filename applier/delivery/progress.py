@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a subscription while a batch of events is delivered: pure but for ``deliver``."""
+"""Delivers a batch of events, and decides what to record of it; the only I/O is ``deliver``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from applier.delivery.receivers import Away, Deliver, Refused
+from applier.delivery.receivers import Away, Deliver, EventRefused
 from applier.notifications.schema import Event
 from applier.subscriptions import DeadEvent, EventPage, Subscription, Trouble
 
 
-class Progress:
+class BatchProgress:
     """The deliveries of one batch, beginning with a subscription as it is on record.
 
     ``subscription`` and ``dead`` are what to record at its end. ``give_up`` is how long an event is
@@ -38,7 +38,7 @@ class Progress:
             if event["plan"] not in self.subscription.held_back:
                 try:
                     deliver(event)
-                except Refused as reason:
+                except EventRefused as reason:
                     self._refuse(event, str(reason))
                 except Away as reason:
                     self.note_away(str(reason))
@@ -54,7 +54,7 @@ class Progress:
                 return
             try:
                 deliver(event)
-            except Refused as reason:
+            except EventRefused as reason:
                 if self._refuse(event, str(reason)):
                     return
             except Away as reason:

@@ -13,7 +13,7 @@ from applier.notifications.schema import Event
 Deliver = Callable[[Event], None]
 
 
-class Refused(Exception):
+class EventRefused(Exception):
     """The receiver has refused this event; it may accept others. The message is its answer."""
 
 
@@ -33,6 +33,6 @@ class Receiver(Protocol):
     def opened(self) -> AbstractContextManager[Deliver]:
         """Return what delivers events, in their order, in a block.
 
-        An event is delivered once the block has ended without Away. What delivers raises Refused
-        or Away; the caller handles Refused inside of the block.
+        An event is delivered once the block has ended without Away. What delivers raises Away or
+        EventRefused; the caller handles EventRefused inside of the block.
         """

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from applier.delivery.receivers import Away, Deliver, Refused
+from applier.delivery.receivers import Away, Deliver, EventRefused
 from applier.errors import ConfigurationError
 from applier.notifications.lines import line
 from applier.notifications.schema import Event
@@ -76,7 +76,7 @@ class Webhook:
         if status in _AWAY:
             raise Away(f"it answers {status} {reason}")
         if not 200 <= status < 300:
-            raise Refused(f"it answers {status} {reason}")
+            raise EventRefused(f"it answers {status} {reason}")
 
     def _signature(self, event: Event, body: bytes) -> dict[str, str]:
         name, at = str(event["number"]), str(int(self._clock()))

@@ -18,7 +18,7 @@ from planner.registry import ActionTypes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Change:
+class FieldChange:
     """A field with its old and its new value; ``is_in_old`` and ``is_in_new`` say if it has one."""
 
     path: Path
@@ -34,20 +34,20 @@ class Change:
         return value | ({"new": self.new} if self.is_in_new else {})
 
 
-def of_action(changed: ChangedAction, types: ActionTypes) -> list[Change]:
+def of_action(changed: ChangedAction, types: ActionTypes) -> list[FieldChange]:
     """Return the fields of an action that differ; values that its type hides are replaced."""
     shown = (hidden_values.action_without(action, types) for action in (changed.old, changed.new))
     return _changes(changed.paths, *map(fields.of_action, shown))
 
 
-def of_plan(made: Comparison) -> list[Change]:
+def of_plan(made: Comparison) -> list[FieldChange]:
     """Return the fields of the plans that differ."""
     return _changes(made.found.paths, fields.of_plan(made.old), fields.of_plan(made.new))
 
 
-def _changes(paths: Iterable[Path], old: Any, new: Any) -> list[Change]:
+def _changes(paths: Iterable[Path], old: Any, new: Any) -> list[FieldChange]:
     return [
-        Change(
+        FieldChange(
             path=path,
             old=fields.at(old, path),
             new=fields.at(new, path),

@@ -60,7 +60,7 @@ def timeline(
 
 
 def _attempts(parts: Parts, plan: ActionPlan) -> dict[str, list[Attempt]]:
-    """Return the attempts of the actions that were tried more than once, or will be."""
+    """Return the recorded attempts of each action that was tried again, or waits for a retry."""
     again = (a for a in plan.actions if a.attempts > (a.started_at is not None))
     return {a.uuid: parts.store.attempts(plan.uuid, a.uuid) for a in again}
 

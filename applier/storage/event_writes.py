@@ -106,7 +106,10 @@ def _of_report(report: Report, undone_in: str | None = None) -> NewEvent:
 
 
 def writes(plan: str, told: Sequence[NewEvent], at: datetime) -> Iterator[Write]:
-    """Yield the writes of events. An undone action must not have been changed before."""
+    """Yield the writes of events.
+
+    They come before the writes that change an undone action, whose old state they read.
+    """
     yield Write(TAKE_NUMBERS, {"count": len(told)}, None)
     for place, event in enumerate(told, start=1):
         values = {

@@ -31,7 +31,7 @@ def routes(parts: Parts) -> Mapping[str, Resource]:
         f"{action}/output": actions.Output(parts),
         f"{action}/why": actions.Why(parts),
         f"{plan}/graph.svg": pictures.Graph(parts),
-        f"{plan}/timeline.svg": pictures.Timeline(parts),
+        f"{plan}/timeline.svg": pictures.TimelinePicture(parts),
         f"{plan}/diff/{{new}}": pictures.Differences(parts),
         f"{plan}/simulate": pictures.Simulation(parts),
         f"{plan}/requests": pictures.Requests(parts),

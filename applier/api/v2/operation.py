@@ -126,7 +126,7 @@ def document_in(request: falcon.Request) -> documents.Document:
 
 
 def require_media(request: falcon.Request, known: tuple[str, ...]) -> None:
-    """Raise a problem if the body has another media type than these."""
+    """Raise a problem (415) unless the media type of the body is one of ``known``."""
     kind = (request.content_type or "").partition(";")[0].strip().lower()
     if kind not in known:
         text = f"Content-Type is {kind or 'missing'}; accepted: {', '.join(known)}"

@@ -66,7 +66,7 @@ class Graph(Resource):
         _send(response, svg.render(found, lambda action: action.action_type != JOIN))
 
 
-class Timeline(Resource):
+class TimelinePicture(Resource):
     """The timeline of a plan."""
 
     OPERATIONS: Mapping[str, Operation] = {

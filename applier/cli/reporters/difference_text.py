@@ -13,7 +13,7 @@ from rich.text import Text
 from applier.cli.reporters.action_text import wrapped
 from applier.cli.reporters.plan_table import console
 from applier.operations import difference_values
-from applier.operations.difference_values import Change
+from applier.operations.difference_values import FieldChange
 from applier.operations.differences import Comparison, counted
 from applier.wording import count, duration, one_line, some
 from planner.differences.link_changes import Links
@@ -124,8 +124,8 @@ def _link(sign: str, links: Links) -> str:
     return f"  {sign} {after} {_WORDS[links.kind]} {before}{outcomes}"
 
 
-def _field(change: Change) -> str:
-    """Return a field with its old and its new value, each shortened to where they differ."""
+def _field(change: FieldChange) -> str:
+    """Return a field with its old and new value as text, cut around the difference if long."""
     is_parameter = change.path[0] == _PARAMETERS and len(change.path) > 1
     name = f"parameter {path_text(change.path[1:])}" if is_parameter else path_text(change.path)
     if change.path == ("tokens",):

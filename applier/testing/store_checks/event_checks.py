@@ -79,7 +79,7 @@ class EventChecks:
         assert [e["number"] for e in store.latest_events(limit=2, plan=plan)] == [2, 3]
 
     def test_readers_count_until_their_time(self, store: Store) -> None:
-        """It is prolonged, never shortened; after a gap, what was kept counts as deleted."""
+        """Their subscription can only be prolonged; after a lapse, older events are deleted."""
         store.subscribe("readers", now=NOW, until=NOW + SOON)
         happen(store, 2)
         store.subscribe("readers", now=NOW, until=NOW + 2 * SOON)

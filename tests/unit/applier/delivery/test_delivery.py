@@ -12,7 +12,7 @@ import pytest
 
 from applier.delivery import delivery
 from applier.delivery.delivery import Delivery
-from applier.delivery.receivers import Away, Refused
+from applier.delivery.receivers import Away, EventRefused
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.event_checks import happen
@@ -144,7 +144,7 @@ def test_a_plan_that_is_refused_waits_and_others_go_on(store, monkeypatch):
     mine = deliver(store, receiver)
     mine.step()
     refused = happen(store, 2)
-    receiver.answer = Refused("400")
+    receiver.answer = EventRefused("400")
     mine.step()
     receiver.answer = None
     happen(store, 1)

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.delivery.progress import Progress
-from applier.delivery.receivers import Away, Refused
+from applier.delivery.progress import BatchProgress
+from applier.delivery.receivers import Away, EventRefused
 from applier.subscriptions import EventPage, Subscription, Trouble
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -42,7 +42,7 @@ class Answers:
 
 def progress(now=NOW, **fields):
     mine = Subscription(name="ops", until=None, **{"delivered": 0, **fields})
-    return Progress(mine, give_up=DAY, clock=lambda: now)
+    return BatchProgress(mine, give_up=DAY, clock=lambda: now)
 
 
 def never():
@@ -57,7 +57,7 @@ def test_what_is_accepted_is_delivered():
 
 
 def test_a_refused_event_holds_back_its_plan_and_no_other():
-    made, receiver = progress(), Answers(n1=Refused("400"))
+    made, receiver = progress(), Answers(n1=EventRefused("400"))
     made.deliver_new(page(event(1), event(2, "q"), event(3)), receiver, never)
     assert receiver.got == [2]
     trouble = Trouble(number=1, since=NOW, tries=1, why="400")
@@ -77,7 +77,7 @@ def test_what_was_held_back_is_delivered_in_order_and_then_released():
 def test_an_event_that_is_refused_again_is_counted():
     held = {"p": Trouble(number=1, since=NOW, tries=1, why="400")}
     made = progress(NOW + timedelta(hours=1), delivered=3, held_back=held)
-    receiver = Answers(n1=Refused("404"))
+    receiver = Answers(n1=EventRefused("404"))
     made.deliver_held("p", [event(1), event(3)], receiver)
     assert receiver.got == []
     assert made.subscription.held_back == {"p": Trouble(number=1, since=NOW, tries=2, why="404")}
@@ -86,7 +86,7 @@ def test_an_event_that_is_refused_again_is_counted():
 def test_an_event_that_is_refused_for_too_long_is_given_up_and_the_next_one_follows():
     held = {"p": Trouble(number=1, since=NOW, tries=9, why="400")}
     made = progress(NOW + DAY, delivered=3, held_back=held)
-    receiver = Answers(n1=Refused("400"))
+    receiver = Answers(n1=EventRefused("400"))
     made.deliver_held("p", [event(1), event(3)], receiver)
     assert receiver.got == [3]
     [dead] = made.dead
@@ -147,14 +147,14 @@ def test_in_the_end_each_event_has_arrived_in_the_order_of_its_plan(plans, refus
     def deliver(one):
         answer = next(answers, "ok")
         if answer == "refused":
-            raise Refused("400")
+            raise EventRefused("400")
         if answer == "away":
             raise Away("no route")
         got.append(one)
 
     mine, rounds = Subscription(name="ops", until=None, delivered=0), 0
     while mine.delivered < len(events) or mine.held_back:
-        made = Progress(mine, give_up=DAY, clock=lambda: NOW)
+        made = BatchProgress(mine, give_up=DAY, clock=lambda: NOW)
         for plan, trouble in mine.held_back.items():
             left = [e for e in events[trouble.number - 1 : mine.delivered] if e["plan"] == plan]
             made.deliver_held(plan, left, deliver)

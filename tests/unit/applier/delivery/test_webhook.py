@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from applier.delivery import webhook
-from applier.delivery.receivers import Away, Refused
+from applier.delivery.receivers import Away, EventRefused
 from applier.delivery.webhook import Webhook
 from applier.errors import ConfigurationError
 
@@ -120,7 +120,7 @@ def test_a_request_is_signed_with_the_secret(secret, key):
 def test_an_answer_that_is_no_success_refuses_the_event(code):
     with (
         server(status(code, Location="http://127.0.0.1:1/")) as (address, _),
-        pytest.raises(Refused, match=f"it answers {code}"),
+        pytest.raises(EventRefused, match=f"it answers {code}"),
     ):
         post(Webhook("ops", address), EVENT)
 
