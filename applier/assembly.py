@@ -11,6 +11,7 @@ import getpass
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
@@ -25,12 +26,19 @@ if TYPE_CHECKING:
     from applier.configuration.plugin_options import ActionOptions
     from applier.contracts import ActionPlugin, Claimant, Listener
     from applier.engines import Engine
+    from applier.engines.environment import ActionEnvironment
+    from applier.guarding.guard import Guard
+    from applier.guarding.open_times import OpenTimes
     from applier.machines import OpenMachines
     from applier.monitoring.run_metrics import RunMetrics
     from applier.run.runner import Runner
+    from applier.run.setup import Pause
+    from applier.run.worker_jobs import LocalRuns
+    from applier.scheduling.holding import Breaker, Holding
     from applier.scheduling.type_policy import TypePolicy
     from applier.store import Store
-    from planner.model import ActionPlan
+    from applier.workers.runs import RemoteRuns
+    from planner.model import Action, ActionPlan
     from planner.registry import ActionTypes
 
 #: The log of all that is monitored.
@@ -52,7 +60,12 @@ class Assembly:
         self._listener_of: Callable[[ActionPlan], AbstractContextManager[Listener]] | None = None
 
     def close(self) -> None:
-        """Close the cloud, if it was used."""
+        """Close the store and the cloud, as far as they were used."""
+        if (runs := self.__dict__.pop("runs_at", None)) is not None:
+            runs.close()
+        store = self.__dict__.pop("store", None)
+        if store is not None:
+            store.close()
         with self._making_cloud:
             if self._cloud is not None:
                 self._cloud.close()
@@ -92,6 +105,85 @@ class Assembly:
         from applier.configuration.plugin_options import ActionOptions
 
         return ActionOptions(self.conf, self.plugins)
+
+    @cached_property
+    def guard(self) -> Guard:
+        """What the configuration demands of plans before they may run."""
+        from applier.configuration import guard_options
+
+        return guard_options.guard_of(self.conf)
+
+    def require_allowed(self, plan: ActionPlan, *, in_service: bool = False) -> None:
+        """Raise GuardRefusal if a plan may not run, by what it and the configuration demand.
+
+        In a service, a plan may not run while it waits for a window.
+        """
+        if not self._is_guarded(plan):
+            return
+        self.guard.require(plan, self.store, now())
+        if self.guard.demanded(plan).windows:
+            from applier.guarding import windows
+
+            times, expected_s = self.open_times(plan), self._expected_s()
+            windows.require(plan, times, expected_s, now(), has_to_be_open=in_service)
+
+    def _is_guarded(self, plan: ActionPlan) -> bool:
+        from applier.configuration.guard_options import GUARD_OPTIONS
+        from planner.guards import NO_GUARDS
+
+        options = self.conf.watcher_applier
+        return plan.guards != NO_GUARDS or any(options[opt.name] for opt in GUARD_OPTIONS)
+
+    def open_times(self, plan: ActionPlan) -> OpenTimes | None:
+        """Return when actions of a plan may start; None if they always may."""
+        if not (plan.guards.windows or self.conf.watcher_applier.windows):
+            return None
+        from applier.guarding.open_times import OpenTimes
+
+        return OpenTimes(self.guard.demanded(plan).windows)
+
+    def _expected_s(self) -> Callable[[Action], float]:
+        """Return a function for the seconds within which 9 in 10 actions like one end."""
+        from applier.run.durations import CAUTIOUS, PastDurations, estimates
+
+        past = PastDurations(self.store.durations, estimates(self.policies))
+        return lambda action: past.expected(action, CAUTIOUS)
+
+    def waits_for(self, plan: ActionPlan) -> Callable[[Action], str | None]:
+        """Return a function for the window that an action waits for if it could start otherwise."""
+        times = self.open_times(plan)
+        if times is None:
+            return lambda _: None
+        from applier.guarding import windows
+
+        expected_s, at = self._expected_s(), now()
+        return lambda action: windows.waiting(action, times, expected_s, at)
+
+    def _holding(
+        self,
+        plan: ActionPlan,
+        pause: Pause,
+        *,
+        tell: Callable[[str], None],
+        in_service: bool,
+    ) -> Holding | None:
+        """Return what holds actions of a plan back, if anything does."""
+        times, probe = self.open_times(plan), self.conf.watcher_applier.health_probe
+        if times is None and not probe:
+            return None
+        from applier.run import holding
+
+        held = holding.by_windows(times, self._expected_s, now, tell, hands_back=in_service)
+        return holding.of_all([*held, *holding.by_probe(probe, pause)])
+
+    def _budget(self, plan: ActionPlan) -> Breaker | None:
+        """Return what pauses a plan after failures, if anything does."""
+        if not (plan.guards.failure_budget or self.conf.watcher_applier.failure_budget):
+            return None
+        from applier.guarding.failure_budget import FailureBudget
+
+        demanded = self.guard.demanded(plan)
+        return FailureBudget(demanded.failure_budget, plan.actions, time.monotonic)
 
     def cloud(self) -> Cloud:
         """Return the configured cloud: one object, for any number of threads.
@@ -156,26 +248,9 @@ class Assembly:
 
         The caller has to close them. Raises ConfigurationError.
         """
-        from applier import configuration
-        from applier.machines import OpenMachines
-        from applier.machines.settings import SimulationSettings, SshSettings
+        from applier.configuration import machine_options
 
-        ssh, simulated = self.conf.ssh, self.conf.simulated_nodes
-        return OpenMachines(
-            SshSettings(
-                known_hosts=ssh.known_hosts,
-                keys=tuple(ssh.key_files),
-                connect_timeout_s=ssh.connect_timeout_s,
-                reconnect_timeout_s=ssh.reconnect_timeout_s,
-            ),
-            SimulationSettings(
-                speed=self.conf.actionplan.simulator_speed,
-                failures=tuple(simulated.failures),
-                seed=simulated.seed,
-                log=simulated.log,
-            ),
-            configuration.jobs_path(self.conf),
-        )
+        return machine_options.open_machines(self.conf)
 
     @property
     def max_workers(self) -> int:
@@ -187,9 +262,19 @@ class Assembly:
 
         No connection is made. Raises ConfigurationError, PlannerError.
         """
+        from applier.workers import configured
+
         self.machines()
         self.engine()
+        configured.check(self.conf, self._engine[1])
         self.cloud()
+
+    @cached_property
+    def runs_at(self) -> LocalRuns | RemoteRuns:
+        """Where the actions of runs are executed; raises StoreError, ConfigurationError."""
+        from applier.workers import configured
+
+        return configured.runs_at(self.conf, self._engine[1], self.store, lambda: self.cloud_name)
 
     def engine(self, max_workers: int | None = None) -> Engine:
         """Create the configured workflow engine, with the options of its section.
@@ -249,23 +334,12 @@ class Assembly:
             self._listener_of = partial(TracedRun, tracer) if tracer else None
             yield
 
-    def runner(
-        self,
-        *,
-        listeners: Sequence[Listener] = (),
-        on_failure: str | None = None,
-        max_workers: int | None = None,
-    ) -> Runner:
-        """Create the runner of one plan; arguments take precedence over the configuration.
-
-        Raises StoreError, ConfigurationError, PlannerError.
-        """
+    @property
+    def environment(self) -> ActionEnvironment:
+        """The environment of actions, as configured; raises ConfigurationError, PlannerError."""
         from applier.engines.environment import ActionEnvironment
-        from applier.run.runner import Runner
-        from applier.run.setup import RunSetup
-        from applier.scheduling.verdict import OnFailure
 
-        environment = ActionEnvironment(
+        return ActionEnvironment(
             plugins=self.plugins,
             cloud=self.cloud,
             open_machines=self.machines,
@@ -273,16 +347,41 @@ class Assembly:
             policies=self.policies,
             pace=self._pace,
         )
+
+    def runner(
+        self,
+        *,
+        listeners: Sequence[Listener] = (),
+        on_failure: str | None = None,
+        max_workers: int | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+        in_service: bool = False,
+    ) -> Runner:
+        """Create the runner of one plan; arguments take precedence over the configuration.
+
+        ``tell`` is called with what actions wait for that could start. In a service, a plan that
+        waits for a window is handed back, so that others can run.
+
+        Raises StoreError, ConfigurationError, PlannerError.
+        """
+        from applier.run.runner import Runner
+        from applier.run.setup import RunSetup
+        from applier.scheduling.verdict import OnFailure
+
         return Runner(
             RunSetup(
                 store=self.run_metrics.of(self.store) if self.run_metrics else self.store,
                 engine=self.engine(max_workers),
-                environment=environment,
+                environment=self.environment,
                 claimant=self.claimant,
                 on_failure=OnFailure(on_failure or self.conf.watcher_applier.on_failure),
                 listeners=tuple(listeners),
                 listener_of=self._listener_of,
                 heartbeat_interval_s=self.conf.watcher_applier.heartbeat_interval_s,
+                require_allowed=partial(self.require_allowed, in_service=in_service),
+                holding_of=partial(self._holding, tell=tell, in_service=in_service),
+                budget_of=self._budget,
+                runs_at=self.runs_at,
             )
         )
 

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from applier.errors import ActionFailed
+from applier.worker_jobs import JobOffer
 from planner.model import Touch
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
@@ -274,14 +275,15 @@ class ActionOf(NamedTuple):
     action: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """A change of the state of one action: its start, its end, or a retry.
 
     ``old`` is the state that the action must still have in the store. From ONGOING to PENDING means
     that an attempt failed and will be retried. ``given_up`` means that its thread hangs; its tokens
     stay held. ``undoes`` is the original action in a rollback, which becomes REVERTED or
-    REVERT_FAILED.
+    REVERT_FAILED. ``job`` is the job of a worker on another machine: the report of a start offers
+    it, the report of an end removes it. ``again`` means that an attempt which FAILED did not do its
+    work because its worker was lost: another one follows, whatever the number of retries.
     """
 
     uuid: str
@@ -293,10 +295,16 @@ class Report:
     output: str | None = None
     given_up: bool = False
     undoes: ActionOf | None = None
+    job: JobOffer | None = None
+    again: bool = False
+
+    @property
+    def starts(self) -> bool:
+        """Whether an attempt starts."""
+        return self.old is ActionState.PENDING and self.state is ActionState.ONGOING
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Claimant:
+class Claimant(NamedTuple):
     """The process that runs a plan.
 
     ``heartbeat_at`` is the time of its last recorded heartbeat, by the clock of its host, and
@@ -327,8 +335,7 @@ class RequestVerb(StrEnum):
     LIMIT = "limit"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A request to a running plan, usually by an operator.
 
     ``verb`` is a :class:`RequestVerb`; an unknown one, which a newer release may have recorded, is
@@ -341,13 +348,12 @@ class Request:
     who: str
     why: str | None = None
     action: str | None = None
-    limits: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = {}
     number: int = 0
     created_at: datetime | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HistoryEntry:
+class HistoryEntry(NamedTuple):
     """A change of a plan: who made it, when and why.
 
     ``verb`` is what was done or asked for. ``project``, ``address`` and ``request_id`` are known

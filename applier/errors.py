@@ -9,9 +9,11 @@
     ├── AlreadyDone           a precheck found nothing left to do (raised by plugins)
     ├── PlanNotFound          no plan, or more than one, matches a reference
     ├── ActionNotFound        the same for an action within a plan
+    ├── WorkerNotFound        no worker of this name is registered
     ├── PlanConflict          the plan is in another state than expected, or somebody else runs it
     ├── UnknownActionTypes    a plan has action types that no installed plugin offers
     ├── OtherCloud            a plan was made for another cloud than the configured one
+    ├── GuardRefusal          what a plan demands before it may run does not hold
     ├── OutOfDate             the plan or the cloud is not as planned any more
     ├── StoreError            the store cannot be used: unreachable, foreign tables, another version
     ├── DamagedRecord         rows of the store cannot be what ActionPlan wrote
@@ -22,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.errors import shown
+from planner.errors import accepted, shown
 
 
 def interrupt_in(error: BaseException | None) -> KeyboardInterrupt | None:
@@ -95,6 +97,15 @@ class ActionNotFound(ApplierError):
         super().__init__(text)
 
 
+class WorkerNotFound(ApplierError):
+    """No worker is called ``name``."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        workers = tuple(known)
+        of_them = f"; {accepted(name, workers)}" if workers else ": none is registered"
+        super().__init__(f"there is no worker {name!r}{of_them}")
+
+
 class PlanConflict(ApplierError):
     """Somebody else changed or claimed the plan meanwhile; ``state`` is its current state."""
 
@@ -131,6 +142,14 @@ class OtherCloud(ApplierError):
 
 class OutOfDate(ApplierError):
     """A saved plan whose content was changed, or a plan that the cloud does not fit any more."""
+
+
+class GuardRefusal(ApplierError):
+    """A plan may not run: what it, or the configuration, demands before that does not hold."""
+
+    def __init__(self, plan: str, text: str) -> None:
+        self.plan = plan
+        super().__init__(text)
 
 
 class StoreError(ApplierError):

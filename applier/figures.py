@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Heartbeat:
+class Heartbeat(NamedTuple):
     """The last heartbeat of a running plan or of a service, and how many plans run there."""
 
     uuid: str
@@ -19,8 +17,7 @@ class Heartbeat:
     plans: int = 1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Outbox:
+class Outbox(NamedTuple):
     """What a receiver of events has not got: how many events, and the time of the oldest.
 
     ``held_back`` is the number of plans with an event that it has refused, ``dead`` the number of
@@ -34,8 +31,7 @@ class Outbox:
     dead: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Figures:
+class Figures(NamedTuple):
     """What a store counts for monitoring; states are as they are stored.
 
     ``actions`` are those of plans that were started and have not ended, by type and state.

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from planner.model import Action
 from planner.states import PlanState
@@ -42,8 +41,7 @@ class ActionKey(StrEnum):
     UPDATED = "updated"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """A part of a sorted list: at most ``limit`` rows, after the row with the uuid ``marker``.
 
     ``key`` is a :class:`PlanKey` or an :class:`ActionKey`. Rows that are equal in it are in the
@@ -56,8 +54,7 @@ class Page:
     marker: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PlanHead:
+class PlanHead(NamedTuple):
     """A plan without its actions; ``host`` is where it was run last.
 
     ``damage`` says why other fields are missing: the row cannot be read.
@@ -76,8 +73,7 @@ class PlanHead:
     damage: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PlannedAction:
+class PlannedAction(NamedTuple):
     """An action with the uuid and the state of its plan, and when that was made.
 
     ``action`` is None if its rows cannot be read; ``damage`` then says why.

@@ -7,21 +7,25 @@ Methods return on success and raise an error on failure. No method decides what 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from types import EllipsisType
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
 
+from applier.approvals import ApprovalStore
+from applier.archives import ArchiveStore
 from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.figures import FiguresStore
 from applier.pages import PageStore
+from applier.retention import RetentionStore
+from applier.samples import MOST, DurationStore, Sample
+from applier.start_times import StartTimeStore
 from applier.subscriptions import EventStore
+from applier.worker_jobs import WorkerJobStore
 from planner.model import ActionPlan
 from planner.states import ActionState, Outcome, PlanState
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """A recorded attempt of an action; ``number`` counts from 1, over all runs of the plan."""
 
     number: int
@@ -33,8 +37,7 @@ class Attempt:
     output: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Service:
+class Service(NamedTuple):
     """An applier service that is registered in the store; its ``uuid`` is new at each start.
 
     ``cloud`` is the name of the cloud that it is configured for; older releases do not say it.
@@ -50,8 +53,7 @@ class Service:
     cloud: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Reservation:
+class Reservation(NamedTuple):
     """A resource that an ONGOING plan has reserved; the plan that reserved it first holds it."""
 
     resource: str
@@ -60,12 +62,11 @@ class Reservation:
     user: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PlanSummary:
+class PlanSummary(NamedTuple):
     """A row of ``actionplan list``: a plan without its actions, and their number in each state.
 
     Joins are not counted, because they do nothing. ``cloud`` and ``digest`` are None for plans of
-    older releases.
+    older releases, ``creator`` (who made it) for those whose history does not say it.
     ``damage`` says why the other fields are missing: the rows of the plan cannot be read. Only then
     ``state`` is None.
     """
@@ -79,7 +80,33 @@ class PlanSummary:
     actions: Mapping[ActionState, int]
     cloud: str | None = None
     digest: str | None = None
+    creator: str | None = None
+    start_at: datetime | None = None
     damage: str | None = None
+
+
+class PlanFilters(TypedDict, total=False):
+    """Which plans are listed: those that pass all filters that are not None.
+
+    Texts are compared exactly. ``since`` and ``until`` are about ``created_at``; ``until`` itself
+    is left out.
+    """
+
+    state: PlanState | None
+    name: str | None
+    planner: str | None
+    creator: str | None
+    since: datetime | None
+    until: datetime | None
+
+
+#: The filters by the time at which a plan was made. With one of them, a list is sorted by it.
+TIMES = ("since", "until")
+
+
+def given(filters: PlanFilters) -> dict[str, Any]:
+    """Return the filters that are not None, by name."""
+    return {name: value for name, value in filters.items() if value is not None}
 
 
 class RunStore(Protocol):
@@ -159,11 +186,14 @@ class RunStore(Protocol):
         Raises ActionNotFound.
         """
 
-    def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
-        """Return, by action type, the durations of the latest successful attempts in seconds.
+    def durations(
+        self, action_types: Sequence[str], *, most: int = MOST
+    ) -> dict[str, list[Sample]]:
+        """Return, by action type, the durations of the latest successful attempts.
 
         Only attempts count that SUCCEEDED with the outcome ``changed`` or ``created``, under the
-        claim that started them. The latest come first, at most ``most`` of each type.
+        claim that started them. The latest come first, then imported ones, if the store keeps any;
+        at most ``most`` of each type.
         """
 
 
@@ -178,30 +208,34 @@ class PlanStore(Protocol):
         """
 
     def find_plan(self, reference: str) -> str:
-        """Return the uuid of the plan that a person means: a uuid, a unique beginning of one, a
-        unique name, or ``last`` (saved last). Removed plans are found by their whole uuid only.
-        Raises PlanNotFound."""
+        """Return the uuid of a plan by its uuid, a unique beginning of that, its unique name, or
+        ``last`` (saved last); raises PlanNotFound. Removed plans are found by whole uuids only."""
 
     def list_plans(
-        self, *, state: PlanState | None = None, name: str | None = None, limit: int | None = None
+        self, *, limit: int | None = None, **filters: Unpack[PlanFilters]
     ) -> list[PlanSummary]:
         """List plans, the latest saved first; removed ones only if ``state`` is DELETED.
 
-        With a ``name``, only those of exactly this name. Plans that are damaged are listed as such;
-        with a ``state`` or a ``name``, those of which that can be read.
+        With ``since`` or ``until``, the latest made come first. Plans that are damaged are listed
+        as such; with filters, those of which what is asked can be read.
         """
 
-    def count_plans(self, *, state: PlanState | None = None) -> int:
-        """Return the number of plans that :meth:`list_plans` lists without a limit."""
+    def count_plans(self, *, most: int | None = None, **filters: Unpack[PlanFilters]) -> int:
+        """Return how many plans :meth:`list_plans` lists without a limit; at most ``most``."""
 
     def pending_plans(self) -> list[str]:
-        """List the uuids of PENDING plans, those that have waited longest first."""
+        """List the uuids of PENDING plans that may start now, the longest wait first."""
 
     def output(self, plan: str, action: str) -> str | None:
         """Return the output of the last attempt of an action, or the last 64 KiB of it.
 
-        Raises ActionNotFound. Here and everywhere, the uuid of an action is unique only in its
-        plan.
+        Raises ActionNotFound. Here and everywhere, actions of two plans may have one uuid.
+        """
+
+    def all_attempts(self, plan: str, *, most: int) -> dict[str, list[Attempt]]:
+        """Return the ended attempts of all actions of a plan by uuid, oldest first.
+
+        Of each output, only the last ``most`` characters are read. Raises PlanNotFound.
         """
 
 
@@ -347,6 +381,12 @@ class Store(
     ServiceStore,
     FiguresStore,
     EventStore,
+    RetentionStore,
+    DurationStore,
+    ApprovalStore,
+    ArchiveStore,
+    StartTimeStore,
+    WorkerJobStore,
     Protocol,
 ):
     """Stores plans. Every method is one transaction, which is durable when the method returns.
@@ -354,6 +394,7 @@ class Store(
     Every method raises :class:`applier.errors.DamagedRecord` if rows that it needs are damaged, and
     :class:`applier.errors.StoreError` if the store cannot be reached. It is then unknown whether a
     write was made. Repeating the call, even with another ``now``, never writes twice, except for
-    ``save_plan``, ``add_request`` and ``add_history``. No order depends on clocks. The suites of
-    :mod:`applier.testing.store_suite` hold for every implementation, part by part.
+    ``save_plan``, ``import_plan``, ``add_request``, ``add_history`` and ``import_durations``. No
+    order depends on clocks. The suites of :mod:`applier.testing.store_suite` hold for every
+    implementation, part by part.
     """

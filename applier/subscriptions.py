@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from applier.notifications.schema import Event
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EventPage:
+class EventPage(NamedTuple):
     """Events in the order of their numbers, which is that of the commits of their changes.
 
     ``last`` is the number after which to continue. All events up to ``deleted`` were deleted.
@@ -25,8 +23,7 @@ class EventPage:
     newest: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Trouble:
+class Trouble(NamedTuple):
     """Why an event, and all that wait for it, cannot be delivered.
 
     ``number`` is the event, ``since`` the time of its first delivery, ``tries`` their number.
@@ -38,8 +35,7 @@ class Trouble:
     why: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Subscription:
+class Subscription(NamedTuple):
     """Somebody for whom events are recorded.
 
     ``until`` is set for readers, who count as subscribed until then. A receiver has none: all
@@ -51,14 +47,13 @@ class Subscription:
     name: str
     until: datetime | None
     delivered: int
-    held_back: Mapping[str, Trouble] = field(default_factory=dict)
+    held_back: Mapping[str, Trouble] = {}
     away: Trouble | None = None
     holder: str | None = None
     beats: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DeadEvent:
+class DeadEvent(NamedTuple):
     """An event that could not be delivered in time; ``at`` is when that was given up."""
 
     subscription: str

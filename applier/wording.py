@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 
 from applier.contracts import Report
-from planner.model import Action
-from planner.states import ActionState, Outcome
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, Outcome, PlanState
 from planner.visible_text import visible
 
 
@@ -27,6 +28,15 @@ def duration(seconds: float | None) -> str:
     if whole < 3600:
         return f"{whole // 60}m{whole % 60:02d}s"
     return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+
+
+def planned_and_taken(planned_s: float, taken_s: float) -> str:
+    """Return how long something was expected to take, and took.
+
+    >>> planned_and_taken(289, 302)
+    'planned 4m49s, took 5m02s'
+    """
+    return f"planned {duration(planned_s)}, took {duration(taken_s)}"
 
 
 def minutes(seconds: float) -> str:
@@ -87,6 +97,16 @@ def count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
+def standing(state: PlanState | None, start_at: datetime | None) -> str:
+    """Return the state of a plan, and when it starts if it waits for a time.
+
+    >>> standing(PlanState.PENDING, datetime(2026, 11, 28, 22))
+    'PENDING, starts 2026-11-28 22:00 UTC'
+    """
+    waits = start_at is not None and state is PlanState.PENDING
+    return f"{state}, starts {start_at:%Y-%m-%d %H:%M} UTC" if waits else str(state)
+
+
 def resources(actions: Iterable[Action], kind: str) -> list[str]:
     """List the resources of a kind that actions touch, each once, in plan order.
 
@@ -96,6 +116,17 @@ def resources(actions: Iterable[Action], kind: str) -> list[str]:
     begins = f"{kind}:"
     found = (t for action in actions for t in action.tokens if t.startswith(begins))
     return [token.removeprefix(begins) for token in dict.fromkeys(found)]
+
+
+def gains(plan: ActionPlan) -> Iterator[str]:
+    """Yield the efficacy indicators of the plan, one line each."""
+    for indicator in (*plan.efficacy_indicators, *plan.global_efficacy):
+        if not isinstance(indicator, Mapping) or not indicator.get("description"):
+            continue
+        text, value = str(indicator["description"]), indicator.get("value")
+        if isinstance(value, str | int | float):
+            text = f"{text} {value} {indicator.get('unit') or ''}"
+        yield one_line(text.rstrip())
 
 
 def result(action: Action) -> str:

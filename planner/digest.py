@@ -2,17 +2,18 @@
 """Checksums of action plans: plans with the same actions and links have equal digests.
 
 The uuids of a plan do not change its digest. A digest begins with its version. Version 4 covers
-every field that changes what a run does. Version 3 leaves out ``cloud``. Version 2 tells durations
-of 5 and 5.0 seconds apart. Version 1 also leaves out ``tolerances`` and ``on_failure``. Plans that
-older releases saved have a digest of an older version.
+every field that changes what a run does, guards only of plans that have some. Version 3 leaves out
+``cloud``. Version 2 tells durations of 5 and 5.0 seconds apart. Version 1 also leaves out
+``tolerances`` and ``on_failure``. Plans of older releases have a digest of an older version.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from planner import json_text
 
 #: The version of the digests of new plans.
 NEWEST = 4
@@ -25,6 +26,8 @@ PREFIXES: Mapping[int, str] = {
     3: "v3:sha256:",
     NEWEST: "v4:sha256:",
 }
+
+_text = json_text.compact(sort_keys=True)
 
 
 class CoveredAction(NamedTuple):
@@ -50,6 +53,7 @@ def of(
     tolerances: Sequence[Mapping[str, Any]],
     on_failure: str | None,
     cloud: str | None,
+    guards: Mapping[str, Any],
     version: int = NEWEST,
 ) -> str:
     """Return the digest of a plan with these actions and values.
@@ -62,9 +66,11 @@ def of(
         head["on_failure"] = on_failure
     if version >= WITH_CLOUD:
         head["cloud"] = cloud
-    total = hashlib.sha256(_encode(head))
+    if guards:
+        head["guards"] = guards
+    total = hashlib.sha256(_text(head).encode())
     for line in _lines(actions):
-        total.update(b"\n" + line)
+        total.update(f"\n{line}".encode())
     return PREFIXES[version] + total.hexdigest()
 
 
@@ -78,7 +84,7 @@ def is_older(digest: str | None, version: int) -> bool:
     return digest is not None and any(v < version for v in versions_of(digest))
 
 
-def _lines(actions: Sequence[CoveredAction]) -> Iterator[bytes]:
+def _lines(actions: Sequence[CoveredAction]) -> Iterator[str]:
     """Encode the fields of each action that the digest covers. Links are written as positions."""
     position = {action.uuid: i for i, action in enumerate(actions)}
     shared: dict[int, str] = {}
@@ -99,11 +105,4 @@ def _lines(actions: Sequence[CoveredAction]) -> Iterator[bytes]:
         covered = [values, after, events(triggers) if triggers else ()]
         if blocked_by:
             covered.append(events(blocked_by))
-        yield _encode(covered)
-
-
-def _encode(value: Any) -> bytes:
-    return _ENCODER.encode(value).encode()
-
-
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+        yield _text(covered)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 Path = tuple[str | int, ...]
 
@@ -112,8 +112,7 @@ def accepted(name: object, known: Iterable[str]) -> str:
     return f"{hint}Known: {', '.join(names) or 'none'}"
 
 
-@dataclass(frozen=True)
-class Mistake:
+class Mistake(NamedTuple):
     """One mistake in an input.
 
     ``path`` is the path of the value in the document, from its root. ``place`` is the file and line
@@ -149,7 +148,7 @@ class InvalidInput(PlannerError):
     def located(self, locate: Callable[[Path], str | None]) -> InvalidInput:
         """Return the same error, with a place from ``locate`` for each mistake that has none."""
         return InvalidInput(
-            m if m.place else replace(m, place=locate(m.path)) for m in self.mistakes
+            m if m.place else m._replace(place=locate(m.path)) for m in self.mistakes
         )
 
 

@@ -16,7 +16,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from planner import digest, ranges
+from planner import guards as demands
 from planner.errors import short
+from planner.guards import NO_GUARDS, Guards
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
 #: Version of the action plan format that this release writes and reads.
@@ -239,7 +241,9 @@ class ActionPlan:
 
     ``limits`` maps a token to the number of actions that may hold it at once. ``KIND:*`` limits
     each token of that kind separately. ``warnings`` are sentences for the reader of the plan.
-    ``cloud`` is the name of the cloud that its facts came from, None if it is not known.
+    ``cloud`` is the name of the cloud that its facts came from, and ``facts_at`` when they were
+    read; None if it is not known. ``guards`` are what the plan demands before it may run. A PENDING
+    plan starts at ``start_at``, or later; None: as soon as possible.
     """
 
     uuid: str
@@ -258,6 +262,9 @@ class ActionPlan:
     tolerances: Sequence[Mapping[str, Any]] = ()
     on_failure: str | None = None
     cloud: str | None = None
+    facts_at: datetime | None = None
+    start_at: datetime | None = None
+    guards: Guards = NO_GUARDS
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -287,6 +294,7 @@ class ActionPlan:
             tolerances=self.tolerances,
             on_failure=self.on_failure,
             cloud=self.cloud,
+            guards={} if self.guards == NO_GUARDS else self.guards.covered(),
             version=version,
         )
 
@@ -314,6 +322,10 @@ class ActionPlan:
             "tolerances": [dict(t) for t in self.tolerances],
             "on_failure": self.on_failure,
             "cloud": self.cloud,
+            # Few plans have these: empty fields are left out.
+            **({"facts_at": _time_text(self.facts_at)} if self.facts_at else {}),
+            **({"start_at": _time_text(self.start_at)} if self.start_at else {}),
+            **({} if self.guards == NO_GUARDS else {"guards": self.guards.to_dict()}),
             "warnings": list(self.warnings),
         }
 
@@ -337,8 +349,10 @@ class ActionPlan:
         known["actions"] = tuple(Action.from_dict(a, share) for a in known["actions"])
         known["state"] = PlanState(known.get("state", "RECOMMENDED"))
         known["warnings"] = tuple(known.get("warnings") or ())
-        for key in ("created_at", "updated_at"):
+        for key in ("created_at", "updated_at", "facts_at", "start_at"):
             known[key] = _time(known.get(key))
+        if "guards" in known:
+            known["guards"] = demands.of(known["guards"])
         return cls(**known)
 
 

@@ -19,6 +19,7 @@ from planner import (
     checking,
     documents,
     graph,
+    guarding,
     registry,
     secret_references,
 )
@@ -26,6 +27,7 @@ from planner import options as planning_options
 from planner.contract import ActionType, Planner, Surroundings
 from planner.documents import Document
 from planner.errors import BrokenPlugin, InvalidInput, Mistake, Path, UnknownPlugin, accepted
+from planner.guarding import NO_DEMANDS, Demands
 from planner.model import ActionPlan, Touch
 
 
@@ -37,6 +39,7 @@ def make_plan(
     *,
     check_types: bool = True,
     cloud: str | None = None,
+    demands: Demands = NO_DEMANDS,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     new_id: Callable[[], str] = lambda: str(uuid4()),
 ) -> ActionPlan:
@@ -46,11 +49,18 @@ def make_plan(
     in the document, these over ``conf``, and ``conf`` over the defaults. Without ``conf``, no
     configuration file is read. With ``check_types=False``, unknown action types and parameters are
     accepted unchecked, with a warning for each type. ``cloud`` is the name of the cloud that the
-    plan is for, unless the ``facts`` of the document name another. Raises PlannerError; an
-    InvalidInput lists every mistake with its place.
+    plan is for, unless the ``facts`` of the document name another. ``demands`` are guards besides
+    those of the document. Raises PlannerError; an InvalidInput lists every mistake with its place.
     """
     read = read_problem(
-        document, planner, conf, check_types=check_types, cloud=cloud, now=now, new_id=new_id
+        document,
+        planner,
+        conf,
+        check_types=check_types,
+        cloud=cloud,
+        demands=demands,
+        now=now,
+        new_id=new_id,
     )
     return read.plan(options or {})
 
@@ -62,6 +72,7 @@ def read_problem(
     *,
     check_types: bool = True,
     cloud: str | None = None,
+    demands: Demands = NO_DEMANDS,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     new_id: Callable[[], str] = lambda: str(uuid4()),
 ) -> ReadProblem:
@@ -86,7 +97,7 @@ def read_problem(
         check_types=check_types,
         locate=read.locate,
     )
-    return replace(parse(chosen, read, conf, surroundings), cloud=cloud)
+    return replace(parse(chosen, read, conf, surroundings), cloud=cloud, demands=demands)
 
 
 def parse(
@@ -111,7 +122,7 @@ def parse(
         try:
             problem = maker.parse(readable.value)
         except InvalidInput as wrong:
-            unparsed = tuple(replace(m, path=readable.path(m.path)) for m in wrong.mistakes)
+            unparsed = tuple(m._replace(path=readable.path(m.path)) for m in wrong.mistakes)
     return ReadProblem(maker, document, problem, conf, tuple(refused), unparsed)
 
 
@@ -120,7 +131,7 @@ class ReadProblem:
     """A document that was read and checked; :meth:`plan` may be called several times.
 
     ``refused`` are the mistakes that the schema found, ``unparsed`` those that the planner found.
-    ``cloud`` is the name of the cloud for documents that name none.
+    ``cloud`` is the name of the cloud for documents that name none, ``demands`` are more guards.
     """
 
     planner: Planner[Any]
@@ -130,6 +141,7 @@ class ReadProblem:
     refused: Sequence[Mistake]
     unparsed: Sequence[Mistake]
     cloud: str | None = None
+    demands: Demands = NO_DEMANDS
 
     def resolve(self, options: Mapping[str, Any]) -> SimpleNamespace:
         """Return the value of each option of the planner; raises InvalidInput with all mistakes."""
@@ -141,6 +153,10 @@ class ReadProblem:
         with _located(self.document):
             plan = self.planner.plan(self.problem, settings.options)
         plan = _completed(plan, self.document.value, settings.limits, self.cloud)
+        value = self.document.value
+        if value.get("facts") or value.get("guards") or self.demands != NO_DEMANDS:
+            with _located(self.document):
+                plan = guarding.guarded(plan, value, self.demands)
         graph.validate(plan.actions)
         return plan
 

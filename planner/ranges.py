@@ -7,6 +7,7 @@ in one place is accepted in all.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any, TypeGuard
 
@@ -69,3 +70,13 @@ def moment(text: str) -> datetime:
         return found.astimezone(UTC)
     except ValueError as reason:
         raise ValueError(f"{text!r} is not a time that exists: {reason}") from reason
+
+
+def whole_number(text: str) -> int | None:
+    """Parse a whole number of 1 or more; returns None for any other text.
+
+    >>> [whole_number(text) for text in ("12", "0", "-1", "1.5", "9" * 99)]
+    [12, None, None, None, None]
+    """
+    # Python refuses to parse very long numbers, and no setting needs ten digits.
+    return int(text) or None if re.fullmatch("[0-9]{1,9}", text) else None

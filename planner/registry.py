@@ -7,9 +7,10 @@ as in Watcher, but their namespaces are not: Watcher loads everything that stand
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import Distribution, EntryPoint, distributions
 from typing import Any
 
 from planner.contract import ActionType, Planner
@@ -31,18 +32,30 @@ _WHAT = {PLANNERS: "planner", ACTIONS: "action type", ENGINES: "workflow engine"
 
 
 @cache
-def _installed() -> Any:
-    """Read the entry points of all installed distributions: many small files, so only once.
+def _installed() -> list[tuple[Distribution, str]]:
+    """Read the entry points of all installed distributions: many small files, so only once."""
+    read = ((found, found.read_text("entry_points.txt")) for found in distributions())
+    return [(found, text) for found, text in read if text]
 
-    The type of the result depends on the version of Python; each has ``select``.
+
+@cache
+def entries(namespace: str) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a namespace. A change of what is installed is not noticed.
+
+    Only the files with that namespace are parsed: ``importlib.metadata.entry_points`` parses all.
     """
-    return entry_points()
+    offering = [found for found, text in _installed() if f"[{namespace}]" in text]
+    if len(offering) > 1:
+        # The same distribution may be found in several folders; the first is what is imported.
+        offering = list({_name(found): found for found in reversed(offering)}.values())[::-1]
+    return tuple(e for found in offering for e in found.entry_points if e.group == namespace)
 
 
-def entries(namespace: str) -> EntryPoints:
-    """Return the entry points of a namespace. A change of what is installed is not noticed."""
-    found: EntryPoints = _installed().select(group=namespace)
-    return found
+def _name(distribution: Distribution) -> str:
+    """Return the normalized name of a distribution, without parsing all that is known of it."""
+    about = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+    found = re.search(r"^Name: *(.*?) *$", about, re.MULTILINE)
+    return re.sub(r"[-_.]+", "-", found[1]).lower() if found else ""
 
 
 def names(namespace: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
-from planner import checking, documents, graph, ranges, secret_references
+from planner import checking, documents, graph, guards, ranges, secret_references
 from planner.contract import ActionType
 from planner.documents import Document
 from planner.errors import InvalidInput, InvalidPlan, Mistake, Path, UnknownPlugin
@@ -39,7 +39,7 @@ def read_plan(document: Mapping[str, Any] | str | FilePath | Document) -> Action
         found = [Mistake(text, ("version",))]
     else:
         found = checking.compiled(SCHEMA)(read.value)
-    found = found or list(_wrong_times(read.value))
+    found = found or [*_wrong_times(read.value), *_wrong_guards(read.value)]
     if found:
         raise InvalidInput(found).located(read.locate)
     plan = ActionPlan.from_dict(read.value)
@@ -104,10 +104,18 @@ def require_known_types(
         raise InvalidInput(mistakes).located(document.locate)
 
 
+def _wrong_guards(value: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield a mistake for guards that fit their schema and mean nothing."""
+    try:
+        guards.of(value.get("guards") or {})
+    except ValueError as reason:
+        yield Mistake(str(reason), ("guards",))
+
+
 def _wrong_times(value: Mapping[str, Any]) -> Iterator[Mistake]:
     """Yield a mistake for each time that has the form of one and does not exist."""
     places: list[tuple[Path, Mapping[str, Any], tuple[str, ...]]] = [
-        ((), value, ("created_at", "updated_at"))
+        ((), value, ("created_at", "updated_at", "facts_at", "start_at"))
     ]
     places += [
         (("actions", i), action, ("started_at", "ended_at"))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from planner import guards
 from planner.ranges import (
     COUNT,
     COUNT_OF_ONE_OR_MORE,
@@ -113,9 +114,16 @@ SCHEMA: dict[str, Any] = {
             "type": "object",
             "additionalProperties": COUNT_OF_ONE_OR_MORE,
         },
+        "limits_now": {
+            "type": "object",
+            "description": "What was set for the run under way when this copy was shown; ignored.",
+        },
         "tolerances": {"type": "array", "items": TOLERANCE},
         "on_failure": {"enum": [None, "skip_descendants", "pause", "continue"]},
         "cloud": {**NAME_OR_NULL, "description": "The cloud that it was made for."},
+        "facts_at": {**TIME, "description": "When the facts were read that it was made of."},
+        "start_at": {**TIME, "description": "When a PENDING plan starts at the earliest."},
+        "guards": guards.SCHEMA_OF_A_PLAN,
         "warnings": {"type": "array", "items": {"type": "string"}},
         "actions": {"type": "array", "items": ACTION},
     },

@@ -82,7 +82,7 @@ class Transition(NamedTuple):
 WELL = frozenset({ActionState.SUCCEEDED, ActionState.SKIPPED})
 #: An action in one of these has not ended.
 OPEN = frozenset({ActionState.PENDING, ActionState.ONGOING})
-#: A plan in one of these has ended. Only ``resume`` and ``delete`` change it.
+#: A plan in one of these has ended. Only ``resume``, ``delete`` and ``undelete`` change it.
 ENDED_PLAN = frozenset(
     {
         PlanState.SUCCEEDED,
@@ -153,6 +153,11 @@ PLAN_TRANSITIONS = (
     Transition(_P.FAILED, _P.DELETED, _OPERATOR, "removed"),
     Transition(_P.CANCELLED, _P.DELETED, _OPERATOR, "removed"),
     Transition(_P.SUPERSEDED, _P.DELETED, _OPERATOR, "removed"),
+    Transition(_P.DELETED, _P.RECOMMENDED, _OPERATOR, "brought back, it was not started"),
+    Transition(_P.DELETED, _P.SUCCEEDED, _OPERATOR, "brought back, it had succeeded"),
+    Transition(_P.DELETED, _P.FAILED, _OPERATOR, "brought back, it had failed"),
+    Transition(_P.DELETED, _P.CANCELLED, _OPERATOR, "brought back, it was cancelled"),
+    Transition(_P.DELETED, _P.SUPERSEDED, _OPERATOR, "brought back, another had replaced it"),
 )
 
 # The types are part of the keys, because PENDING of a plan and PENDING of an action are equal as
@@ -166,7 +171,7 @@ def sources(new: StrEnum, who: Who) -> tuple[StrEnum, ...]:
     """List the states that ``who`` may change to ``new``, in the order of the table.
 
     >>> [str(s) for s in sources(PlanState.CANCELLED, Who.OPERATOR)]
-    ['ONGOING', 'CANCELLING', 'RECOMMENDED', 'PENDING', 'PAUSED']
+    ['ONGOING', 'CANCELLING', 'RECOMMENDED', 'PENDING', 'PAUSED', 'DELETED']
     """
     table = ACTION_TRANSITIONS if isinstance(new, ActionState) else PLAN_TRANSITIONS
     return tuple(t.old for t in table if t.new is new and t.who is who)

@@ -17,6 +17,8 @@ import pytest
 
 #: The package of Debian and Ubuntu that has each program.
 PACKAGES = {
+    "chromedriver": "chromium-driver",
+    "chromium": "chromium",
     "curl": "curl",
     "dot": "graphviz",
     "epmd": "erlang-base",
@@ -25,10 +27,12 @@ PACKAGES = {
     "mount": "mount",
     "openssl": "openssl",
     "rabbitmq-server": "rabbitmq-server",
+    "redis-server": "redis-server",
     "rsync": "rsync",
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "sshd": "openssh-server",
+    "zsh": "zsh",
 }
 
 

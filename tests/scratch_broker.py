@@ -49,6 +49,20 @@ class Broker:
         self._channel.exchange_delete(self._name)
 
 
+def rabbitmq_url() -> str:
+    """Return the URL of the server for tests, or skip the test if it is not there."""
+    import kombu
+
+    url = os.environ.get("ACTIONPLAN_TEST_RABBITMQ", RABBITMQ)
+    try:
+        with kombu.Connection(url, connect_timeout=5) as connection:
+            connection.ensure_connection(max_retries=1, timeout=5)
+    except (OSError, kombu.exceptions.OperationalError) as reason:
+        say = pytest.fail if os.environ.get("CI") else pytest.skip
+        say(f"RabbitMQ: {reason} (set ACTIONPLAN_TEST_RABBITMQ)")
+    return url
+
+
 @contextmanager
 def scratch_broker() -> Iterator[Broker]:
     """Yield a broker with names of its own, or skip the test."""

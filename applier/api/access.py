@@ -92,10 +92,14 @@ class Access:
 
 def _refuse_other_sites(request: falcon.Request) -> None:
     """Refuse a change that a browser sends for a page of another site."""
-    origin = request.get_header("Origin")
-    if request.method in SAFE or origin is None:
+    if request.method in SAFE:
         return
-    if urlsplit(origin).netloc != request.netloc:
+    origin = request.get_header("Origin")
+    if request.get_header("Sec-Fetch-Site") in ("cross-site", "same-site"):
+        raise falcon.HTTPForbidden(
+            title="Other site", description="requests from pages of other sites are not accepted"
+        )
+    if origin is not None and urlsplit(origin).netloc != request.netloc:
         raise falcon.HTTPForbidden(
             title="Other site", description=f"requests from pages of {origin!r} are not accepted"
         )

@@ -26,8 +26,10 @@ MOST_MISTAKES = 20
 #: Status and title by error; the first that fits holds.
 _ANSWERS: tuple[tuple[type[Exception], int, str], ...] = (
     (errors.ActionNotFound, 404, "Action not found"),
+    (errors.WorkerNotFound, 404, "Worker not found"),
     (errors.PlanConflict, 409, "Conflict"),
     (errors.OutOfDate, 409, "Out of date"),
+    (errors.GuardRefusal, 409, "Refused by a guard"),
     (errors.OtherCloud, 409, "Other cloud"),
     (errors.UnknownActionTypes, 422, "Unknown action types"),
     (errors.ActionFailed, 502, "The cloud refused"),

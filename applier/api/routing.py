@@ -8,8 +8,9 @@ from typing import Any
 
 import falcon
 
-from applier.api import authentication, errors, monitoring, v1, v2
+from applier.api import authentication, errors, monitoring, pages, v1, v2
 from applier.api.access import Access
+from applier.api.authentication import Strategy
 from applier.api.parts import Parts
 from applier.api.policies import Policy
 from applier.api.rates import Rates
@@ -17,23 +18,27 @@ from applier.api.v1.versions import Versions
 from applier.assembly import Assembly
 
 
-def make(assembly: Assembly) -> Callable[..., Any]:
-    """Return the WSGI application of a configuration; raises ConfigurationError."""
+def make(assembly: Assembly, strategy: Strategy | None = None) -> Callable[..., Any]:
+    """Return the WSGI application of a configuration; raises ConfigurationError.
+
+    Callers prove who they are by the configured strategy, unless another is given.
+    """
     conf = assembly.conf
     parts = Parts(assembly=assembly, policy=Policy(conf))
     routes: Mapping[str, Any] = {
         **v1.routes(parts),
         **v2.routes(parts),
         **monitoring.routes(parts),
+        **pages.routes(parts),
     }
     public = {path for path, resource in routes.items() if getattr(resource, "PUBLIC", False)}
-    strategy = authentication.strategy(conf)
+    chosen = strategy or authentication.strategy(conf)
     rates = Rates(conf.api.requests_per_second)
     application: falcon.App[Any, Any] = falcon.App(
-        middleware=[Access(strategy, parts.policy, rates, public), Versions()]
+        middleware=[Access(chosen, parts.policy, rates, public), Versions()]
     )
     application.req_options.strip_url_path_trailing_slash = True
     errors.add_to(application)
     for path, resource in routes.items():
         application.add_route(path, resource)
-    return authentication.guarded(conf, application)
+    return application if strategy else authentication.guarded(conf, application)

@@ -71,10 +71,16 @@ def _stop_reading(connected: Any) -> None:
 class Server:
     """Serves a WSGI application over HTTP, or HTTPS where a certificate is configured."""
 
-    def __init__(self, conf: cfg.ConfigOpts, application: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        application: Callable[..., Any],
+        address: tuple[str, int] | None = None,
+    ) -> None:
+        """Prepare to serve at the configured address, or at another one without TLS."""
         self._arrivals, self._ending = Arrivals(), threading.Event()
         self._server = wsgi.Server(
-            (conf.api.host, conf.api.port),
+            address or (conf.api.host, conf.api.port),
             _whole(application, self._arrivals, self._ending),
             numthreads=THREADS,
             server_name="actionplan-api",
@@ -85,7 +91,7 @@ class Server:
         self._server.max_request_header_size = MOST_HEADER_BYTES
         self._server.max_request_body_size = MOST_BYTES
         self._server.ConnectionClass = _connection_class(self._arrivals)
-        self._server.ssl_adapter = _tls(conf)
+        self._server.ssl_adapter = None if address else _tls(conf)
 
     @property
     def url(self) -> str:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from applier.cli.arguments import add_format, with_action, with_plan
@@ -14,8 +15,9 @@ from applier.cli.verb import ListVerb, Verb
 from applier.operations import hidden_values
 from applier.operations.lookup import find_action
 from applier.wording import duration
-from planner.model import Action
-from planner.states import ActionState
+from planner.failure_costs import FailureCosts
+from planner.model import Action, ActionPlan
+from planner.states import OPEN, ActionState
 
 #: The maximum length of a message in a table, and how much of that is taken from its end, where the
 #: exit code of a command is.
@@ -49,9 +51,24 @@ class ActionList(ListVerb):
         columns: tuple[str, ...] = ("uuid", "name", "type", "state", "outcome", "took", "message")
         if whole:
             columns = (*columns, "parents", "needs")
+        waits = self._waits(plan)
         return columns, (
-            _row(a, names, whole) for a in plan.actions if parsed_args.state in (None, str(a.state))
+            _row(waits(a), names, whole)
+            for a in plan.actions
+            if parsed_args.state in (None, str(a.state))
         )
+
+    def _waits(self, plan: ActionPlan) -> Callable[[Action], Action]:
+        """Return a function that gives actions that wait for a window a message about it."""
+        window_of = self.session.assembly.waits_for(plan)
+        ended = {a.uuid for a in plan.actions if a.state not in OPEN}
+
+        def with_message(action: Action) -> Action:
+            could = action.state is ActionState.PENDING and ended.issuperset(action.before())
+            window = window_of(action) if could and not action.status_message else None
+            return replace(action, status_message=f"waits for {window}") if window else action
+
+        return with_message
 
 
 def _row(action: Action, names: dict[str, str], whole: bool) -> tuple[Any, ...]:
@@ -104,6 +121,9 @@ class ActionShow(Verb):
         if parsed_args.format != "table":
             value = {
                 **action.to_dict(),
+                "not_run_if_it_fails": [
+                    a.label for a in FailureCosts(plan.actions).not_run(action.uuid)
+                ],
                 "output": self.session.store.output(plan.uuid, action.uuid),
                 "attempts_made": [action_text.attempt_as_dict(a) for a in attempts],
             }

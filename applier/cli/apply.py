@@ -9,11 +9,11 @@ from typing import TextIO
 
 from applier.cli import arguments, deployment_part, foreground
 from applier.cli.arguments import PLAN_HELP, add_planning
-from applier.cli.reporters.cloud_name import shown_name
 from applier.cli.terminal import lasting
 from applier.cli.verb import REFUSED, Verb
-from applier.errors import OutOfDate, PlanNotFound, StoreError, UnknownActionTypes
+from applier.errors import GuardRefusal, OutOfDate, PlanNotFound, StoreError, UnknownActionTypes
 from applier.operations import claim, creation, drift
+from applier.operations.cloud_names import shown_name
 from applier.operations.creation import SetOptions, read_settings
 from applier.wording import count, resources, some
 from planner.errors import InvalidInput, Mistake
@@ -27,11 +27,14 @@ class Apply(Verb):
     FILE is a document or a saved plan, PLAN a stored plan. The first Ctrl-C pauses the plan:
     running actions end, no more start. The second one cancels it. A PAUSED plan continues when it
     is applied again. If the cloud is not as planned any more, nothing runs: make a new plan.
+    With --dry-run, each action only checks what it would find now; the exit code is 4 if one would
+    be refused, or if the cloud is not as planned.
     """
 
     EXAMPLES = (
         "apply last",
         "apply maintenance.yaml --yes",
+        "apply last --dry-run",
         "apply last --yes --events events.jsonl",
         "apply last --yes --set max_workers=8 --set on_failure=continue",
     )
@@ -43,6 +46,11 @@ class Apply(Verb):
         add_planning(parser, metavar="FILE|PLAN", help=text)
         deployment_part.add_part(parser)
         parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="only look what each action would find in the cloud as it is now",
+        )
         arguments.add_accept_drift(parser)
         arguments.add_events(parser)
         return parser
@@ -50,6 +58,8 @@ class Apply(Verb):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Make the plan if FILE is a document, ask for confirmation, run it, show a recap."""
         settings = read_settings(parsed_args.set)
+        if parsed_args.dry_run:
+            return self._look(parsed_args, settings)
         if not parsed_args.yes and not sys.stdin.isatty():
             self.note(
                 "Refused: there is no terminal to ask on; add --yes to run it without confirmation"
@@ -63,6 +73,13 @@ class Apply(Verb):
 
         with event_output.opened(self, parsed_args.events) as events:
             return self._apply(parsed_args, settings, events)
+
+    def _look(self, args: argparse.Namespace, settings: SetOptions) -> int:
+        from applier.cli.dry_run import show_dry_run
+
+        plan, _ = self._plan(args, settings)
+        self._refuse_what_cannot_run(plan)
+        return show_dry_run(self, plan)
 
     def _apply(
         self, parsed_args: argparse.Namespace, settings: SetOptions, events: TextIO | None
@@ -80,6 +97,7 @@ class Apply(Verb):
         plan_table.show(plan, self.app.stdout, whole=parsed_args.all, max_workers=workers)
         if not plan.actions:
             return 0
+        self._require_allowed(plan, settings)
         if self.session.cloud_needed_by(plan) is not None:
             accepted, asks = parsed_args.accept_drift, not parsed_args.yes
             drift.tell(self.session.assembly, plan, self.say, accepted=accepted, in_any_case=asks)
@@ -87,6 +105,19 @@ class Apply(Verb):
             self.say(f"Not applied. The plan is stored: actionplan apply {plan.uuid[:8]}")
             return REFUSED
         return foreground.run(self, plan, settings, workers, events)
+
+    def _require_allowed(self, plan: ActionPlan, settings: SetOptions) -> None:
+        """Raise GuardRefusal if the plan may not run, or not in this way."""
+        assembly = self.session.assembly
+        assembly.require_allowed(plan)
+        given = settings.on_failure
+        policy = plan.on_failure or assembly.conf.watcher_applier.on_failure
+        if given and given != policy and assembly.guard.demanded(plan).approvals:
+            text = (
+                f"plan {plan.uuid[:8]} is approved with on_failure={policy}: "
+                f"--set on_failure={given} is for a plan that needs no approval"
+            )
+            raise GuardRefusal(plan.uuid, text)
 
     def _plan(self, args: argparse.Namespace, settings: SetOptions) -> tuple[ActionPlan, bool]:
         """Return the plan to run, and whether it is new: it is not in the record."""
@@ -138,10 +169,13 @@ class Apply(Verb):
 
 def question(plan: ActionPlan, workers: int) -> str:
     """Return the question whether to run the open actions of a plan, with the hosts it changes."""
+    from applier.cli.reporters.plan_table import of_all
+
     left = [a for a in plan.actions if a.state is ActionState.PENDING and a.action_type != JOIN]
     hosts, instances = resources(left, "node"), resources(left, "instance")
-    touched = [f"{count(len(hosts), 'host')} ({some(hosts, 6, ', ')})"] if hosts else []
-    touched += [count(len(instances), "instance")] if instances else []
+    totals = {share.name: share.total for share in plan.guards.extent}
+    touched = [f"{of_all(len(hosts), 'host', totals)} ({some(hosts, 6, ', ')})"] if hosts else []
+    touched += [of_all(len(instances), "instance", totals)] if instances else []
     on = f" to {' and '.join(touched)}" if touched else ""
     begun = len(left) < sum(a.action_type != JOIN for a in plan.actions)
     what = f"{'the remaining ' if begun else ''}{count(len(left), 'action')}"

@@ -5,17 +5,24 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from applier.assembly import now
 from applier.errors import PlanNotFound
-from applier.operations.creation import whole_number
+from planner import ranges
+from planner.ranges import whole_number
 
 if TYPE_CHECKING:
     from applier.cli.session import Session
     from planner.documents import Document
     from planner.model import ActionPlan
 
+#: How long ago: a number and a unit.
+AGE = re.compile("([0-9]{1,9})([mhdw])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 PLAN_HELP = "uuid, a unique beginning of one, a unique name, or 'last'"
 STDIN, LAST = "-", "last"
 ACTION_HELP = "name, or uuid, or a unique beginning of one (action list shows them)"
@@ -71,7 +78,8 @@ def add_planning(parser: argparse.ArgumentParser, **file: str) -> None:
         action="append",
         default=[],
         help="option of the planner (ordering=slots), of one action type "
-        "(migrate.parallelization=2), or of the run (max_workers=4, on_failure=continue)",
+        "(migrate.parallelization=2), or of the run (max_workers=4, on_failure=continue); or a "
+        "guard of the plan (approvals=1)",
     )
     parser.add_argument(
         "--no-check-types",
@@ -99,6 +107,49 @@ def positive(text: str) -> int:
     if number is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return number
+
+
+def age(text: str) -> datetime:
+    """Read an age such as ``90d``; return the time that is so long ago."""
+    try:
+        found = _ago(text)
+    except OverflowError:
+        found = None
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an age such as 12h, 90d or 8w")
+    return found
+
+
+def _ago(text: str) -> datetime | None:
+    """Return the time of an age; None for what is none. Raises OverflowError."""
+    span = _span(text)
+    return None if span is None else now() - span
+
+
+def _span(text: str) -> timedelta | None:
+    """Read a span such as ``12h``; None for other texts. Raises OverflowError."""
+    read = AGE.fullmatch(text)
+    return timedelta(**{_UNITS[read[2]]: int(read[1])}) if read else None
+
+
+def time_or_age(text: str) -> datetime:
+    """Read a time, in UTC unless it names a zone, or an age such as ``90d``: so long ago."""
+    try:
+        return _ago(text) or ranges.moment(text)
+    except (ValueError, OverflowError):
+        accepted = "a time such as 2026-03-01 or 2026-03-01T22:00, nor an age such as 12h or 90d"
+        raise argparse.ArgumentTypeError(f"{text!r} is neither {accepted}") from None
+
+
+def time_or_span(text: str) -> datetime:
+    """Read a time, in UTC unless it names a zone, or so long from now, such as ``12h``."""
+    try:
+        span = _span(text)
+        # Whole seconds, as they are shown.
+        return ranges.moment(text) if span is None else now().replace(microsecond=0) + span
+    except (ValueError, OverflowError):
+        accepted = "a time such as 2026-11-28T22:00, nor so long from now, such as 30m or 12h"
+        raise argparse.ArgumentTypeError(f"{text!r} is neither {accepted}") from None
 
 
 class NoFileNorPlan(PlanNotFound):

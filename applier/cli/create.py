@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from applier.cli import arguments, deployment_part, plan_files
 from applier.cli.arguments import add_format, add_planning
 from applier.cli.verb import Verb
+from applier.errors import GuardRefusal
 from applier.operations import creation
 from applier.operations.creation import read_settings
 from applier.wording import duration
@@ -91,6 +92,7 @@ class Create(Verb):
                 conf,
                 check_types=parsed_args.check_types,
                 cloud=self.session.assembly.cloud_name,
+                demands=creation.demands_of(settings, conf),
             )
             plan = creation.with_policy(problem.plan(settings.options), settings)
             for text in shared_file.two_meanings(conf, plan.planner):
@@ -119,11 +121,20 @@ class Create(Verb):
         for line in filter(None, (expected, differs)):
             self.say(line)
         if keep and plan.actions:
-            short = plan.uuid[:8]
-            self.say(f"Next: actionplan apply {short} | actionplan graph {short} -f mermaid")
+            self._tell_next(plan)
         if not keep:
             self.say("Not stored (--dry-run).")
         return 0
+
+    def _tell_next(self, plan: ActionPlan) -> None:
+        """Say what can be done with a new plan: first of all, what it needs before it may run."""
+        short = plan.uuid[:8]
+        try:
+            self.session.assembly.require_allowed(plan)
+        except GuardRefusal as refused:
+            self.say(f"Not to be run yet: {refused}")
+            return
+        self.say(f"Next: actionplan apply {short} | actionplan graph {short} -f mermaid")
 
     def _differs_from_last(self, plan: ActionPlan) -> str | None:
         from applier.operations import differences

@@ -104,7 +104,8 @@ def what(event: schema.Event) -> tuple[str, str]:
         return data["state"], data["message"] or ""
     if event["type"] == schema.ACTION_STATE:
         return f"{data['name']} {data['old']} -> {data['state']}", data["message"] or ""
-    return f"{data['verb']} by {data['who']}", data["why"] or ""
+    verb = "approved" if event["type"] == schema.PLAN_APPROVED else data["verb"]
+    return f"{verb} by {data['who']}", data["why"] or ""
 
 
 def _rows(

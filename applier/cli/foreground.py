@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -20,6 +21,7 @@ from applier.contracts import Listener, Report
 from applier.errors import PlanConflict, StoreError
 from applier.operations import claim
 from applier.operations.creation import SetOptions
+from applier.wording import planned_and_taken
 from planner.errors import InvalidTransition
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState
@@ -105,7 +107,10 @@ def _run(
 
         listeners.append(EventLines(plan, events, clock=now, tell=shown.tell))
     runner = session.assembly.runner(
-        listeners=listeners, on_failure=settings.on_failure, max_workers=workers
+        listeners=listeners,
+        on_failure=settings.on_failure,
+        max_workers=workers,
+        tell=shown.tell,
     )
     began = time.monotonic()
     with signals(runner, shown.tell), lapses(shown.tell):
@@ -119,7 +124,11 @@ def _run(
             ran = f"What ran of plan {plan.uuid[:8]} has ended; its end is not on record"
             raise StoreError(f"{reason}. {ran if starts.seen else NOTHING_RAN}") from reason
     plan = store.load_plan(plan.uuid)
-    recap.show(plan, time.monotonic() - began, out)
+    took_s = time.monotonic() - began
+    recap.show(plan, took_s, out)
+    planned_s = runner.planned_s()
+    if planned_s is not None:
+        verb.say(f"{planned_and_taken(planned_s, took_s).capitalize()}.")
     for line in recap.next_steps(plan):
         verb.say(line)
     return exit_code(plan)
@@ -132,23 +141,26 @@ def exit_code(plan: ActionPlan) -> int:
     return EXIT_CODES.get(plan.state, REFUSED)
 
 
-def progress_of(verb: Verb, plan: ActionPlan) -> Progress:
-    """Return the display of progress: a block on a terminal, otherwise lines."""
+def progress_of(verb: Verb, plan: ActionPlan, at: datetime | None = None) -> Progress:
+    """Return the display of progress: a block on a terminal, otherwise lines.
+
+    With ``at``, the time now, it counts from the first start of a run that began before.
+    """
     if verb.on_terminal and os.environ.get("TERM") != "dumb":
         from applier.cli.reporters.progress_block import ProgressBlock
 
-        return ProgressBlock(plan, verb.app.stdout)
-    return ProgressLines(plan, verb.app.stdout)
+        return ProgressBlock(plan, verb.app.stdout, at=at)
+    return ProgressLines(plan, verb.app.stdout, at=at)
 
 
 def _queue(verb: Verb, plan: ActionPlan) -> None:
     """Make a plan PENDING. If another process did so meanwhile, the claim decides who runs it."""
     store = verb.session.store
-    if plan.state is PlanState.PENDING:
+    if plan.state is PlanState.PENDING and plan.start_at is None:
         return
     try:
-        started = verb.entry("start")
-        store.move_plan(plan.uuid, PlanState.PENDING, now=now(), history=started)
+        # It starts now, even if it waits for a time: its user says so.
+        store.start_plan(plan.uuid, None, now=now(), history=verb.entry("start"))
     except (PlanConflict, InvalidTransition):
         if store.load_plan(plan.uuid).state is not PlanState.PENDING:
             raise

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import os
 from typing import Any
-
-from cliff.complete import CompleteCommand
 
 from applier.cli.verb import USAGE, Verb
 
 #: Verbs by purpose, in the order of the program's help.
 GROUPS = {
-    "Plan and apply": ("drain", "undrain", "create", "simulate", "apply", "start"),
+    "Plan and apply": ("drain", "undrain", "create", "simulate", "approve", "apply", "start"),
     "Look": (
         "list",
         "show",
@@ -21,13 +20,18 @@ GROUPS = {
         "why",
         "diff",
         "graph",
+        "report",
         "history",
         "event list",
         "event subscription list",
         "action list",
         "action show",
         "service list",
+        "worker list",
         "job list",
+        "duration list",
+        "duration export",
+        "export",
         "facts",
     ),
     "Step in": (
@@ -41,7 +45,10 @@ GROUPS = {
         "action set",
         "rollback",
         "delete",
+        "undelete",
+        "import",
         "event subscription remove",
+        "worker drain",
         "job clean",
     ),
     "What there is": (
@@ -58,9 +65,11 @@ GROUPS = {
         "config show",
         "simulator show",
         "simulator reset",
+        "duration import",
         "db upgrade",
         "db check",
         "db backup",
+        "purge",
         "complete",
         "help",
     ),
@@ -82,8 +91,8 @@ Examples:
   actionplan graph last -f mermaid              draw it
 
 'actionplan help VERB' explains a verb, with examples.
-Exit codes: 0 done, 1 refused, 2 usage, 3 the plan FAILED, 4 out of date, 5 PAUSED, CANCELLED or
-in doubt.
+Exit codes: 0 done, 1 refused, 2 usage, 3 the plan FAILED, 4 out of date or refused by a guard,
+5 PAUSED, CANCELLED or in doubt.
 """
 
 
@@ -124,10 +133,43 @@ class Help(Verb):
         return 0
 
 
-class Complete(CompleteCommand, Verb):
-    """Print what makes bash complete verbs and options"""
+class Complete(Verb):
+    """Print what makes bash or zsh complete verbs, options, plans, actions and files"""
 
-    EXAMPLES = ("complete > ~/.local/share/bash-completion/completions/actionplan",)
+    EXAMPLES = (
+        "complete bash > ~/.local/share/bash-completion/completions/actionplan",
+        "complete zsh > ~/.zfunc/_actionplan",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the arguments: a shell, or a request of its script."""
+        from applier.cli import completion
+
+        parser = super().get_parser(prog_name)
+        shells = list(completion.SCRIPTS)
+        parser.add_argument(
+            "shell",
+            metavar="SHELL",
+            nargs="?",
+            choices=shells,
+            default=shells[0],
+            help=f"{' or '.join(shells)} (default: {shells[0]})",
+        )
+        text = f"print what the last word in the variable {completion.WORDS} may become"
+        parser.add_argument("--words", action="store_true", help=text)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Write the script, or the candidates, one in each line."""
+        from applier.cli import completion
+
+        if parsed_args.words:
+            words = os.environ.get(completion.WORDS, "").split("\n")
+            for word in completion.candidates(self.app, words):
+                self.say(word)
+        else:
+            self.app.stdout.write(completion.SCRIPTS[parsed_args.shell])
+        return 0
 
 
 def program_help(app: Any) -> str:

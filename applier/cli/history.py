@@ -10,9 +10,12 @@ from typing import Any
 from applier.cli.arguments import PLAN_HELP, positive
 from applier.cli.verb import ListVerb
 from applier.contracts import HistoryEntry
+from applier.retention import NO_PLAN
 
 #: How many entries are listed unless others are asked for.
 _LIMIT = 50
+#: What stands for the plan of a change that is about no single plan, such as a purge.
+_NO_PLAN = "-"
 
 
 class History(ListVerb):
@@ -77,7 +80,7 @@ def _short(entry: HistoryEntry, names: Mapping[str, str], *, with_plan: bool) ->
     who = f"{entry.who} ({entry.project})" if entry.project else entry.who
     return (
         f"{entry.at:%Y-%m-%d %H:%M:%S}",
-        *((entry.plan[:8],) if with_plan else ()),
+        *((_NO_PLAN if entry.plan == NO_PLAN else entry.plan[:8],) if with_plan else ()),
         entry.verb,
         action,
         who,

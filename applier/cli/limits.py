@@ -7,9 +7,9 @@ import argparse
 
 from applier.cli.arguments import positive, with_plan, with_reason
 from applier.cli.verb import Verb
-from applier.operations.creation import whole_number
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.model import ActionPlan
+from planner.ranges import whole_number
 
 #: Key of the number of workers in the limits of a request.
 _WORKERS = "max_workers"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,12 +29,15 @@ def rendered(value: Mapping[str, Any], form: str) -> str:
 def shown(session: Session, plan: ActionPlan, form: str) -> str:
     """Return a plan as JSON or YAML text without its hidden values.
 
-    The digest is that of the plan itself, so a copy without some values is refused as a plan.
+    The digest is that of the plan itself, so a copy without some values is refused as a plan. While
+    somebody runs the plan, ``limits_now`` has the limits that were set for this run.
     """
-    from applier.operations import hidden_values
+    from applier.operations import changed_limits, hidden_values
 
     value = hidden_values.without(plan, session.action_types).to_dict()
-    return rendered({**value, "digest": plan.digest}, form)
+    changed = changed_limits.holding_now(session.store, plan)
+    now = {"limits_now": {**plan.limits, **changed}} if changed else {}
+    return rendered({**value, **now, "digest": plan.digest}, form)
 
 
 def write(path: str, plan: ActionPlan) -> None:
@@ -41,12 +45,21 @@ def write(path: str, plan: ActionPlan) -> None:
     write_text(path, rendered(plan.to_dict(), "json"))
 
 
-def write_text(path: str, text: str) -> None:
-    """Write text to the file of ``--out``; raises ConfigurationError."""
+def write_text(path: str, text: str, option: str = "--out") -> None:
+    """Write text to the file that an option names; raises ConfigurationError."""
     from applier import whole_files
 
     try:
         whole_files.write(path, text.encode())
     except (OSError, ValueError) as reason:
         why = reason.strerror if isinstance(reason, OSError) else reason
-        raise ConfigurationError(f"--out {path} cannot be written: {why}") from reason
+        raise ConfigurationError(f"{option} {path} cannot be written: {why}") from reason
+
+
+def make_folder(path: str, option: str) -> None:
+    """Make the folder that an option names, unless it is there; raises ConfigurationError."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except (OSError, ValueError) as reason:
+        why = reason.strerror if isinstance(reason, OSError) else reason
+        raise ConfigurationError(f"{option} {path} cannot be made: {why}") from reason

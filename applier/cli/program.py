@@ -18,7 +18,7 @@ from cliff.commandmanager import CommandManager
 from applier.cli.help import EXAMPLES, GROUPS, Complete, Help
 from applier.cli.session import Session
 from applier.cli.verb import OUT_OF_DATE, REFUSED, USAGE, VerbParser
-from applier.errors import ApplierError, OtherCloud, OutOfDate
+from applier.errors import ApplierError, GuardRefusal, OtherCloud, OutOfDate
 from planner import registry
 from planner.errors import PlannerError, shortened, shown
 from planner.visible_text import VisibleRecord, with_visible_errors
@@ -156,7 +156,8 @@ class Program(App):
             self.stderr.write(refusal(reason))
             # A verb that is no Verb, such as one beside Watcher, has the usual code.
             refused: int = getattr(command, "REFUSAL", REFUSED)
-            return OUT_OF_DATE if isinstance(reason, OutOfDate | OtherCloud) else refused
+            stale = isinstance(reason, OutOfDate | OtherCloud | GuardRefusal)
+            return OUT_OF_DATE if stale else refused
         finally:
             self.session.close()
 

@@ -26,14 +26,14 @@ def expand(texts: Sequence[str]) -> tuple[list[str], list[tuple[str, ...]]]:
     keys, choices, wrong = [], [], []
     for text in texts:
         key, _, value = text.partition("=")
-        values = list(_values(value))
-        if not values:
+        found = list(_values(value))
+        if not found:
             wrong.append(
                 Mistake(f"{value!r} is not a range from low to high", place=f"--set {text}")
             )
-        if len(values) > 1:
+        if len(found) > 1:
             keys.append(key)
-        choices.append([f"{key}={one}" for one in values])
+        choices.append([f"{key}={one}" for one in found])
     number = 1
     for choice in choices:
         number *= len(choice)
@@ -43,6 +43,16 @@ def expand(texts: Sequence[str]) -> tuple[list[str], list[tuple[str, ...]]]:
     if wrong:
         raise InvalidInput(wrong)
     return keys, list(itertools.product(*choices))
+
+
+def values(keys: Sequence[str], settings: Sequence[str]) -> list[str]:
+    """Return the value of each key in a combination of settings.
+
+    >>> values(["b"], ["a=1", "b=x"])
+    ['x']
+    """
+    given = dict(setting.split("=", 1) for setting in settings)
+    return [given[key] for key in keys]
 
 
 def _values(text: str) -> Iterator[str]:

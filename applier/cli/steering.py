@@ -5,41 +5,60 @@ from __future__ import annotations
 
 import argparse
 
-from applier.cli.arguments import add_accept_drift, with_plan, with_reason
-from applier.cli.reporters.cloud_name import cloud_of
+from applier.cli.arguments import add_accept_drift, time_or_span, with_plan, with_reason
 from applier.cli.verb import Verb
 from applier.operations import claim
+from applier.operations.cloud_names import cloud_of
 
 
 class Start(Verb):
     """Queue a plan for an applier service
 
-    The plan becomes PENDING. An applier service that uses the same record runs it. If the cloud is
-    not as planned any more, it is refused: make a new plan.
+    The plan becomes PENDING. An applier service that uses the same record runs it: at once, or with
+    --at at that time and not before. TIME is a time in UTC unless it names a zone
+    (2026-11-28T22:00, 2026-11-28T22:00+01:00), or so long from now (30m, 12h, 3d). Of a plan that
+    waits, 'start' changes the time; 'cancel' cancels it, 'apply' runs it here and now. If the cloud
+    is not as planned any more, it is refused: make a new plan.
     """
 
-    EXAMPLES = ("start last", "start 7f3a91")
+    EXAMPLES = ("start last", "start 7f3a91 --at 2026-11-28T22:00+01:00", "start last --in-window")
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Add the arguments: a plan."""
+        """Add the arguments: a plan, and when it starts."""
         parser = with_plan(super().get_parser(prog_name))
+        when = parser.add_mutually_exclusive_group()
+        when.add_argument(
+            "--at", metavar="TIME", type=time_or_span, help="start at TIME and not before"
+        )
+        when.add_argument(
+            "--in-window",
+            action="store_true",
+            help="start with the first window in which the plan is expected to end; if none is "
+            "long enough, with the next one",
+        )
         add_accept_drift(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Move RECOMMENDED or PAUSED to PENDING."""
-        from applier.operations import plans, services
+        """Make the plan PENDING, or change when it starts."""
+        from applier.operations import plans, services, start_times
 
         session, operator = self.session, self.operator
         plan, store = session.plan(parsed_args.plan), session.store
-        plans.start(session.assembly, operator, plan, accept_drift=parsed_args.accept_drift)
+        at, in_window = parsed_args.at, parsed_args.in_window
+        at = start_times.wanted(session.assembly, operator, plan, at, in_window=in_window)
+        accepted = parsed_args.accept_drift
+        plans.start(session.assembly, operator, plan, accept_drift=accepted, at=at)
         self.say(f"Cloud: {cloud_of(plan)}")
         found = services.present(store, session.cloud_needed_by(plan))
         if found:
-            for line in services.awaited(plan, found[0]):
+            for line in services.awaited(plan, found[0], is_due=at is None):
                 self.say(line)
             return 0
         nobody = services.nobody_present(store)
+        if at is not None:
+            self.say(f"{nobody} reports on this record: one has to run then.")
+            return 0
         self.say(f"{claim.named(plan)} is PENDING. {nobody} reports on this record:")
         self.say(f"run it here with: actionplan apply {plan.uuid[:8]}")
         return 0

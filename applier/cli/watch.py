@@ -19,6 +19,7 @@ from applier.contracts import Report
 from applier.errors import PlanConflict
 from applier.operations import claim
 from applier.operations.services import nobody_present, present
+from applier.wording import planned_and_taken
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -34,10 +35,16 @@ class Watch(Verb):
     """Follow a plan that another process runs, until it ends
 
     If the plan is PENDING, the command waits for its start. Ctrl-C ends only this command, not the
-    plan. With -f json, it subscribes to events, and writes those of the plan.
+    plan. With -f json, it subscribes to events, and writes those of the plan. With --web, it serves
+    the page of the plan, with buttons to steer it, at an address that only you are told.
     """
 
-    EXAMPLES = ("watch last", "watch 7f3a91", "watch last -f json > events.jsonl")
+    EXAMPLES = (
+        "watch last",
+        "watch 7f3a91",
+        "watch last -f json > events.jsonl",
+        "watch last --web",
+    )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Add the arguments: a plan and a format."""
@@ -49,10 +56,19 @@ class Watch(Verb):
             help="write a line of JSON to standard output for each event of the plan, and "
             "everything else to standard error",
         )
+        parser.add_argument(
+            "--web",
+            action="store_true",
+            help="show a page that goes on by itself, for a browser on this machine, until Ctrl-C",
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Show the stored progress, or the events, until the plan has stopped."""
+        if parsed_args.web:
+            from applier.cli import web_page
+
+            return web_page.show(self, self.session.store.find_plan(parsed_args.plan))
         if parsed_args.format is None:
             return self._watch(parsed_args.plan, self._followed)
         from applier.cli import event_output
@@ -80,8 +96,12 @@ class Watch(Verb):
             self.say(f"Nobody runs it any more. Continue it: actionplan resume {plan.uuid[:8]}")
             return PAUSED
         from applier.cli.reporters import recap
+        from applier.operations import timelines
 
         recap.show(plan, took(plan), self.app.stdout)
+        planned_s = timelines.planned_s(self.session, plan, self.session.max_workers)
+        if planned_s is not None:
+            self.say(f"{planned_and_taken(planned_s, took(plan)).capitalize()}.")
         for line in recap.next_steps(plan):
             self.say(line)
         return foreground.exit_code(plan)
@@ -95,7 +115,7 @@ class Watch(Verb):
         # Never set: used to sleep in a way that Ctrl-C interrupts.
         never, known = threading.Event(), replace(plan, actions=_unstarted(plan))
         silence = liveness.SilenceWatch()
-        with foreground.progress_of(self, plan) as progress:
+        with foreground.progress_of(self, plan, now()) as progress:
             progress.on_plan(plan.state, plan.status_message)
             while True:
                 goes, news = plan.state in _GOING, plan.state is not known.state

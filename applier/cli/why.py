@@ -43,7 +43,8 @@ class Why(Verb):
         plan = session.plan(parsed_args.plan)
         action = find_action(plan, parsed_args.action)
         workers = settings.max_workers or session.max_workers
-        lines = explanation.explained(session, plan, action, workers)
+        window = session.assembly.waits_for(plan)(action)
+        lines = explanation.explained(session, plan, action, workers, window)
         width = console(self.app.stdout).width
         for line in lines:
             for part in wrapped(line, 4, width):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from importlib import resources
 from os import PathLike, fspath
 from typing import Any
@@ -77,7 +76,7 @@ def complete_fault(world: World, fault: Mapping[str, Any]) -> Fault:
     wrong = mistakes(world | {"faults": [dict(fault)]}, _FAULT_REFERENCES)
     if wrong:
         # It was checked in a list of one fault: remove that list from the path.
-        inside = [replace(mistake, path=mistake.path[2:], place="fault") for mistake in wrong]
+        inside = [mistake._replace(path=mistake.path[2:], place="fault") for mistake in wrong]
         raise ConfigurationError("\n".join(map(str, inside)))
     return _ABSENT | dict(fault)
 

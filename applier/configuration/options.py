@@ -9,7 +9,9 @@ from oslo_config import cfg
 
 from applier.configuration.api_options import API, API_OPTIONS
 from applier.configuration.event_options import EVENT_OPTIONS, EVENTS
+from applier.configuration.guard_options import GUARD_OPTIONS
 from applier.configuration.plugin_options import InstalledCloud
+from applier.configuration.worker_options import WORKER_OPTIONS, WORKERS
 from applier.plan_cloud import SIMULATED
 from applier.watcher import options as watcher
 from planner import options as planning_options
@@ -172,6 +174,7 @@ APPLIER_OPTIONS = (
         "OpenTelemetry. The standard variables say where to: OTEL_EXPORTER_OTLP_ENDPOINT and "
         "its like. Needs actionplan[traces].",
     ),
+    *GUARD_OPTIONS,
 )
 
 #: The sections that belong to no plugin.
@@ -183,5 +186,6 @@ OWN: tuple[tuple[cfg.OptGroup | str, Sequence[cfg.Opt]], ...] = (
     (SIMULATED_NODES, SIMULATED_NODES_OPTIONS),
     (API, API_OPTIONS),
     (EVENTS, EVENT_OPTIONS),
+    (WORKERS, WORKER_OPTIONS),
     *watcher.SECTIONS,
 )

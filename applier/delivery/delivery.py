@@ -12,7 +12,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from applier import log_fields
@@ -110,7 +109,7 @@ class Delivery:
         """Deliver what can be; return what became of it, and whether there is more."""
         page, held = self._store.events(mine.delivered, limit=BATCH), self._held_and_due(mine)
         if not page.events and not held:
-            return self._progress(replace(mine, delivered=page.last)), False
+            return self._progress(mine._replace(delivered=page.last)), False
         progress, late = self._progress(mine), time.monotonic() + BEAT_S
         try:
             with self._receiver.opened() as deliver:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from applier.delivery.receivers import Away, Deliver, EventRefused
@@ -64,13 +63,13 @@ class BatchProgress:
                 self._hold_back(plan, self._untried(event["number"] + 1))
         if not events:
             held = {p: t for p, t in self.subscription.held_back.items() if p != plan}
-            self.subscription = replace(self.subscription, held_back=held)
+            self.subscription = self.subscription._replace(held_back=held)
 
     def note_away(self, why: str) -> None:
         """Note that nothing can be delivered at present."""
         before = self.subscription.away or self._untried(self.subscription.delivered + 1)
-        away = replace(before, tries=before.tries + 1, why=why)
-        self.subscription = replace(self.subscription, away=away)
+        away = before._replace(tries=before.tries + 1, why=why)
+        self.subscription = self.subscription._replace(away=away)
         self._is_stopped = True
 
     def give_up_old(self, events: Iterable[Event]) -> None:
@@ -83,7 +82,7 @@ class BatchProgress:
                 return
             if event["plan"] not in self.subscription.held_back:
                 self._bury(event, away.why)
-            self.subscription = replace(self.subscription, delivered=event["number"])
+            self.subscription = self.subscription._replace(delivered=event["number"])
 
     def _refuse(self, event: Event, why: str) -> bool:
         """Hold back a plan from this event on; return False if the event is given up instead."""
@@ -94,7 +93,7 @@ class BatchProgress:
         is_old = self._is_old(event, before.since)
         if is_old:
             self._bury(event, why)
-        trouble = replace(before, tries=before.tries + 1, why=why)
+        trouble = before._replace(tries=before.tries + 1, why=why)
         self._hold_back(plan, self._untried(event["number"] + 1) if is_old else trouble)
         return not is_old
 
@@ -103,10 +102,10 @@ class BatchProgress:
 
     def _hold_back(self, plan: str, trouble: Trouble) -> None:
         held = {**self.subscription.held_back, plan: trouble}
-        self.subscription = replace(self.subscription, held_back=held)
+        self.subscription = self.subscription._replace(held_back=held)
 
     def _come_to(self, number: int) -> None:
-        self.subscription = replace(self.subscription, delivered=number, away=None)
+        self.subscription = self.subscription._replace(delivered=number, away=None)
 
     def _is_old(self, event: Event, since: datetime) -> bool:
         """Return whether an event was delivered for long enough, the first time at ``since``."""

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from applier.contracts import Report, Request
+from applier.engines.executor import MakeExecutor
 from applier.errors import PlanConflict
 from applier.recording.recorder import Recorder
 from applier.scheduling.decisions import Halt
+from applier.scheduling.holding import Breaker, Holding
 from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
@@ -46,7 +48,8 @@ class PlanRun:
     its name. ``ranks`` are by uuid: the lowest starts first; without them, plan order decides.
     ``policies`` are by action type. ``workerless`` are the uuids of actions that do not count
     against ``max_workers``. ``held_by_others`` and ``requests`` are those known before the start;
-    later ones come as ``events``.
+    later ones come as ``events``. ``holding`` may hold actions back that could start,
+    ``breaker`` may pause the plan after a failure.
     """
 
     plan: ActionPlan
@@ -59,6 +62,9 @@ class PlanRun:
     workerless: Collection[str] = ()
     held_by_others: Sequence[Reservation] = ()
     requests: Sequence[Request] = ()
+    holding: Holding | None = None
+    breaker: Breaker | None = None
+    make_executor: MakeExecutor | None = None
 
 
 class Engine(Protocol):

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The running attempts, in threads or on timers: starts them, stops them, gives them up."""
+"""The running attempts, executed or on timers: starts them, stops them, gives them up."""
 
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Mapping
 from typing import Any
 
 from applier.contracts import Report
-from applier.engines.workers import Timer, Timers, Workers
+from applier.engines.executor import Executor
+from applier.engines.workers import Timer, Timers
+from applier.worker_jobs import StopReason
 from planner.states import ActionState, Outcome
 
 LOG = logging.getLogger(__name__)
@@ -19,23 +20,23 @@ class AttemptsInProgress:
     """The attempts that have started and not ended. Only the engine's thread uses it.
 
     ``tasks`` are :class:`applier.engines.tasks.ActionTask` by uuid. An attempt that has not ended
-    ``grace_s`` seconds after its stop signal is given up: its thread is replaced, and its later
+    ``grace_s`` seconds after its stop signal is given up: its place is replaced, and its later
     report is ignored.
     """
 
     def __init__(
-        self, tasks: Mapping[str, Any], workers: Workers, timers: Timers, *, grace_s: float
+        self, tasks: Mapping[str, Any], executor: Executor, timers: Timers, *, grace_s: float
     ) -> None:
-        self._tasks, self._workers, self._timers = tasks, workers, timers
+        self._tasks, self._executor, self._timers = tasks, executor, timers
         self._grace_s = grace_s
-        self._in_threads: set[str] = set()
-        #: The attempts in threads that do not count against the maximum number of workers.
+        self._executed: set[str] = set()
+        #: The executed attempts that do not count against the maximum number of workers.
         self._extra: set[str] = set()
         #: The duration in seconds of each attempt that only waits, by uuid.
         self._waiting: dict[str, float] = {}
 
     def __len__(self) -> int:
-        return len(self._in_threads) + len(self._waiting)
+        return len(self._executed) + len(self._waiting)
 
     def start(self, uuid: str) -> None:
         """Start an attempt."""
@@ -43,12 +44,15 @@ class AttemptsInProgress:
         if task.waits_s is None:
             # One that goes on has its worker, even if fewer are allowed by now.
             if task.plugin.TAKES_WORKER and task.continued_s is None:
-                self._workers.grow(len(self._in_threads) + 1)
+                self._executor.grow(len(self._executed) + 1)
             else:
-                self._workers.grow(len(self._in_threads) + 1, extra=len(self._extra) + 1)
+                self._executor.grow(len(self._executed) + 1, extra=len(self._extra) + 1)
                 self._extra.add(uuid)
-            self._in_threads.add(uuid)
-            self._workers.submit(task.execute)
+            self._executed.add(uuid)
+            if task.continued_s is None:
+                self._executor.submit(task)
+            else:
+                self._executor.adopt(task)
         else:
             self._waiting[uuid] = task.waits_s
             self._timers.set(Timer("wait", uuid), task.waits_s)
@@ -58,10 +62,10 @@ class AttemptsInProgress:
 
     def ended(self, report: Report) -> bool:
         """Remove an attempt that has ended; return False if it had already been given up."""
-        if report.uuid not in self._in_threads:
+        if report.uuid not in self._executed:
             LOG.warning("Action %s was given up, and has ended now: %s", report.uuid, report)
             return False
-        self._in_threads.remove(report.uuid)
+        self._executed.remove(report.uuid)
         self._extra.discard(report.uuid)
         if self._tasks[report.uuid].limit_s is not None:
             self._timers.drop(Timer("limit", report.uuid))
@@ -80,9 +84,8 @@ class AttemptsInProgress:
         if uuid in self._waiting:
             message = f"aborted: it was to wait for {self._waiting[uuid]:g} s"
             return self._wait_over(uuid, ActionState.CANCELLED, None, message)
-        if uuid in self._in_threads and not self._tasks[uuid].stop.is_set():
-            self._tasks[uuid].stop.set()
-            self._abort(uuid)
+        if uuid in self._executed and not self._tasks[uuid].stop.is_set():
+            self._stop(uuid, StopReason.ABORT)
         return None
 
     def stop_all(self) -> None:
@@ -90,9 +93,11 @@ class AttemptsInProgress:
 
         Their commands go on: nobody could record how they end.
         """
-        for uuid in [*self._waiting, *self._in_threads]:
-            self._tasks[uuid].let_go()
-            self.stop(uuid)
+        for uuid in [*self._waiting, *self._executed]:
+            if uuid in self._executed and self._executor.let_go(self._tasks[uuid]):
+                self._executed.remove(uuid)
+            else:
+                self.stop(uuid)
 
     def due(self, timer: Timer) -> Report | None:
         """Handle a timer that is due; return the report if that ends an attempt."""
@@ -102,9 +107,9 @@ class AttemptsInProgress:
             return self._wait_over(uuid, ActionState.SUCCEEDED, Outcome.CHANGED, None)
         if timer.kind == "limit":
             return self._time_out(uuid)
-        self._in_threads.remove(uuid)
+        self._executed.remove(uuid)
         self._extra.discard(uuid)
-        self._workers.replace()
+        self._executor.replace()
         message = "hangs: its thread was given up"
         LOG.error("Action %s %s", uuid, message, extra={"action": uuid})
         return _report(uuid, ActionState.UNKNOWN, None, message, given_up=True)
@@ -113,15 +118,12 @@ class AttemptsInProgress:
         if uuid in self._waiting:
             message = f"timed out after {self._tasks[uuid].limit_s:g} s"
             return self._wait_over(uuid, ActionState.FAILED, Outcome.ERROR, message)
-        self._tasks[uuid].time_out()
-        self._abort(uuid)
+        self._stop(uuid, StopReason.TIMEOUT)
         return None
 
-    def _abort(self, uuid: str) -> None:
-        """Call the plugin's abort in a new thread, because it may hang as well."""
-        name = f"action-abort-{uuid}"
-        threading.Thread(target=self._tasks[uuid].abort, name=name, daemon=True).start()
-        self._timers.set(Timer("grace", uuid), self._grace_s)
+    def _stop(self, uuid: str, why: StopReason) -> None:
+        self._executor.stop(self._tasks[uuid], why)
+        self._timers.set(Timer("grace", uuid), self._grace_s + self._executor.away_s)
 
     def _wait_over(
         self, uuid: str, state: ActionState, outcome: Outcome | None, message: str | None

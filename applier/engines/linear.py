@@ -19,12 +19,15 @@ from taskflow.engines import base
 
 from applier.contracts import Report, Request, RequestVerb
 from applier.engines import Event, PlanRun, ReservationsChanged
+from applier.engines.executor import Executor
 from applier.engines.flow import PlanFlow
 from applier.engines.in_progress import AttemptsInProgress
-from applier.engines.workers import Timer, Timers, Workers
+from applier.engines.threads import Threads
+from applier.engines.workers import Timer, Timers
 from applier.errors import PlanConflict
 from applier.scheduling.decisions import Decisions, Halt, Stopped
 from applier.scheduling.gates import Concurrency
+from applier.scheduling.holding import Holding
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import FailureRules
 from applier.store import Reservation
@@ -40,6 +43,7 @@ class _Incoming:
     requests: list[Request] = field(default_factory=list)
     elapsed: list[str] = field(default_factory=list)
     held_by_others: tuple[Reservation, ...] | None = None
+    reopened: bool = False
 
 
 class LinearEngine(base.Engine):
@@ -116,9 +120,13 @@ class LinearEngine(base.Engine):
                 workerless=run.workerless,
             ),
             FailureRules(
-                on_failure=run.on_failure, policies=run.policies, tolerances=run.plan.tolerances
+                on_failure=run.on_failure,
+                policies=run.policies,
+                tolerances=run.plan.tolerances,
+                breaker=run.breaker,
             ),
             run.ranks,
+            run.holding,
         )
 
     def prepare(self) -> None:
@@ -144,11 +152,12 @@ class LinearEngine(base.Engine):
         self._change_state(states.RUNNING)
         result = states.FAILURE
         try:
-            with Workers(self._options["max_workers"], self._events.put) as workers:
+            make = self._run.make_executor or Threads
+            with make(self._options["max_workers"], self._events.put) as executor:
                 grace_s = self._options["grace_s"]
-                running = AttemptsInProgress(self._tasks, workers, self._timers, grace_s=grace_s)
+                running = AttemptsInProgress(self._tasks, executor, self._timers, grace_s=grace_s)
                 try:
-                    self._loop(scheduler, running, workers)
+                    self._loop(scheduler, running, executor)
                 finally:
                     self._await_attempts(running)
             result = _flow_state(scheduler)
@@ -157,7 +166,7 @@ class LinearEngine(base.Engine):
                 self._change_state(states.SUSPENDING)
             self._change_state(result)
 
-    def _loop(self, scheduler: Scheduler, running: AttemptsInProgress, workers: Workers) -> None:
+    def _loop(self, scheduler: Scheduler, running: AttemptsInProgress, executor: Executor) -> None:
         self._incoming.requests += self._run.requests
         if not self._events.empty():
             self._gather(running)
@@ -167,17 +176,35 @@ class LinearEngine(base.Engine):
         )
         for uuid in scheduler.running:  # their commands were started by another applier
             running.start(uuid)
-        self._carry_out(scheduler.begin(first.requests, held_by_others), running, workers)
+        self._carry_out(scheduler.begin(first.requests, held_by_others), running, executor)
         while not scheduler.done:
+            if self._run.holding is not None:
+                self._await_opening(scheduler, self._run.holding)
             self._gather(running)
             incoming, self._incoming = self._incoming, _Incoming()
+            if self._run.holding is not None and self._recorder.incoming:
+                self._run.holding.ended()
             decisions = scheduler.decide(
                 self._recorder.incoming,
                 incoming.requests,
                 elapsed=incoming.elapsed,
                 held_by_others=incoming.held_by_others,
+                reopened=incoming.reopened,
             )
-            self._carry_out(decisions, running, workers)
+            self._carry_out(decisions, running, executor)
+
+    def _await_opening(self, scheduler: Scheduler, holding: Holding) -> None:
+        """Set the timer after which actions that are held back may start, or hand the plan back."""
+        holding.tell(len(scheduler.held))
+        if not scheduler.held:
+            return
+        seconds = holding.again_s()
+        if seconds is not None:
+            self._timers.set(_OPENING, seconds)
+        elif not scheduler.running:
+            why = "all that is left waits for a window"
+            who = "the applier"
+            self._events.put(Request(verb=RequestVerb.HAND_BACK, who=who, why=why))
 
     def _gather(self, running: AttemptsInProgress, most_s: float | None = None) -> None:
         """Wait up to ``most_s`` seconds for an event or a timer, then process all of them.
@@ -196,6 +223,8 @@ class LinearEngine(base.Engine):
         for timer in self._timers.due() if left else ():
             if timer.kind == "delay":
                 self._incoming.elapsed.append(timer.uuid)
+            elif timer == _OPENING:
+                self._incoming.reopened = True
             elif (report := running.due(timer)) is not None:
                 self._recorder.incoming.append(report)
 
@@ -211,14 +240,18 @@ class LinearEngine(base.Engine):
             raise event
 
     def _carry_out(
-        self, decisions: Decisions, running: AttemptsInProgress, workers: Workers
+        self, decisions: Decisions, running: AttemptsInProgress, executor: Executor
     ) -> None:
         """Commit decisions, then carry them out."""
         self._decided += 1
-        for uuid in decisions.starts:
-            self._tasks[uuid].permit()
+        jobs = {
+            uuid: job
+            for uuid in decisions.starts
+            if self._tasks[uuid].waits_s is None
+            and (job := executor.offer(self._tasks[uuid])) is not None
+        }
         ended = [*self._recorder.incoming, *decisions.ended]
-        self._recorder.commit(decisions, lambda seconds: self._linger(running, seconds))
+        self._recorder.commit(decisions, lambda seconds: self._linger(running, seconds), jobs)
         again = {uuid for uuid, _ in decisions.delays}
         for report in ended:
             if report.old is ActionState.ONGOING and report.state is not ActionState.UNKNOWN:
@@ -226,7 +259,7 @@ class LinearEngine(base.Engine):
                 if report.uuid not in again:
                     del self._tasks[report.uuid]
         if decisions.max_workers is not None:
-            workers.maximum = decisions.max_workers
+            executor.maximum = decisions.max_workers
         for uuid, seconds in decisions.delays:
             self._tasks[uuid].renew()
             self._timers.set(Timer("delay", uuid), seconds)
@@ -276,6 +309,8 @@ class LinearEngine(base.Engine):
             self.atom_notifier.notify(states.RUNNING, details)
 
 
+#: The timer after which actions that are held back may start.
+_OPENING = Timer("opening", "")
 #: The longest wait at once, in seconds: the time-out of a queue has an upper bound.
 _LONGEST_S = 3600.0
 #: How long to wait for more events after one, in seconds: about as long as a commit takes.

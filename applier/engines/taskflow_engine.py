@@ -19,12 +19,15 @@ from planner import ranges
 
 #: The number of seconds that an action may run after its stop signal; then it is given up.
 GRACE_S = 30.0
+#: Where actions run: the values of the option ``workers``.
+THREADS, CELERY = "threads", "celery"
 
 
 class TaskFlowEngine:
     """Runs the open actions of a plan, up to ``max_workers`` at once (default: number of CPUs).
 
-    An action that still runs ``grace_s`` seconds after its stop signal is given up.
+    An action that still runs ``grace_s`` seconds after its stop signal is given up. ``workers``
+    says where actions run; whoever makes the run sees to that.
     """
 
     NAME: ClassVar[str] = "taskflow"
@@ -38,10 +41,25 @@ class TaskFlowEngine:
             sample_default=4,
             help="Number of actions of a plan that may run at once. Default: the number of CPUs.",
         ),
+        cfg.StrOpt(
+            "workers",
+            choices=[
+                (THREADS, "in the applier itself"),
+                (CELERY, "in actionplan-worker on other machines, see [workers]"),
+            ],
+            default=THREADS,
+            help="Where the actions of a plan run.",
+        ),
     )
 
-    def __init__(self, *, max_workers: int | None = None, grace_s: float = GRACE_S) -> None:
-        self.max_workers = max_workers or os.cpu_count() or 1
+    def __init__(
+        self,
+        *,
+        max_workers: int | None = None,
+        workers: str = THREADS,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self.max_workers, self.workers = max_workers or os.cpu_count() or 1, workers
         self.grace_s = grace_s
 
     def run(self, run: PlanRun) -> Halt | None:

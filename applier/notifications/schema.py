@@ -10,14 +10,16 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from applier.approvals import Approval
 from applier.contracts import HistoryEntry, Report
 from planner.model import Action
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
 VERSION = "1.0"
 #: The types of events: a plan, or an action of it, has entered a state; an entry was written into
-#: the history of a plan, because somebody changed it or asked for something.
+#: the history of a plan, because somebody changed it or asked for something; somebody approved it.
 PLAN_STATE, ACTION_STATE, PLAN_HISTORY = "plan.state", "action.state", "plan.history"
+PLAN_APPROVED = "plan.approved"
 
 Event = Mapping[str, Any]
 
@@ -73,6 +75,11 @@ SCHEMA: Mapping[str, Any] = {
                 why=_TEXT_OR_NONE,
             ),
         ),
+        _mapping(
+            **_HEAD,
+            type={"const": PLAN_APPROVED},
+            data=_mapping(who=_TEXT, project=_TEXT_OR_NONE, why=_TEXT_OR_NONE, content=_TEXT),
+        ),
     ],
 }
 
@@ -119,6 +126,11 @@ def report_data(report: Report) -> dict[str, Any]:
         "reason": None if report.state_reason is None else str(report.state_reason),
         "message": report.message,
     }
+
+
+def approval_data(approval: Approval) -> dict[str, Any]:
+    """Return the data of the event of an approval; ``content`` is what it is bound to."""
+    return {name: getattr(approval, name) for name in ("who", "project", "why", "content")}
 
 
 def history_data(entry: HistoryEntry) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our events as Watcher's versioned notifications, of which other programs of OpenStack know.
+"""Our events in the format of Watcher's versioned notifications, which OpenStack programs read.
 
 ==============================  ====================================  ========
 Event                           Type of the notification              Priority
@@ -17,7 +17,7 @@ action.state SUCCEEDED          action.execution.end                  INFO
 action.state FAILED, UNKNOWN    action.execution.error                ERROR
 action.state CANCELLED          action.cancel.end                     INFO
 action.state, any other         action.update                         INFO
-plan.history                    none: Watcher has no such thing
+plan.history, plan.approved     none: Watcher has no such thing
 ==============================  ====================================  ========
 
 Each state is in Watcher's words. Fields that an event does not know are left out. The event itself

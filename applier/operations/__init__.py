@@ -8,9 +8,8 @@ sentences, so that every edge tells the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from applier.contracts import HistoryEntry
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Operator:
+class Operator(NamedTuple):
     """Who asks for an operation, and who is told about it.
 
     ``name`` is written into the record. ``say`` is called with each sentence about what was done,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 from applier.errors import ConfigurationError, OutOfDate
 from applier.scheduling.verdict import OnFailure
 from planner.errors import InvalidInput, Mistake, accepted
+from planner.guarding import NO_DEMANDS, Demands
+from planner.guards import SETTABLE, Guards, read_setting
 from planner.model import ActionPlan
+from planner.ranges import whole_number
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -26,13 +28,14 @@ POLICIES = tuple(str(policy) for policy in OnFailure)
 class SetOptions:
     """The options that were set, of the planner (by name) and of the run.
 
-    ``planning`` has the texts of the settings that change planning.
+    ``planning`` has the texts of the settings that change planning, ``guards`` the guards.
     """
 
     options: dict[str, Any] = field(default_factory=dict)
     max_workers: int | None = None
     on_failure: str | None = None
     planning: list[str] = field(default_factory=list)
+    guards: dict[str, Any] = field(default_factory=dict)
 
 
 def read_settings(texts: Sequence[str], place: str = "--set") -> SetOptions:
@@ -66,7 +69,17 @@ def _read_setting(settings: SetOptions, text: str) -> str | None:
         settings.on_failure = value
         return None if value in POLICIES else f"{value!r} is not one; {accepted(value, POLICIES)}"
     settings.planning.append(text)
+    if key in SETTABLE:
+        return _read_guard(settings.guards, key, value)
     return _read_option(settings.options, key, value)
+
+
+def _read_guard(guards: dict[str, Any], key: str, value: str) -> str | None:
+    try:
+        guards[key] = read_setting(key, value)
+    except ValueError as wrong:
+        return str(wrong)
+    return None
 
 
 def _read_option(options: dict[str, Any], key: str, value: str) -> str | None:
@@ -81,16 +94,6 @@ def _read_option(options: dict[str, Any], key: str, value: str) -> str | None:
     else:
         options[option] = value
     return None
-
-
-def whole_number(text: str) -> int | None:
-    """Parse a whole number of 1 or more; returns None for any other text.
-
-    >>> [whole_number(text) for text in ("12", "0", "-1", "1.5", "9" * 99)]
-    [12, None, None, None, None]
-    """
-    # Python refuses to parse very long numbers, and no setting needs ten digits.
-    return int(text) or None if re.fullmatch("[0-9]{1,9}", text) else None
 
 
 def planned(
@@ -119,8 +122,17 @@ def planned(
         conf,
         check_types=check_types,
         cloud=cloud,
+        demands=demands_of(settings, conf),
     )
     return with_policy(plan, settings)
+
+
+def demands_of(settings: SetOptions, conf: cfg.ConfigOpts) -> Demands:
+    """Return the guards that were set, and those of the configuration that shape a plan."""
+    at_once = conf.watcher_applier.blast_radius_at_once
+    if not (at_once or settings.guards):
+        return NO_DEMANDS
+    return Demands(settings.guards, Guards(blast_radius_at_once=at_once or ()))
 
 
 def with_policy(plan: ActionPlan, settings: SetOptions) -> ActionPlan:

@@ -3,28 +3,40 @@
 
 from __future__ import annotations
 
+from applier.operations import changed_limits, start_times, worker_lines
 from applier.operations.predictions import Parts, past_durations, predicted, sentence
 from applier.operations.reasons import foreseen, waiting
 from applier.operations.triggers import sources
 from applier.wording import one_line
+from applier.worker_jobs import WorkerJobStore
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
 _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 
 
-def explained(parts: Parts, plan: ActionPlan, action: Action, workers: int) -> list[str]:
-    """Return lines about an action: by the record, or by a forecast if its plan does not run."""
-    if action.state is not ActionState.PENDING:
-        return [*_ended_or_runs(action), *(f"  {line}" for line in sources(plan, action))]
+def explained(
+    parts: Parts, plan: ActionPlan, action: Action, workers: int, window: str | None = None
+) -> list[str]:
+    """Return lines about an action: by the record, or by a forecast if its plan does not run.
+
+    ``window`` is the window that it waits for if it could start otherwise.
+    """
     store = parts.store
+    if action.state is not ActionState.PENDING:
+        about = list(sources(plan, action))
+        if action.state is ActionState.ONGOING and isinstance(store, WorkerJobStore):
+            about[:0] = worker_lines.lines(store, plan, action)
+        return [*_ended_or_runs(action), *(f"  {line}" for line in about)]
     if plan.state in _RUNNING:
-        others, requests = store.held_by_others(plan.uuid), store.requests(plan.uuid)
-        waits = waiting(plan, action, others, requests, workers)
+        others, changed = store.held_by_others(plan.uuid), changed_limits.holding_now(store, plan)
+        waits = waiting(plan, action, others, changed, workers, window)
         return [f"{one_line(action.label)} waits:", *(f"  {line}" for line in waits)]
     durations = past_durations(parts).of(plan)
     found = predicted(parts, plan, durations, workers).forecast
-    return [*foreseen(plan, action, found, workers), sentence(durations)]
+    later = [f"It waits for {window}."] if window else []
+    starts = start_times.lines(plan)
+    return [*starts, *foreseen(plan, action, found, workers), *later, sentence(durations)]
 
 
 def _ended_or_runs(action: Action) -> list[str]:

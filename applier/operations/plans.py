@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start, pause, cancel and delete a plan, and change its limits.
+"""Start, pause and cancel a plan, and change its limits.
 
 The state of a plan may change after it was read, for example because a service claims it. Then the
 operation is tried again on what the plan is now.
@@ -8,36 +8,54 @@ operation is tried again on what the plan is now.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from applier import plan_cloud
 from applier.assembly import Assembly, now
 from applier.contracts import Claimant, Report, Request
 from applier.errors import ConfigurationError, PlanConflict, UnknownActionTypes
-from applier.operations import Operator, claim, drift
+from applier.operations import Operator, claim, drift, start_times
 from applier.store import Store
 from planner.model import ActionPlan
 from planner.states import ENDED_PLAN, ActionState, PlanState
 
 
 def start(
-    assembly: Assembly, operator: Operator, plan: ActionPlan, *, accept_drift: bool = False
+    assembly: Assembly,
+    operator: Operator,
+    plan: ActionPlan,
+    *,
+    accept_drift: bool = False,
+    at: datetime | None = None,
 ) -> None:
     """Make a RECOMMENDED or PAUSED plan PENDING, so that an applier service runs it.
 
-    Raises PlanConflict, OtherCloud, and OutOfDate if the cloud is not as planned any more and that
-    is not accepted.
+    With ``at``, it starts then and not before. Of a plan that is PENDING, that time is changed.
+    Raises PlanConflict, OtherCloud, GuardRefusal if it may not run, and OutOfDate if the cloud is
+    not as planned any more and that is not accepted.
     """
-    claim.retried(assembly.store, plan, lambda p: _start(assembly, operator, p, accept_drift))
+    claim.retried(assembly.store, plan, lambda p: _start(assembly, operator, p, accept_drift, at))
 
 
-def _start(assembly: Assembly, operator: Operator, plan: ActionPlan, accept_drift: bool) -> None:
-    if plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
+def _start(
+    assembly: Assembly,
+    operator: Operator,
+    plan: ActionPlan,
+    accept_drift: bool,
+    at: datetime | None,
+) -> None:
+    is_moved = plan.state is PlanState.PENDING and plan.start_at != at
+    if not is_moved and plan.state not in (PlanState.RECOMMENDED, PlanState.PAUSED):
         raise claim.wrong_state(plan)
     plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
+    assembly.require_allowed(plan)
     if plan_cloud.needed_by(plan, assembly.plugins) is not None:
         drift.tell(assembly, plan, operator.say, accepted=accept_drift, in_any_case=False)
-    started = operator.entry("start")
-    assembly.store.move_plan(plan.uuid, PlanState.PENDING, now=now(), history=started)
+    started = operator.entry("start", f"at {at:%Y-%m-%d %H:%M:%S} UTC" if at else None)
+    assembly.store.start_plan(plan.uuid, at, now=now(), history=started)
+    for line in start_times.lines(replace(plan, state=PlanState.PENDING, start_at=at)):
+        operator.say(line)
 
 
 def pause(store: Store, operator: Operator, plan: ActionPlan, why: str | None) -> None:
@@ -138,17 +156,3 @@ def set_limits(
     _ask(store, operator, plan, request)
     words = ", ".join(f"{name}={number}" for name, number in limits.items())
     operator.say(claim.asked(store, plan, f"for {words}"))
-
-
-def delete(store: Store, operator: Operator, plan: ActionPlan) -> None:
-    """Mark a plan DELETED; raises PlanConflict for one that waits, runs, pauses or is DELETED."""
-    state, short = plan.state, plan.uuid[:8]
-    if state in (*claim.RUNNING, PlanState.PENDING, PlanState.PAUSED):
-        who = claim.headline(store, plan)
-        text = f"plan {short} is {state}: cancel it first (actionplan cancel {short})"
-        raise PlanConflict(plan.uuid, state, f"{text}. {who}" if who else text)
-    if state is PlanState.DELETED:
-        raise claim.wrong_state(plan)
-    message, deleted = f"removed by {operator.name}", operator.entry("delete")
-    store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=message, history=deleted)
-    operator.say(f"{claim.named(plan)} is DELETED.")

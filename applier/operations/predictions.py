@@ -87,7 +87,7 @@ def sentence(durations: Durations) -> str:
     """
     words = {
         ESTIMATE: "estimated",
-        RECORD: "from earlier runs (median of the type)",
+        RECORD: "from earlier runs (median)",
         NOTHING: f"taken for {OTHERWISE_S:g} s each",
     }
     parts = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from applier.contracts import Request
 from applier.scheduling.forecast import Forecast
 from applier.scheduling.gates import Gates
 from applier.store import Reservation
@@ -74,21 +73,26 @@ def waiting(
     plan: ActionPlan,
     action: Action,
     others: Iterable[Reservation],
-    requests: Iterable[Request],
+    changed: Mapping[str, int],
     workers: int,
+    window: str | None = None,
 ) -> list[str]:
-    """Return lines about what an action of a running plan waits for, by the stored states."""
+    """Return lines about what an action of a running plan waits for, by the stored states.
+
+    ``changed`` are the limits that operators have set for this run. ``window`` is the window that
+    it waits for if it could start otherwise.
+    """
     lines = _not_ended(plan, action)
     if lines:
         return lines
-    limits: dict[str, int] = {"max_workers": workers, **plan.limits}
-    for request in requests:
-        limits |= request.limits if request.verb == "limit" else {}
+    limits: dict[str, int] = {"max_workers": workers, **plan.limits, **changed}
     running = [a for a in plan.actions if a.state is ActionState.ONGOING]
     lines = [_held(r) for r in others if r.resource in action.tokens]
     lines += _full(action, running, limits)
     if action.attempts and action.status_message:
         lines.append(f"for its next try: {one_line(action.status_message)}")
+    if window:
+        lines.append(f"for {window}")
     return lines or ["for its turn: nothing on record holds it back; it starts any moment."]
 
 

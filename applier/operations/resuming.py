@@ -28,7 +28,8 @@ def foresee(assembly: Assembly, operator: Operator, plan: ActionPlan) -> None:
 def resume(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str | None) -> None:
     """Make a plan PENDING again, and tell what will be verified and run.
 
-    Raises PlanConflict if its state does not allow it or a living process runs it, and OtherCloud.
+    Raises PlanConflict if its state does not allow it or a living process runs it, OtherCloud, and
+    GuardRefusal if it may not run.
     """
     from applier.run import resume as run_resume
 
@@ -61,6 +62,7 @@ def _require_resumable(assembly: Assembly, plan: ActionPlan) -> None:
     if run_resume.refused(plan):
         raise claim.wrong_state(plan)
     plan_cloud.require_own(plan, assembly.plugins, assembly.cloud)
+    assembly.require_allowed(plan)
 
 
 def foreseen(

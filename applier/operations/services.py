@@ -28,9 +28,13 @@ def nobody_present(store: ServiceStore) -> str:
     return f"No applier service{' for its cloud' if present(store) else ''}"
 
 
-def awaited(plan: ActionPlan, last: Service) -> Iterator[str]:
-    """Yield lines about a PENDING plan; ``last`` is the service with the latest heartbeat."""
+def awaited(plan: ActionPlan, last: Service, *, is_due: bool = True) -> Iterator[str]:
+    """Yield lines about a PENDING plan; ``last`` is the service with the latest heartbeat.
+
+    Of a plan that is not due, it was told before for which time it waits.
+    """
     heard = ago((now() - last.heartbeat_at).total_seconds())
-    yield f"{claim.named(plan)} is PENDING, and waits for an applier service."
+    if is_due:
+        yield f"{claim.named(plan)} is PENDING, and waits for an applier service."
     yield f"Heard of {heard}: {last.user} on {last.host}, process {last.pid}."
     yield f"Follow it with: actionplan watch {plan.uuid[:8]}"

@@ -6,21 +6,35 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
-from applier.contracts import RequestVerb
-from applier.operations.predictions import Parts, concurrency_of, past_durations
+from applier.operations import changed_limits
+from applier.operations.predictions import Parts, concurrency_of, makespan_s, past_durations
+from applier.run.durations import NOTHING
 from applier.scheduling.course import Course, Timeline
 from applier.scheduling.forecast import best_ranks, forecast
 from applier.scheduling.gates import Concurrency
 from applier.store import Attempt
 from applier.timeline.chart import chart
-from applier.timeline.times import began, times
+from applier.timeline.times import Times, began, times
 from applier.timeline.values import Chart
-from applier.timeline.waits import Limits, critical_path, waits
+from applier.timeline.waits import Limits, Waiting, critical_path, waits
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
 _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
+
+
+class Observed(NamedTuple):
+    """When the actions of a plan ran or will run, why each waited, and what decides the end.
+
+    ``whole_s`` is how long the whole plan should take.
+    """
+
+    times: Times
+    waiting: Mapping[str, Waiting]
+    critical: Sequence[str]
+    whole_s: float
 
 
 def timeline(
@@ -37,6 +51,21 @@ def timeline(
     Attempts, changed limits and what other plans hold are known only of a plan that ``is_stored``.
     It begins in local time.
     """
+    found = observed(parts, plan, workers, now=now, is_stored=is_stored)
+    return drawn(plan, found, keep)
+
+
+def drawn(plan: ActionPlan, found: Observed, keep: Callable[[Action], bool] | None = None) -> Chart:
+    """Return the timeline of what was observed."""
+    return chart(
+        plan, found.times, found.waiting, found.critical, expected_s=found.whole_s, keep=keep
+    )
+
+
+def observed(
+    parts: Parts, plan: ActionPlan, workers: int, *, now: datetime, is_stored: bool
+) -> Observed:
+    """Return what is known of the course of a plan, and what is expected: see :func:`timeline`."""
     past = past_durations(parts)
     attempts = _attempts(parts, plan) if is_stored else {}
     limits = _limits(parts, plan, workers, is_stored=is_stored)
@@ -47,7 +76,7 @@ def timeline(
         waiting, critical = waits(plan, found, limits), made.critical
         whole_s = made.timeline.makespan_s
     else:
-        fresh = replace(plan, actions=tuple(map(_fresh, plan.actions)))
+        fresh = from_the_beginning(plan)
         allowed = concurrency_of(parts, fresh, workers)
         planned = _expected(fresh.actions, past.of(fresh).seconds, allowed, now)
         expected = _expected(plan.actions, seconds, concurrency, now)
@@ -56,7 +85,7 @@ def timeline(
             found = replace(found, began=found.began.astimezone())
         waiting = waits(plan, found, limits)
         critical, whole_s = critical_path(found, waiting), planned.makespan_s
-    return chart(plan, found, waiting, critical, expected_s=whole_s, keep=keep)
+    return Observed(found, waiting, critical, whole_s)
 
 
 def _attempts(parts: Parts, plan: ActionPlan) -> dict[str, list[Attempt]]:
@@ -68,8 +97,7 @@ def _attempts(parts: Parts, plan: ActionPlan) -> dict[str, list[Attempt]]:
 def _limits(parts: Parts, plan: ActionPlan, workers: int, *, is_stored: bool) -> Limits:
     """Return the limits of the plan as operators have changed them, and what others hold."""
     changed = {"max_workers": workers, **plan.limits}
-    for request in parts.store.requests(plan.uuid) if is_stored else ():
-        changed |= request.limits if request.verb == RequestVerb.LIMIT else {}
+    changed |= changed_limits.of_last_run(parts.store, plan) if is_stored else {}
     workers = changed.pop("max_workers")
     runs = is_stored and plan.state in _RUNNING
     return Limits(
@@ -79,6 +107,20 @@ def _limits(parts: Parts, plan: ActionPlan, workers: int, *, is_stored: bool) ->
             for r in (parts.store.held_by_others(plan.uuid) if runs else ())
         },
     )
+
+
+def planned_s(parts: Parts, plan: ActionPlan, workers: int) -> float | None:
+    """Return how long a whole plan was expected to take; None if that of an action is unknown."""
+    fresh = from_the_beginning(plan)
+    durations = past_durations(parts).of(fresh)
+    if NOTHING in durations.known_from:
+        return None
+    return makespan_s(parts, fresh, durations, workers)
+
+
+def from_the_beginning(plan: ActionPlan) -> ActionPlan:
+    """Return a plan as if nothing of it had run."""
+    return replace(plan, actions=tuple(map(_fresh, plan.actions)))
 
 
 def _fresh(action: Action) -> Action:

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any
@@ -15,8 +14,11 @@ from applier.errors import PlanConflict, StoreError
 from applier.recording.store_retry import StoreRetry
 from applier.scheduling.decisions import Decisions
 from applier.store import RunStore
+from applier.worker_jobs import JobOffer
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState, Who, check
+
+_NO_JOBS: Mapping[str, JobOffer] = {}
 
 
 class Recorder:
@@ -61,8 +63,15 @@ class Recorder:
         if error is not None and not isinstance(error, StoreError | PlanConflict):
             self._break_off(f"the applier broke: {type(error).__name__}: {error}")
 
-    def commit(self, decisions: Decisions, wait: Callable[[float], None] = time.sleep) -> None:
+    def commit(
+        self,
+        decisions: Decisions,
+        wait: Callable[[float], None] = time.sleep,
+        jobs: Mapping[str, JobOffer] = _NO_JOBS,
+    ) -> None:
         """Commit the incoming reports together with decisions, all or nothing.
+
+        ``jobs`` are offered to workers with the starts of their actions.
 
         Returns when the changes are durable. Raises PlanConflict if the claim is lost, StoreError
         if the store fails, InvalidTransition if a transition is not allowed. Then nothing is
@@ -77,7 +86,7 @@ class Recorder:
             delays = dict(decisions.delays)
             again = (_again(r, delays[r.uuid]) if r.uuid in delays else r for r in ends)
             ended = [self._with_undone(report) for report in (*again, *decisions.ended)]
-            reports = [*ended, *map(_start, decisions.starts)]
+            reports = [*ended, *(_start(uuid, jobs.get(uuid)) for uuid in decisions.starts)]
             self._write(reports, wait)
         except BaseException:
             self.incoming[:0] = ends
@@ -106,7 +115,7 @@ class Recorder:
 
     def _with_undone(self, report: Report) -> Report:
         undoes = self._undoes.get(report.uuid)
-        return replace(report, undoes=undoes) if undoes else report
+        return report._replace(undoes=undoes) if undoes else report
 
     def _write(self, reports: Sequence[Report], wait: Callable[[float], None] = time.sleep) -> None:
         for report in reports:
@@ -181,11 +190,11 @@ _LEFT_BEHIND = {
 def _again(report: Report, delay_s: float) -> Report:
     """Turn the report of a failed attempt into one that moves the action back to PENDING."""
     message = f"{report.message or 'it failed'}; retry in {delay_s:g} s"
-    return replace(report, state=ActionState.PENDING, message=message)
+    return report._replace(state=ActionState.PENDING, message=message)
 
 
-def _start(uuid: str) -> Report:
-    return Report(uuid=uuid, old=ActionState.PENDING, state=ActionState.ONGOING)
+def _start(uuid: str, job: JobOffer | None) -> Report:
+    return Report(uuid=uuid, old=ActionState.PENDING, state=ActionState.ONGOING, job=job)
 
 
 def _undone_by(action: Action) -> ActionOf | None:

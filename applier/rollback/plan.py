@@ -67,6 +67,7 @@ def rollback(
         cloud=plan.cloud,
         limits=plan.limits,
         on_failure=plan.on_failure,
+        guards=plan.guards,
         warnings=warnings,
     )
 

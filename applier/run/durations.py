@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import quantiles
-from typing import NamedTuple
 
+from applier.run.pooled import Pooled
+from applier.samples import Sample, node_of, size_of
 from applier.scheduling.type_policy import TypePolicy
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN
@@ -28,11 +28,10 @@ def estimates(policies: Mapping[str, TypePolicy]) -> dict[str, float]:
     }
 
 
-class Took(NamedTuple):
-    """The median and the 90th percentile of the durations of earlier runs of an action type."""
-
-    median_s: float
-    nine_in_ten_s: float
+#: The share of the actions that end within their cautious duration.
+CAUTIOUS = 0.9
+#: The size and the node of an action, each if known.
+_Kind = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -50,24 +49,22 @@ class Durations:
 class PastDurations:
     """Looks up the durations of earlier runs, once for each action type.
 
-    ``look_up`` is :meth:`applier.store.Store.durations`. ``otherwise`` has the seconds to use for
-    action types without earlier runs.
+    ``look_up`` is :meth:`applier.store.RunStore.durations`. ``otherwise`` has the seconds to use
+    for action types without earlier runs.
     """
 
     def __init__(
         self,
-        look_up: Callable[[Sequence[str]], Mapping[str, list[float]]],
+        look_up: Callable[[Sequence[str]], Mapping[str, Sequence[Sample]]],
         otherwise: Mapping[str, float],
     ) -> None:
         self._look_up, self._otherwise = look_up, otherwise
-        self._took: dict[str, Took | None] = {}
+        self._samples: dict[str, SamplesOfType | None] = {}
 
     def of(self, plan: ActionPlan, *, recorded: bool = True) -> Durations:
-        """Return the expected duration of each action.
+        """Return the expected duration of each action: see :meth:`expected`.
 
-        That is the estimate of the action itself, else the median of earlier runs of its type, else
-        the seconds of its type in ``otherwise``, else one second. Earlier runs are looked up only
-        if ``recorded``, and only if an action has no estimate.
+        Earlier runs are looked up only if ``recorded``, and only if an action has no estimate.
         """
         left = _left(plan)
         if recorded:
@@ -75,33 +72,96 @@ class PastDurations:
         seconds: dict[str, float] = dict.fromkeys((a.uuid for a in plan.actions), 0.0)
         cautious, known_from = dict(seconds), Counter[str]()
         for action in left:
-            took, source = self._one(action)
-            seconds[action.uuid], cautious[action.uuid] = took
-            known_from[source] += 1
+            seconds[action.uuid] = self._quantile(action, 0.5)
+            cautious[action.uuid] = self._quantile(action, CAUTIOUS)
+            known_from[self._source(action)] += 1
         return Durations(seconds, cautious, known_from)
+
+    def expected(self, action: Action, share: float) -> float:
+        """Return the seconds within which this share of actions such as this one end.
+
+        That is the estimate of the action itself, else the quantile of earlier runs of its type, in
+        which those of the same size and node count more (:class:`applier.run.pooled.Pooled`), else
+        the seconds of its type in ``otherwise``, else one second.
+        """
+        self._ask(_without_estimate([action]))
+        return self._quantile(action, share)
+
+    def drawn(self, action: Action, chance: float) -> float:
+        """Return a duration at random: with ``chance`` from 0 to below 1, as often as in the past.
+
+        Without earlier runs, it is what :meth:`expected` returns.
+        """
+        self._ask(_without_estimate([action]))
+        pooled = self._pooled(action)
+        return self._assumed(action)[0] if pooled is None else pooled.draw(chance)
+
+    def samples(self, plan: ActionPlan) -> int:
+        """Return the number of earlier runs from which the durations of a plan are taken."""
+        names = _without_estimate(_left(plan))
+        self._ask(names)
+        return sum(found.number for name in names if (found := self._samples.get(name)))
 
     def are_known(self, plan: ActionPlan, *, recorded: bool = True) -> bool:
         """Return whether :meth:`of` bases the duration of each action on something."""
         names = _without_estimate(_left(plan))
         if recorded:
             self._ask(names)
-        return all(self._took.get(name) or name in self._otherwise for name in names)
+        return all(self._samples.get(name) or name in self._otherwise for name in names)
 
-    def _one(self, action: Action) -> tuple[Took, str]:
-        if action.estimate_s is not None:
-            return Took(action.estimate_s, action.estimate_s), ESTIMATE
-        found = self._took.get(action.action_type)
-        if found is not None:
-            return found, RECORD
-        estimate = self._otherwise.get(action.action_type)
-        if estimate is not None:
-            return Took(estimate, estimate), ESTIMATE
-        return Took(OTHERWISE_S, OTHERWISE_S), NOTHING
+    def _quantile(self, action: Action, share: float) -> float:
+        pooled = self._pooled(action)
+        return self._assumed(action)[0] if pooled is None else pooled.quantile(share)
+
+    def _source(self, action: Action) -> str:
+        return self._assumed(action)[1] if self._pooled(action) is None else RECORD
+
+    def _pooled(self, action: Action) -> Pooled | None:
+        """Return the earlier runs for an action; None if there are none or it has an estimate."""
+        samples = self._samples.get(action.action_type)
+        if action.estimate_s is not None or samples is None:
+            return None
+        return samples.pooled(size_of(action.input_parameters), node_of(action.tokens))
+
+    def _assumed(self, action: Action) -> tuple[float, str]:
+        """Return the duration of an action without earlier runs, and its source."""
+        estimate = action.estimate_s
+        if estimate is None:
+            estimate = self._otherwise.get(action.action_type)
+        return (OTHERWISE_S, NOTHING) if estimate is None else (estimate, ESTIMATE)
 
     def _ask(self, names: Iterable[str]) -> None:
-        new = sorted(set(names) - set(self._took))
+        new = sorted(set(names) - set(self._samples))
         found = self._look_up(new) if new else {}
-        self._took |= {name: took(found.get(name, ())) for name in new}
+        for name in new:
+            samples = found.get(name)
+            self._samples[name] = SamplesOfType(samples) if samples else None
+
+
+class SamplesOfType:
+    """The durations of earlier runs of one action type, by size and node."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        ordered = sorted(samples, key=lambda sample: sample.seconds)
+        self.number = len(ordered)
+        self._groups: dict[_Kind, list[float]] = {(None, None): [s.seconds for s in ordered]}
+        for sample in ordered:
+            kinds = {(sample.size, sample.node), (sample.size, None), (None, sample.node)}
+            for kind in kinds - {(None, None)}:
+                self._groups.setdefault(kind, []).append(sample.seconds)
+        self._pooled: dict[_Kind, Pooled] = {}
+
+    def pooled(self, size: str | None, node: str | None) -> Pooled:
+        """Return the durations of actions of a size on a node, each None if it is not known.
+
+        Those of the type are around those of the size, and these around those of the node.
+        """
+        found = self._pooled.get((size, node))
+        if found is None:
+            nested = [(None, None), (size, None), (size, node)]
+            groups = [self._groups.get(kind, []) for kind in dict.fromkeys(nested)]
+            found = self._pooled[size, node] = Pooled(groups)
+        return found
 
 
 def _left(plan: ActionPlan) -> list[Action]:
@@ -111,23 +171,3 @@ def _left(plan: ActionPlan) -> list[Action]:
 def _without_estimate(actions: Iterable[Action]) -> set[str]:
     """Return the types of the actions that have no estimate of their own."""
     return {action.action_type for action in actions if action.estimate_s is None}
-
-
-def took(runs: Sequence[float]) -> Took | None:
-    """Return the median and the 90th percentile of durations in seconds; None if there are none.
-
-    Quantiles, not averages: one run that hung for an hour must not move them.
-
-    >>> took([10, 12, 11, 3600, 10, 13, 12, 11, 10, 12])
-    Took(median_s=11.5, nine_in_ten_s=13.0)
-    >>> took([7.0])
-    Took(median_s=7.0, nine_in_ten_s=7.0)
-    """
-    if not runs:
-        return None
-    if len(runs) == 1:
-        return Took(runs[0], runs[0])
-    ordered = sorted(runs)
-    middle = quantiles(ordered, n=2, method="inclusive")[0]
-    # The shortest duration within which at least nine of ten runs ended.
-    return Took(float(middle), float(ordered[-(-9 * len(ordered) // 10) - 1]))

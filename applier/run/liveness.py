@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 from applier.contracts import Claimant
 from applier.store import Service
+from applier.worker_jobs import Worker
 
 #: A claimant that misses this many of its heartbeats counts as dead.
 MISSED_HEARTBEATS = 6
@@ -46,8 +47,8 @@ def this_host() -> str:
     return host if namespace == _FIRST_NAMESPACE else f"{host} {namespace}"
 
 
-def is_gone(claimant: Claimant | Service) -> bool:
-    """Return whether a claimant or service ran on this host and its process has ended."""
+def is_gone(claimant: Claimant | Service | Worker) -> bool:
+    """Return whether a claimant, service or worker ran on this host and its process has ended."""
     if claimant.host != this_host():
         return False
     try:

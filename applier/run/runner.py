@@ -6,24 +6,25 @@ from __future__ import annotations
 import queue
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 
 from applier import plan_cloud
 from applier.contracts import Claimant, Listener, Report, Request, RequestVerb
 from applier.engines import Events, PlanRun
 from applier.engines.environment import ActionEnvironment
+from applier.engines.executor import MakeExecutor
 from applier.engines.tasks import task_maker, workerless
 from applier.errors import RequestsUnread, StoreError
 from applier.recording.recorder import Recorder
 from applier.run import left_commands, outcome
-from applier.run.durations import PastDurations, estimates
+from applier.run.durations import NOTHING, PastDurations, estimates
 from applier.run.periodic import Periodic, RequestReader, can_follow, heartbeat
-from applier.run.setup import RunSetup
+from applier.run.setup import Jobs, RunSetup
 from applier.run.verify import verify_all
+from applier.samples import Sample
 from applier.scheduling.decisions import Decisions, Halt
-from applier.scheduling.forecast import best_ranks
+from applier.scheduling.forecast import Order
 from applier.scheduling.gates import Concurrency
-from applier.scheduling.resumption import TO_VERIFY, was_cut_off
+from applier.scheduling.resumption import TO_VERIFY, going_on, was_cut_off
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
 from planner.graph import validate
@@ -44,6 +45,7 @@ class Runner:
     def __init__(self, setup: RunSetup) -> None:
         self._setup, self._store = setup, setup.store
         self._events: Events = queue.SimpleQueue()
+        self._order: Order | None = None
 
     def pause(self, who: str = "the applier", why: str | None = None) -> None:
         """Start no more actions, let running actions end, and leave the plan PAUSED."""
@@ -64,17 +66,17 @@ class Runner:
         """Run a PENDING plan; return its final state, PAUSED, or PENDING if it was handed back.
 
         Actions that ended in an earlier run stay as they are. Interrupted actions are verified
-        before any action starts. Raises UnknownActionTypes, OtherCloud or InvalidPlan before
-        anything is changed. Raises PlanConflict if the plan is not PENDING, or if its claim is lost
-        during the run. Raises StoreError if the store fails; the plan then stays ONGOING. Any other
-        exception is a bug, and is raised after the plan was made FAILED.
+        before any action starts. Raises UnknownActionTypes, OtherCloud, InvalidPlan or GuardRefusal
+        before anything is changed. Raises PlanConflict if the plan is not PENDING, or if its claim
+        is lost during the run. Raises StoreError if the store fails; the plan then stays ONGOING.
+        Any other exception is a bug, and is raised after the plan was made FAILED.
         """
         plan = self._store.load_plan(uuid)
         with closing(self._setup.environment.of_plan(plan)) as environment:
             return self._run(plan, environment)
 
     def end_commands(self, uuid: str) -> list[Report]:
-        """End the commands that interrupted actions of a plan have left; write nothing.
+        """End the commands and jobs that interrupted actions of a plan have left; write nothing.
 
         Returns what became of each interrupted action, for the store.
 
@@ -82,12 +84,18 @@ class Runner:
         """
         plan = self._store.load_plan(uuid)
         with closing(self._setup.environment.of_plan(plan)) as environment:
-            return left_commands.end_commands(
-                plan.actions,
+            jobs = self._jobs_of(plan)
+            ended = self._setup.runs_at.end_jobs(plan, jobs) if self._setup.runs_at else []
+            commands = left_commands.end_commands(
+                [a for a in plan.actions if a.uuid not in jobs],
                 environment,
                 before=self._store.last_claimant(uuid),
                 host=self._setup.claimant.host,
             )
+            return [*ended, *commands]
+
+    def _jobs_of(self, plan: ActionPlan) -> Jobs:
+        return self._setup.runs_at.jobs_of(plan) if self._setup.runs_at else {}
 
     def found_commands(self, uuid: str) -> Mapping[str, str]:
         """Return what is known of the commands of interrupted actions, by uuid of the action.
@@ -102,13 +110,16 @@ class Runner:
         uuid = plan.uuid
         plan_cloud.require_own(plan, environment.plugins, environment.cloud)
         validate(plan.actions)
+        if self._setup.require_allowed is not None:
+            self._setup.require_allowed(plan)
         # Requests are made only while a plan runs, so these are from earlier runs. A skip that has
         # not taken effect is still wanted, and a limit holds until it is changed.
         earlier = self._store.requests(uuid)
         doubtful = any(action.state in TO_VERIFY for action in plan.actions)
         before = self._store.last_claimant(uuid) if doubtful else None
+        jobs = self._jobs_of(plan) if doubtful else {}
         interval_s = self._setup.heartbeat_interval_s
-        claimant = replace(self._setup.claimant, heartbeat_interval_s=interval_s)
+        claimant = self._setup.claimant._replace(heartbeat_interval_s=interval_s)
         claim = self._store.claim_plan(uuid, claimant, now=self._setup.clock())
         plan = self._store.refresh_plan(plan)
         with (
@@ -123,11 +134,13 @@ class Runner:
             ) as recorder,
             self._heartbeat(uuid, claim),
         ):
-            plan, continued = self._verified(plan, environment, recorder, before)
+            plan, continued = self._verified(plan, environment, recorder, before, jobs)
             held_by_others = self._reserved(plan, recorder)
             with self._request_reader(plan, earlier, held_by_others):
+                runs_at = self._setup.runs_at
+                make_executor = runs_at.executor_of(plan, jobs) if runs_at else None
                 halt = self._run_engine(
-                    plan, environment, recorder, earlier, held_by_others, continued
+                    plan, environment, recorder, earlier, held_by_others, continued, make_executor
                 )
             joins = {a.uuid for a in plan.actions if a.action_type == JOIN}
             state, message = outcome.fold(
@@ -198,6 +211,7 @@ class Runner:
         earlier: Iterable[Request],
         held_by_others: Sequence[Reservation],
         continued: Mapping[str, float],
+        make_executor: MakeExecutor | None,
     ) -> Halt | None:
         without = workerless(plan.actions, environment.plugins)
         run = PlanRun(
@@ -213,20 +227,31 @@ class Runner:
             requests=[
                 r for r in earlier if r.verb in ("skip", "limit") and can_follow(plan.uuid, r)
             ],
+            holding=self._setup.holding_of(plan, self.pause) if self._setup.holding_of else None,
+            breaker=self._setup.budget_of(plan) if self._setup.budget_of else None,
+            make_executor=make_executor,
         )
         return self._setup.engine.run(run)
 
+    def planned_s(self) -> float | None:
+        """Return how long the run was expected to take when it began.
+
+        None if it has not begun, and if the duration of an action was not known.
+        """
+        return None if self._order is None else self._order.makespan_s
+
     def _ranks(self, plan: ActionPlan, without: Collection[str]) -> Mapping[str, int]:
         """Return the ranks of a forecast, so that the run follows the prediction."""
-        durations = PastDurations(self._recorded, estimates(self._setup.environment.policies)).of(
-            plan
-        )
+        past = PastDurations(self._recorded, estimates(self._setup.environment.policies))
+        durations = past.of(plan)
         concurrency = Concurrency(
             limits=plan.limits, max_workers=self._setup.engine.max_workers, workerless=without
         )
-        return best_ranks(plan.actions, durations.seconds, concurrency)
+        order = Order(plan.actions, durations.seconds, concurrency)
+        self._order = None if NOTHING in durations.known_from else order
+        return order.ranks
 
-    def _recorded(self, action_types: Sequence[str]) -> Mapping[str, list[float]]:
+    def _recorded(self, action_types: Sequence[str]) -> Mapping[str, list[Sample]]:
         """Return the durations of earlier runs; none if the store cannot be reached."""
         try:
             return self._store.durations(action_types)
@@ -239,20 +264,27 @@ class Runner:
         environment: ActionEnvironment,
         recorder: Recorder,
         before: Claimant | None,
+        jobs: Jobs,
     ) -> tuple[ActionPlan, Mapping[str, float]]:
         """Look for commands of interrupted actions, verify the others, and record their states.
+
+        Actions with ``jobs`` at workers go on, whatever has become of these.
 
         Returns the updated plan, and how many seconds ago each action started that goes on.
         """
         if not any(action.state in TO_VERIFY for action in plan.actions):
             return plan, {}
         found = verify_all(
-            plan.actions,
+            [a for a in plan.actions if a.uuid not in jobs],
             environment,
             self._setup.verify_patience_s,
             before=before,
             host=self._setup.claimant.host,
         )
+        for action in plan.actions:
+            if action.uuid in jobs:
+                found.continued[action.uuid] = max(0.0, jobs[action.uuid].age_s)
+                found.reports += [report] if (report := going_on(action)) else []
         if found.reports:
             recorder.commit(Decisions(ended=found.reports))
             for machines in found.not_begun:

@@ -3,20 +3,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import Protocol
 
-from applier.contracts import Claimant, Listener
+from applier.contracts import Claimant, Listener, Report
 from applier.engines import Engine
 from applier.engines.environment import ActionEnvironment
+from applier.engines.executor import MakeExecutor
+from applier.scheduling.holding import Breaker, Holding
 from applier.scheduling.verdict import OnFailure
 from applier.store import RunStore
+from applier.worker_jobs import WorkerJob
 from planner.model import ActionPlan
 
 UTC_NOW = partial(datetime.now, UTC)
+#: Pauses a plan: who does it, and why.
+Pause = Callable[[str, str | None], None]
+#: Jobs at workers by the uuids of their actions.
+Jobs = Mapping[str, WorkerJob]
+
+
+class RunsAt(Protocol):
+    """Where the actions of runs are executed: in threads of this process, or at workers."""
+
+    def jobs_of(self, plan: ActionPlan) -> Jobs:
+        """Return the jobs at workers of interrupted actions of a plan, by action.
+
+        Raises PlanConflict if this process cannot follow them, StoreError.
+        """
+
+    def executor_of(self, plan: ActionPlan, known: Jobs) -> MakeExecutor | None:
+        """Return what makes the executor of a plan that has these jobs; None for threads."""
+
+    def end_jobs(self, plan: ActionPlan, jobs: Jobs) -> list[Report]:
+        """Tell jobs of a plan that nobody runs to stop; return how their attempts ended.
+
+        Raises StoreError.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +54,10 @@ class RunSetup:
     reached, no action starts, and writes are retried for up to ``store_patience_s`` seconds.
     Plugins may take up to ``verify_patience_s`` seconds to verify an interrupted action.
     ``listener_of`` makes one more listener, for a plan that was claimed; its block is the run.
+    ``require_allowed`` raises GuardRefusal for a plan that may not run; ``holding_of`` returns what
+    holds actions of a plan back while they may not start, if anything does; it gets a function that
+    pauses the plan. ``budget_of`` returns what pauses a plan after failures, if anything does.
+    ``runs_at`` says where actions run; without it, in threads of this process.
     """
 
     store: RunStore
@@ -36,6 +67,10 @@ class RunSetup:
     on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS
     listeners: tuple[Listener, ...] = ()
     listener_of: Callable[[ActionPlan], AbstractContextManager[Listener]] | None = None
+    require_allowed: Callable[[ActionPlan], None] | None = None
+    holding_of: Callable[[ActionPlan, Pause], Holding | None] | None = None
+    budget_of: Callable[[ActionPlan], Breaker | None] | None = None
+    runs_at: RunsAt | None = None
     clock: Callable[[], datetime] = UTC_NOW
     request_interval_s: float = 1.0
     heartbeat_interval_s: float = 5.0

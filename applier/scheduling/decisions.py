@@ -74,6 +74,8 @@ class WaitKind(StrEnum):
     WORKER = "worker"
     #: Until the delay before its next attempt is over.
     DELAY = "delay"
+    #: Until a window opens.
+    WINDOW = "window"
     #: Until another plan releases the resource ``token``, which it holds by ``reservation``.
     PLAN = "plan"
 

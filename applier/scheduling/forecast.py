@@ -75,6 +75,34 @@ def makespan_s(
     return _best(course, _longest_first(course), _rounds(course, ROUNDS))[0].makespan_s
 
 
+class Order:
+    """The ranks of :func:`forecast`, to run a plan with them, and the makespan on demand.
+
+    Without rounds, nothing is simulated until the makespan is read.
+    """
+
+    def __init__(
+        self,
+        actions: Sequence[Action],
+        durations: Mapping[str, float],
+        concurrency: Concurrency,
+        *,
+        rounds: int = ROUNDS,
+    ) -> None:
+        self._course = Course(actions, durations, concurrency)
+        self.ranks: Mapping[str, int] = _longest_first(self._course)
+        self._timeline: Timeline | None = None
+        rounds = _rounds(self._course, rounds)
+        if rounds:
+            self._timeline, self.ranks = _best(self._course, self.ranks, rounds)
+
+    @property
+    def makespan_s(self) -> float:
+        """The seconds from the first start to the last end."""
+        self._timeline = self._timeline or self._course.run(self.ranks)
+        return self._timeline.makespan_s
+
+
 def best_ranks(
     actions: Sequence[Action],
     durations: Mapping[str, float],
@@ -82,13 +110,8 @@ def best_ranks(
     *,
     rounds: int = ROUNDS,
 ) -> Mapping[str, int]:
-    """Return the ranks of :func:`forecast`, without its timeline, to run a plan with them.
-
-    Without rounds, nothing is simulated.
-    """
-    course = Course(actions, durations, concurrency)
-    ranks, rounds = _longest_first(course), _rounds(course, rounds)
-    return _best(course, ranks, rounds)[1] if rounds else ranks
+    """Return the ranks of :class:`Order`."""
+    return Order(actions, durations, concurrency, rounds=rounds).ranks
 
 
 def _longest_first(course: Course) -> dict[str, int]:

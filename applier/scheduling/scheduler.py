@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from applier.contracts import Report, Request, RequestVerb
 from applier.scheduling.decisions import Decisions, Halt, Stopped, WaitKind, WaitReason
 from applier.scheduling.gates import Concurrency, Gates
+from applier.scheduling.holding import Holding
 from applier.scheduling.order import Countdown
 from applier.scheduling.tolerances import Tolerances
 from applier.scheduling.type_policy import Retries
@@ -44,6 +45,7 @@ class Scheduler:
     (:func:`applier.scheduling.order.links`). A name that is not the uuid of an action is a join of
     the flow, for which no state is recorded. ``ranks`` are by uuid: of several actions that may
     start, the one with the lowest rank starts first; without ranks, the first in the plan.
+    ``holding`` may hold actions back that could start.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Scheduler:
         concurrency: Concurrency,
         failures: FailureRules = NO_FAILURE_RULES,
         ranks: Mapping[str, int] | None = None,
+        holding: Holding | None = None,
     ) -> None:
         self._actions = {a.uuid: a for a in actions}
         ranks = ranks or {uuid: i for i, uuid in enumerate(self._actions)}
@@ -61,7 +64,7 @@ class Scheduler:
         self._verdicts = Verdicts(self._actions, ended, failures.on_failure)
         self._gates = Gates(concurrency.limits, concurrency.max_workers)
         workerless = concurrency.workerless
-        self._waiting = WaitingActions(self._gates, self._actions, ranks, workerless)
+        self._waiting = WaitingActions(self._gates, self._actions, ranks, workerless, holding)
         groups = {
             uuid: action.needs_any
             for uuid, action in self._actions.items()
@@ -81,6 +84,7 @@ class Scheduler:
         self._skips: dict[str, Request] = {}
         self._retries = Retries(failures.policies)
         self._tolerances = Tolerances(failures.tolerances) if failures.tolerances else None
+        self._breaker = failures.breaker
         #: Actions that an operator aborted: they are not retried.
         self._aborted: set[str] = set()
         #: Names without open predecessors, about which nothing is decided yet.
@@ -101,6 +105,11 @@ class Scheduler:
     def running(self) -> Collection[str]:
         """The actions that have started and not ended, in the order of their starts."""
         return self._running.keys()
+
+    @property
+    def held(self) -> Collection[str]:
+        """The actions that could start, and are held back."""
+        return self._waiting.held.keys()
 
     @property
     def done(self) -> bool:
@@ -135,12 +144,14 @@ class Scheduler:
         *,
         elapsed: Iterable[str] = (),
         held_by_others: Iterable[Reservation] | None = None,
+        reopened: bool = False,
     ) -> Decisions:
         """Process reports and requests, and return what to do.
 
         Requests are followed before any action is started that became ready by these reports.
         ``elapsed`` are the actions whose retry delay is over. ``held_by_others``, if given, are all
-        resources that other plans hold now.
+        resources that other plans hold now. With ``reopened``, actions that were held back may
+        start if they are not held back any more.
         """
         unwanted = {r.action for r in requests if r.verb in (RequestVerb.SKIP, RequestVerb.ABORT)}
         cancelled = any(r.verb == RequestVerb.CANCEL for r in requests)
@@ -149,6 +160,8 @@ class Scheduler:
         if held_by_others is not None:
             self._waiting.replace_reservations(held_by_others)
         self._waiting.elapsed(elapsed)
+        if reopened:
+            self._waiting.reopen()
         return self._made(requests)
 
     def why(self, uuid: str) -> WaitReason | None:
@@ -189,7 +202,7 @@ class Scheduler:
         else:
             self._gates.release(uuid)
         if report.state is ActionState.FAILED and retry and self._may_retry(uuid):
-            delay = self._retries.next_delay_s(action)
+            delay = 0.0 if report.again else self._retries.next_delay_s(action)
             if delay is not None:
                 self._waiting.delayed.add(uuid)
                 self._decisions.delays.append((uuid, delay))
@@ -206,6 +219,9 @@ class Scheduler:
         """Record the end of an action, and count down its successors."""
         self._verdicts.note(report)
         self._count_failed_nodes(self._actions[report.uuid], report.state)
+        broken = self._breaker and self._breaker.note(self._actions[report.uuid], report.state)
+        if broken:
+            self._halt(Stopped.PAUSED, f"paused because {broken}")
         self._open -= 1
         if report.uuid not in self._ahead:
             self._ready += self._countdown.done(report.uuid, report.state in WELL)
@@ -256,7 +272,7 @@ class Scheduler:
                 self._gates.set_limit(name, number)
 
     def _skip(self, request: Request) -> None:
-        """Skip an action as soon as it is ready; one that already waits at the gates, now."""
+        """Skip an action when it becomes ready, or now if it is ready and only waits for limits."""
         uuid = request.action
         if uuid in self._actions and uuid not in self._verdicts:
             self._skips[uuid] = request

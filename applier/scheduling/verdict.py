@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from applier.contracts import Report
+from applier.scheduling.holding import Breaker
 from applier.scheduling.type_policy import TypePolicy
 from planner.model import Action
 from planner.states import OPEN, WELL, ActionState, Outcome, StateReason
@@ -34,11 +35,13 @@ class FailureRules:
 
     ``policies`` say, by action type, how often it is retried. Once a group of ``tolerances`` has
     more failed nodes than it allows, no action starts, and all that have not started are cancelled.
+    ``breaker`` may pause the plan after a failure.
     """
 
     on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS
     policies: Mapping[str, TypePolicy] = field(default_factory=dict)
     tolerances: Sequence[Mapping[str, Any]] = ()
+    breaker: Breaker | None = None
 
 
 class End(NamedTuple):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the actions that wait for a delay, for another plan, or at the gates. Pure."""
+"""Keeps the actions that wait for a delay, a window, another plan, or at the gates. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from applier.scheduling.decisions import WaitKind, WaitReason
 from applier.scheduling.gates import Gates
+from applier.scheduling.holding import Holding
 from applier.store import Reservation
 from planner.model import Action
 
@@ -56,10 +57,10 @@ class HeldByOthers:
 
 
 class WaitingActions:
-    """The actions that only wait for a token, a worker, another plan or a delay.
+    """The actions that only wait for a token, a worker, another plan, a delay or a window.
 
     Their predecessors have ended. ``workerless`` are the actions that need no worker of the
-    ``gates``.
+    ``gates``. ``holding`` is asked before an action starts.
     """
 
     def __init__(
@@ -68,9 +69,12 @@ class WaitingActions:
         actions: Mapping[str, Action],
         ranks: Mapping[str, int],
         workerless: Collection[str],
+        holding: Holding | None = None,
     ) -> None:
         self._gates, self._actions, self._ranks = gates, actions, ranks
-        self._workerless = workerless
+        self._workerless, self._holding = workerless, holding
+        #: Actions that got all they need, gave it back, and wait for another time.
+        self.held: dict[str, None] = {}
         self._at_gates: set[str] = set()
         #: Actions whose attempt failed, and which are retried after a delay.
         self.delayed: set[str] = set()
@@ -79,7 +83,7 @@ class WaitingActions:
     @property
     def may_start_later(self) -> bool:
         """Whether an action waits for a delay or another plan: it may start though nothing runs."""
-        return bool(self.delayed or self._held_by_others)
+        return bool(self.delayed or self._held_by_others or self.held)
 
     def submit(self, uuid: str) -> None:
         """Add an action that may run: at the gates, or behind another plan."""
@@ -104,12 +108,21 @@ class WaitingActions:
             self._at_gates.remove(uuid)
             self._gates.withdraw(uuid)
 
+    def reopen(self) -> None:
+        """Submit the actions again that were held back."""
+        again, self.held = self.held, {}
+        for uuid in again:
+            self.submit(uuid)
+
     def take(self) -> str | None:
         """Return the next action that may start now, or None."""
-        uuid = self._gates.take()
-        if uuid is not None:
+        while (uuid := self._gates.take()) is not None:
             self._at_gates.remove(uuid)
-        return uuid
+            if self._holding is None or not self._holding.holds(self._actions[uuid]):
+                return uuid
+            self._gates.release(uuid)
+            self.held[uuid] = None
+        return None
 
     def withdraw(self, uuid: str) -> bool:
         """Remove an action, whatever it waits for; return whether it was waiting."""
@@ -119,6 +132,9 @@ class WaitingActions:
             return True
         if uuid in self.delayed:
             self.delayed.remove(uuid)
+            return True
+        if uuid in self.held:
+            del self.held[uuid]
             return True
         return self._held_by_others.leave(uuid)
 
@@ -132,6 +148,8 @@ class WaitingActions:
         action = self._actions[uuid]
         if uuid in self.delayed:
             return WaitReason(WaitKind.DELAY, ())
+        if uuid in self.held:
+            return WaitReason(WaitKind.WINDOW, ())
         if uuid in self._held_by_others:
             held = self._held_by_others.blocking(action)
             return WaitReason(WaitKind.PLAN, (), held.resource if held else None, held)

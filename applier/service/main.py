@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, cast
 from uuid import uuid4
 
@@ -109,7 +110,7 @@ def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
     options = assembly.conf.watcher_applier
     return WorkerLoop(
         assembly.store,
-        assembly.runner,
+        partial(assembly.runner, in_service=True),
         service,
         ending=ending,
         workers=options.workers,

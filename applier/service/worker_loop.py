@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -20,6 +19,7 @@ from applier.contracts import Report
 from applier.errors import (
     ApplierError,
     DamagedRecord,
+    GuardRefusal,
     OtherCloud,
     PlanConflict,
     PlanNotFound,
@@ -28,8 +28,9 @@ from applier.errors import (
 from applier.run import liveness, resume
 from applier.run.runner import Runner
 from applier.store import PlanSummary, Service, Store
+from applier.wording import planned_and_taken
 from planner.errors import InvalidTransition, PlannerError
-from planner.states import PlanState
+from planner.states import ENDED_PLAN, PlanState
 
 LOG = logging.getLogger(__name__)
 
@@ -63,6 +64,8 @@ class WorkerLoop:
         #: Plans that cannot run here, and damaged ones, so that each is logged only once.
         self._refused: set[str] = set()
         self._damaged: set[str] = set()
+        #: Plans that a guard refused: why, and when it is asked again.
+        self._guarded: dict[str, tuple[str, float]] = {}
         self._silence = liveness.SilenceWatch()
         self._next_report = 0.0
         #: The delays between attempts while the store cannot be reached, else None.
@@ -118,7 +121,7 @@ class WorkerLoop:
         return next(self._outage)
 
     def _report(self) -> None:
-        self._service = replace(self._service, heartbeat_at=self._clock(), plans=len(self._running))
+        self._service = self._service._replace(heartbeat_at=self._clock(), plans=len(self._running))
         self._store.report_service(self._service)
 
     def _take(self, pool: ThreadPoolExecutor) -> None:
@@ -127,20 +130,36 @@ class WorkerLoop:
             return
         waiting = self._store.pending_plans()
         self._refused.intersection_update(waiting)
+        for uuid in set(self._guarded).difference(waiting):
+            del self._guarded[uuid]
         for uuid in waiting:
             if len(self._running) >= self._workers or self._ending.is_set():
                 return
-            if uuid not in self._running and uuid not in self._refused:
+            if uuid not in self._running and not self._is_refused(uuid):
                 runner = self._running[uuid] = self._make_runner()
                 pool.submit(_run, runner, uuid).add_done_callback(partial(self._ended, uuid))
 
-    def _ended(self, uuid: str, run: Future[PlanState]) -> None:
-        with log_fields.about(plan=uuid):
-            self._log_end(uuid, run)
-        del self._running[uuid]
-        self._wake.set()
+    def _is_refused(self, uuid: str) -> bool:
+        """Return whether a plan cannot run here; a guard is asked again after a while."""
+        _, again = self._guarded.get(uuid, ("", 0.0))
+        return uuid in self._refused or time.monotonic() < again
 
-    def _log_end(self, uuid: str, run: Future[PlanState]) -> None:
+    def _note_guard(self, uuid: str, why: str) -> None:
+        """Log once why a guard refuses a plan; it waits, for example for its approval."""
+        before, _ = self._guarded.get(uuid, ("", 0.0))
+        self._guarded[uuid] = why, time.monotonic() + self._interval_s
+        if why != before:
+            LOG.info("Plan %s waits: %s", uuid, why)
+
+    def _ended(self, uuid: str, run: Future[str]) -> None:
+        try:
+            with log_fields.about(plan=uuid):
+                self._log_end(uuid, run)
+        finally:
+            del self._running[uuid]
+            self._wake.set()
+
+    def _log_end(self, uuid: str, run: Future[str]) -> None:
         error = run.exception()
         if error is None:
             LOG.info("Plan %s is %s", uuid, run.result())
@@ -150,6 +169,8 @@ class WorkerLoop:
             LOG.error(
                 "Plan %s could not be recorded, and will be taken over later: %s", uuid, error
             )
+        elif isinstance(error, GuardRefusal):
+            self._note_guard(uuid, str(error))
         elif isinstance(error, OtherCloud):
             self._refused.add(uuid)
             LOG.info("Plan %s is left to an applier of its cloud: %s", uuid, error)
@@ -210,7 +231,12 @@ class WorkerLoop:
             LOG.warning("Plan %s: %s, it is %s", plan.uuid, liveness.gone(claimant), state)
 
 
-def _run(runner: Runner, uuid: str) -> PlanState:
-    """Run a plan; what its thread logs says which one."""
+def _run(runner: Runner, uuid: str) -> str:
+    """Run a plan; return its state, and at its end how long it took. Its thread logs which plan."""
+    began = time.monotonic()
     with log_fields.about(plan=uuid):
-        return runner.run(uuid)
+        state = runner.run(uuid)
+        planned_s = runner.planned_s() if state in ENDED_PLAN else None
+        if planned_s is None:
+            return str(state)
+        return f"{state}: {planned_and_taken(planned_s, time.monotonic() - began)}"

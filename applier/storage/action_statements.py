@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from applier.storage.compiled import word, words
 from applier.storage.tables import action_states, attempts, plans
 from applier.storage.transactions import Write
 from applier.storage.transitions import UNDOABLE
@@ -50,10 +51,6 @@ def writes(
         yield Write(statements(len(some)), parameters, len(some) if checked else None)
 
 
-def _word(value: str) -> sa.ColumnElement[str]:
-    return sa.literal_column(f"'{value}'", sa.String)
-
-
 def _about(make: Callable[[Condition], sa.ClauseElement]) -> Statements:
     """Return a function that makes the statement for a number of actions, and caches it."""
 
@@ -71,9 +68,9 @@ def _about(make: Callable[[Condition], sa.ClauseElement]) -> Statements:
 START = _about(
     lambda these: (
         sa.update(action_states)
-        .where(these, action_states.c.state == _word(ActionState.PENDING))
+        .where(these, action_states.c.state == word(ActionState.PENDING))
         .values(
-            state=_word(ActionState.ONGOING),
+            state=word(ActionState.ONGOING),
             outcome=sa.null(),
             state_reason=sa.null(),
             status_message=bindparam("new_message"),
@@ -87,9 +84,9 @@ START = _about(
 REOPEN = _about(
     lambda these: (
         sa.update(action_states)
-        .where(these, action_states.c.state == _word(ActionState.UNKNOWN))
+        .where(these, action_states.c.state == word(ActionState.UNKNOWN))
         .values(
-            state=_word(ActionState.ONGOING),
+            state=word(ActionState.ONGOING),
             outcome=sa.null(),
             state_reason=sa.null(),
             status_message=bindparam("new_message"),
@@ -131,7 +128,7 @@ AGAIN = _about(
         sa.update(action_states)
         .where(these)
         .values(
-            state=_word(ActionState.PENDING),
+            state=word(ActionState.PENDING),
             outcome=sa.null(),
             state_reason=sa.null(),
             status_message=bindparam("new_message"),
@@ -144,7 +141,7 @@ AGAIN = _about(
 UNDONE = _about(
     lambda these: (
         sa.update(action_states)
-        .where(these, action_states.c.state.in_([_word(state) for state in sorted(UNDOABLE)]))
+        .where(these, action_states.c.state.in_(words(sorted(UNDOABLE))))
         .values(
             state=bindparam("new_state"),
             state_reason=sa.null(),
@@ -152,12 +149,19 @@ UNDONE = _about(
         )
     )
 )
-_WORKED = (action_states.c.state == _word(ActionState.SUCCEEDED)) & action_states.c.outcome.in_(
-    [_word(Outcome.CHANGED), _word(Outcome.CREATED)]
-)
-_CLAIMED = (
-    sa.select(plans.c.claimed_at).where(plans.c.uuid == bindparam("plan_uuid")).scalar_subquery()
-)
+
+
+def _worked() -> Condition:
+    """Return the condition that an action did something in the run that holds the claim."""
+    of_plan = plans.c.uuid == bindparam("plan_uuid")
+    claimed_at = sa.select(plans.c.claimed_at).where(of_plan).scalar_subquery()
+    return (
+        (action_states.c.state == word(ActionState.SUCCEEDED))
+        & action_states.c.outcome.in_(words([Outcome.CHANGED, Outcome.CREATED]))
+        & (action_states.c.started_at >= claimed_at)
+    )
+
+
 #: Insert the attempts that just ended, copied from the rows of their actions.
 KEEP_ATTEMPT = _about(
     lambda these: sa.insert(attempts).from_select(
@@ -170,9 +174,7 @@ KEEP_ATTEMPT = _about(
             action_states.c.ended_at,
             action_states.c.state,
             action_states.c.outcome,
-            sa.case(
-                (_WORKED & (action_states.c.started_at >= _CLAIMED), action_states.c.action_type)
-            ),
+            sa.case((_worked(), action_states.c.action_type)),
             action_states.c.status_message,
             bindparam("new_output", type_=sa.String),
             # A pipeline sends this before the result of END is known.

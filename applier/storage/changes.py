@@ -7,15 +7,21 @@ The name of a write is stored in the plan's row with it, so that a repeated writ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from applier.contracts import Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound
-from applier.storage import claims, event_writes, rows, statements, transitions
+from applier.storage import (
+    claims,
+    event_writes,
+    queue_statements,
+    rows,
+    statements,
+    transitions,
+)
 from applier.storage.action_statements import (
     AGAIN,
     DROP_ATTEMPT,
@@ -30,27 +36,29 @@ from applier.storage.compiled import Row
 from applier.storage.database import Database, plan_row
 from applier.storage.event_writes import NewEvent
 from applier.storage.transactions import Transaction, Write
+from applier.storage.worker_job_statements import REMOVE_ALL
+from applier.storage.worker_jobs import job_writes
 from planner.states import ActionState, PlanState, StateReason, Who, check
 
-#: How many letters a column of a name holds.
-_LINE = 255
+#: A plan that enters one of these states has no jobs at workers any more.
+_OVER = frozenset({PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED})
 #: Returns the events of a change.
 Told = Callable[[], Sequence[NewEvent]]
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """Changes the state of a plan, its actions, queues and reservations in one transaction."""
 
     plan: str
     new: PlanState
-    _: KW_ONLY
     now: datetime
     message: str | None
     name: str
     #: The number of requests that the plan must have; None for any.
     read: int | None = None
     history: HistoryEntry | None = None
+    #: When the plan starts at the earliest, if it becomes PENDING.
+    start_at: datetime | None = None
 
     def make(
         self,
@@ -86,11 +94,14 @@ class Move:
                 raise transitions.changed_meanwhile(self.plan, head["state"], found["state"])
 
     def _values(self, head: Row) -> rows.Changes:
+        is_deleted = self.new is PlanState.DELETED
         return {
             "new_state": str(self.new),
+            "deleted_from": head["state"] if is_deleted else None,
             "new_claim": None if claims.ends_claim(self.new) else head["claim"],
             "new_message": rows.storable(self.message),
             "now": self.now,
+            "start_at": self.start_at,
             "write": self.name,
             "read": self.read,
         }
@@ -99,18 +110,18 @@ class Move:
         row = {"plan_uuid": self.plan}
         if claims.ends_claim(self.new):
             give_back(transaction, self.plan)
+        if self.new in _OVER:
+            transaction.write(REMOVE_ALL, row)
         if self.new is PlanState.PENDING:
-            transaction.write(statements.QUEUE, {**row, "new_number": take_turn(transaction)})
+            transaction.write(queue_statements.QUEUE, {**row, "new_number": take_turn(transaction)})
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """Changes the state of an action for an operator, in a plan that nobody runs."""
 
     plan: str
     action: str
     new: ActionState
-    _: KW_ONLY
     now: datetime
     message: str
     name: str
@@ -169,6 +180,7 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
             yield from writes(KEEP_ATTEMPT, uuids, values, at_once=at_once)
         if first.state is ActionState.PENDING:
             yield from writes(AGAIN, uuids, values, at_once=at_once)
+    yield from job_writes(plan, reports)
     for report in reports:
         if report.undoes and (undone := transitions.undone(plan, report)):
             values = {"plan_uuid": report.undoes.plan, **rows.report_values(undone)}
@@ -189,8 +201,8 @@ def _says(report: Report) -> tuple[object, ...]:
 
 def take_turn(transaction: Transaction) -> int:
     """Take the next number for the queues: it is larger than all numbers that were committed."""
-    transaction.write(statements.TAKE_TURN, {})
-    number: int = transaction.read(statements.TURN)[0]["number"]
+    transaction.write(queue_statements.TAKE_TURN, {})
+    number: int = transaction.read(queue_statements.TURN)[0]["number"]
     return number
 
 
@@ -224,7 +236,7 @@ def note(
     the last thing in a transaction.
     """
     if history is not None:
-        transaction.write(statements.INSERT_HISTORY, _history_row(plan, history))
+        transaction.write(statements.INSERT_HISTORY, history_row(plan, history))
     if is_subscribed(transaction, at):
         asked = [] if history is None else [event_writes.of_history(history)]
         transaction.write_all(event_writes.writes(plan, [*asked, *told()], at))
@@ -235,11 +247,11 @@ def is_subscribed(transaction: Transaction, at: datetime) -> bool:
     return bool(transaction.read(statements.SUBSCRIBED, {"now": at}))
 
 
-def _history_row(plan: str, history: HistoryEntry) -> dict[str, Any]:
+def history_row(plan: str, history: HistoryEntry) -> dict[str, Any]:
+    """Return the row of an entry of the history; ``plan`` is empty if it is about no plan."""
     row: dict[str, Any] = {"plan": plan, "action": history.action, "at": history.at}
     for name in ("verb", "who", "project", "address", "request_id"):
-        text = rows.storable(getattr(history, name))
-        row[name] = None if text is None else text[:_LINE]
+        row[name] = rows.line(getattr(history, name))
     row["why"] = rows.storable(history.why)
     return row
 

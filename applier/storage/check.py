@@ -14,17 +14,19 @@ from sqlalchemy.exc import DatabaseError
 
 from applier.errors import PlanNotFound, StoreError
 from applier.storage import damage, damaged_plans, schema_version, statements
-from applier.storage.compiled import Row
+from applier.storage.compiled import Row, Runnable
 from applier.storage.connection import parse, shown
 from applier.storage.database import BEGIN
 from applier.storage.refusals import Damaged, is_damage, translate_errors
 from applier.storage.tables import (
     action_states,
     actions,
+    approvals,
     attempts,
     dead_events,
     events,
     history,
+    imported_durations,
     metadata,
     plans,
     requests,
@@ -32,6 +34,8 @@ from applier.storage.tables import (
     services,
     subscriptions,
     turn,
+    worker_jobs,
+    workers,
 )
 from applier.storage.transactions import Transaction, Transactions
 from applier.storage.unwritable import readable
@@ -41,9 +45,12 @@ Begin = Callable[[], AbstractContextManager[Transaction]]
 #: How many problems SQLite lists by itself.
 _MOST = 50
 #: The tables whose rows belong to a plan.
-_OF_PLANS = (actions, action_states, attempts, requests, reservations)
+_OF_PLANS = (actions, action_states, approvals, attempts, requests, reservations, worker_jobs)
 #: The tables whose rows are checked without the plan that they belong to.
-_SINGLE = (requests, reservations, services, turn, history, events, subscriptions, dead_events)
+_SINGLE = (
+    *(approvals, requests, reservations, services, turn, history),
+    *(events, subscriptions, dead_events, imported_durations, worker_jobs, workers),
+)
 #: The attempts of a plan without their texts, which may be long.
 _ATTEMPTS = sa.select(*(c for c in attempts.columns if c.key not in ("message", "output"))).where(
     attempts.c.plan == sa.bindparam("plan_uuid")
@@ -141,7 +148,7 @@ def _of_database(engine: sa.Engine) -> Iterator[str]:
                     yield f"integrity: {name}: {text}"
 
 
-def _read(begin: Begin, statement: sa.Select[Any], problems: list[str]) -> list[Row]:
+def _read(begin: Begin, statement: Runnable, problems: list[str]) -> list[Row]:
     """Return the rows of a statement as they are stored; note it if they cannot be read."""
     try:
         with begin() as transaction:

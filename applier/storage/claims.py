@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from types import EllipsisType
 
 from applier.contracts import Claimant
@@ -49,8 +50,11 @@ def require_free(uuid: str, state: str, found: Claimant | None, seen: Claimant |
     require_seen(uuid, state, found, seen)
 
 
-def cannot_claim(uuid: str, state: str) -> PlanConflict:
-    """Return the refusal of a claim on a plan that is not PENDING."""
+def cannot_claim(uuid: str, state: str, start_at: datetime | None = None) -> PlanConflict:
+    """Return the refusal of a claim on a plan that is not PENDING, or that starts later."""
+    if state == PlanState.PENDING and start_at is not None:
+        text = f"plan {short(uuid)} is {state}, and starts at {start_at:%Y-%m-%d %H:%M:%S} UTC"
+        return PlanConflict(uuid, state, text)
     text = f"plan {short(uuid)} is {state}: only PENDING plans can be claimed"
     return PlanConflict(uuid, state, text)
 

@@ -1,17 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles a statement to the text that a driver's cursor runs, and converts its values."""
+"""Parts of statements, and their text: what a driver's cursor runs, with values converted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy import bindparam
 
 #: A row that was read: values by column names.
 Row = Mapping[Any, Any]
+
+
+Statement = TypeVar("Statement", bound=sa.ClauseElement)
+
+
+class Deferred(Generic[Statement]):
+    """A statement that is made at its first call: a command line needs few of all statements."""
+
+    def __init__(self, make: Callable[[], Statement]) -> None:
+        self._make = make
+
+    def __call__(self) -> Statement:
+        """Return the statement, always the same object."""
+        return self._made
+
+    @cached_property
+    def _made(self) -> Statement:
+        return self._make()
+
+
+def word(value: str) -> sa.ColumnElement[str]:
+    """Return a literal, such as a state, which saves a bind parameter."""
+    return sa.literal_column(f"'{value}'", sa.String)
+
+
+def words(values: Iterable[str]) -> list[sa.ColumnElement[str]]:
+    """Return literals for an IN."""
+    return [word(value) for value in values]
+
+
+def insert_into(table: sa.Table, *, without: Container[str] = ()) -> sa.Insert:
+    """Return the statement that inserts a row; its parameters are named as the columns."""
+    given = [column for column in table.c if column.key not in without]
+    return sa.insert(table).inline().values({c: bindparam(c.key) for c in given})
+
+
+#: What transactions run: a statement, or one that need not be made yet.
+Runnable = sa.ClauseElement | Deferred[Any]
 
 
 class Unreadable(Exception):
@@ -25,7 +64,8 @@ class Compiled:
     TypeDecorator) are converted here.
     """
 
-    def __init__(self, statement: sa.ClauseElement, dialect: sa.Dialect) -> None:
+    def __init__(self, runnable: Runnable, dialect: sa.Dialect) -> None:
+        statement = runnable() if isinstance(runnable, Deferred) else runnable
         compiled: Any = statement.compile(dialect=dialect)
         self.text = str(compiled)
         self._positional: bool = compiled.positional

@@ -108,6 +108,8 @@ def _settings(
     """Return the statements that set up a new connection."""
     if backend == "sqlite":
         return (
+            # Of a new file. A commit changes few bytes of each page, and writes whole pages.
+            "PRAGMA page_size = 2048",
             "PRAGMA foreign_keys = ON",
             f"PRAGMA busy_timeout = {int(busy_timeout_s * 1000)}",
             f"PRAGMA synchronous = {synchronous}",

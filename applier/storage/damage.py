@@ -11,8 +11,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from applier.storage import claims, rows, tables
+from applier.storage import claims, column_types, rows, tables
 from applier.storage.compiled import Row, Unreadable
+from applier.worker_jobs import JobTask, StopReason, WorkerJobState
 from planner.errors import InvalidPlan, cut, short
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
@@ -102,12 +103,14 @@ _POLICIES = ("skip_descendants", "pause", "continue")
 _COLUMNS: Mapping[str, Mapping[str, Check]] = {
     tables.plans.name: {
         "state": _word_of(PlanState),
+        "deleted_from": _word_of(PlanState),
         "on_failure": _word_of(_POLICIES),
         "efficacy_indicators": _LIST,
         "global_efficacy": _LIST,
         "tolerances": _MAPPINGS,
         "warnings": _TEXTS,
         "limits": _LIMITS,
+        "guards": _MAPPING,
     },
     tables.actions.name: {
         "input_parameters": _MAPPING,
@@ -126,9 +129,17 @@ _COLUMNS: Mapping[str, Mapping[str, Check]] = {
     tables.events.name: {"data": _MAPPING},
     tables.subscriptions.name: {"held_back": _MAPPING, "away": _MAPPING},
     tables.dead_events.name: {"event": _MAPPING},
+    tables.worker_jobs.name: {
+        "state": _word_of(WorkerJobState),
+        "task": _word_of(JobTask),
+        "stop": _word_of(StopReason),
+        "payload": _MAPPING,
+        "result": _MAPPING,
+    },
+    tables.workers.name: {"queues": _TEXTS, "types": _TEXTS},
 }
 _TYPES: tuple[tuple[type, Check], ...] = (
-    (tables.Moment, _moment),
+    (column_types.Moment, _moment),
     (sa.Double, _number),
     (sa.Integer, _integer),
     (sa.types.TypeEngine, _text),

@@ -3,24 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from applier.errors import DamagedRecord, PlanNotFound
-from applier.storage import damage, rows, statements
+from applier.storage import damage, list_statements, rows, statements
 from applier.storage.compiled import Unreadable
 from applier.storage.database import Database
 from applier.storage.refusals import Damaged
 from applier.storage.transactions import Transaction
-from applier.store import PlanSummary
+from applier.store import TIMES, PlanSummary
 from planner.errors import short
 from planner.states import PlanState
 
 
-def listed(
-    database: Database, state: PlanState | None, name: str | None, limit: int | None
-) -> list[PlanSummary]:
+def listed(database: Database, wanted: Mapping[str, Any], limit: int | None) -> list[PlanSummary]:
     """List plans as the store does, but read one by one, so that none hides the others."""
     with database.read() as transaction:
         numbers = transaction.read_unconverted(statements.NUMBERS)
@@ -29,17 +27,28 @@ def listed(
         if len(found) == limit:
             break
         summary = _summary(database, row["uuid"])
-        is_listed = summary.state is state if state else summary.state is not PlanState.DELETED
-        if is_listed and name in (None, summary.name):
+        if passes(summary, wanted):
             found.append(summary)
     return found
+
+
+def passes(plan: PlanSummary, wanted: Mapping[str, Any]) -> bool:
+    """Return whether a plan, of which not all may be known, passes all filters of a list."""
+    if plan.state is PlanState.DELETED and "state" not in wanted:
+        return False
+    since, until = (wanted.get(name) for name in TIMES)
+    made = plan.created_at
+    if (since and not (made and made >= since)) or (until and not (made and made < until)):
+        return False
+    texts = (name for name in wanted if name not in TIMES)
+    return all(getattr(plan, name) == wanted[name] for name in texts)
 
 
 def _summary(database: Database, uuid: str) -> PlanSummary:
     try:
         with database.read() as transaction:
             (head,) = transaction.read(statements.PLAN, {"plan_uuid": uuid})
-            counts = transaction.read(statements.COUNTS, {"plan_uuid": uuid, "most": 1})
+            counts = transaction.read(list_statements.COUNTS, {"plan_uuid": uuid})
         return rows.summary(head, rows.counts_of(counts).get(uuid, {}))
     except (Unreadable, Damaged):
         return _damaged(database, uuid)

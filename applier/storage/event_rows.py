@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -49,7 +48,7 @@ def subscription_of(row: Row) -> Subscription:
 
 def subscription_row(subscription: Subscription) -> dict[str, Any]:
     """Return the row of a subscription."""
-    values = {name: getattr(subscription, name) for name in Subscription.__dataclass_fields__}
+    values = {name: getattr(subscription, name) for name in Subscription._fields}
     return {**values, **_troubles(subscription)}
 
 
@@ -99,7 +98,7 @@ def _troubles(subscription: Subscription) -> dict[str, str | None]:
 
 def _trouble_row(trouble: Trouble) -> dict[str, Any]:
     why = _reason(trouble.why)
-    return {**asdict(trouble), "since": trouble.since.isoformat(), "why": why}
+    return {**trouble._asdict(), "since": trouble.since.isoformat(), "why": why}
 
 
 def _trouble_of(values: Mapping[str, Any]) -> Trouble:

@@ -9,61 +9,71 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from applier.approvals import Approval
 from applier.contracts import HistoryEntry, Report
 from applier.notifications import schema
 from applier.storage import rows, transitions
-from applier.storage.tables import Count, action_states, events, turn
+from applier.storage.column_types import Count
+from applier.storage.compiled import Deferred, words
+from applier.storage.tables import action_states, events, turn
 from applier.storage.transactions import Write
 from planner.states import PlanState
 
+
+def _number() -> sa.ColumnElement[int]:
+    """Return the number of an event: the last that was taken, less ``back``."""
+    return turn.c.events - bindparam("back", type_=Count)
+
+
 #: Take numbers for events. Other transactions wait here until this one is committed.
-TAKE_NUMBERS = sa.update(turn).values(events=turn.c.events + bindparam("count", type_=Count))
-_NUMBER = turn.c.events - bindparam("back", type_=Count)
-#: Insert an event. Its number is the last that was taken, less ``back``.
-INSERT = (
-    sa.insert(events)
-    .inline()
-    .values(
-        number=sa.select(_NUMBER).scalar_subquery(),
-        **{c.key: bindparam(f"event_{c.key}") for c in events.c if c.key != "number"},
+TAKE_NUMBERS = Deferred(
+    lambda: sa.update(turn).values(events=turn.c.events + bindparam("count", type_=Count))
+)
+#: Insert an event.
+INSERT = Deferred(
+    lambda: (
+        sa.insert(events)
+        .inline()
+        .values(
+            number=sa.select(_number()).scalar_subquery(),
+            **{c.key: bindparam(f"event_{c.key}") for c in events.c if c.key != "number"},
+        )
     )
 )
 #: Insert the event of an action of another plan that this one has undone, if it is to be changed.
-INSERT_UNDONE = (
-    sa.insert(events)
-    .inline()
-    .from_select(
-        ["number", "plan", "action", "type", "at", "old", "data"],
-        sa.select(
-            _NUMBER,
-            action_states.c.plan,
-            action_states.c.uuid,
-            bindparam("event_type", type_=events.c.type.type),
-            bindparam("event_at", type_=events.c.at.type),
-            action_states.c.state,
-            bindparam("event_data", type_=events.c.data.type),
+INSERT_UNDONE = Deferred(
+    lambda: (
+        sa.insert(events)
+        .inline()
+        .from_select(
+            ["number", "plan", "action", "type", "at", "old", "data"],
+            sa.select(
+                _number(),
+                action_states.c.plan,
+                action_states.c.uuid,
+                bindparam("event_type", type_=events.c.type.type),
+                bindparam("event_at", type_=events.c.at.type),
+                action_states.c.state,
+                bindparam("event_data", type_=events.c.data.type),
+            )
+            .where(
+                action_states.c.plan == bindparam("event_plan"),
+                action_states.c.uuid == bindparam("event_action"),
+                action_states.c.state.in_(words(sorted(transitions.UNDOABLE))),
+            )
+            .select_from(sa.join(turn, action_states, sa.true())),
         )
-        .where(
-            action_states.c.plan == bindparam("event_plan"),
-            action_states.c.uuid == bindparam("event_action"),
-            action_states.c.state.in_(
-                [sa.literal_column(f"'{s}'", sa.String) for s in sorted(transitions.UNDOABLE)]
-            ),
-        )
-        .select_from(sa.join(turn, action_states, sa.true())),
     )
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewEvent:
+class NewEvent(NamedTuple):
     """An event that is about to be written; ``undone`` is one of an action of another plan."""
 
     type: str
@@ -82,6 +92,12 @@ def of_history(entry: HistoryEntry) -> NewEvent:
     """Return the event of an entry in the history."""
     data = {k: rows.storable(v) for k, v in schema.history_data(entry).items()}
     return NewEvent(type=schema.PLAN_HISTORY, data=data)
+
+
+def of_approval(approval: Approval) -> NewEvent:
+    """Return the event of an approval."""
+    data = {k: rows.storable(v) for k, v in schema.approval_data(approval).items()}
+    return NewEvent(type=schema.PLAN_APPROVED, data=data)
 
 
 def of_reports(plan: str, reports: Sequence[Report]) -> list[NewEvent]:

@@ -5,16 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from applier.figures import Figures, Heartbeat, Outbox
-from applier.storage.compiled import Row
+from applier.storage.column_types import Count
+from applier.storage.compiled import Deferred, Row, word, words
 from applier.storage.database import Database
 from applier.storage.event_rows import needed_from, subscription_of
 from applier.storage.event_statements import NUMBERS, RUNNING, SUBSCRIPTIONS
-from applier.storage.tables import Count, action_states, dead_events, events, plans, services
+from applier.storage.queue_statements import is_due
+from applier.storage.tables import action_states, dead_events, events, plans, services
 from applier.storage.transactions import Transaction
 from planner.states import PlanState
 
@@ -24,51 +27,70 @@ UNDER_WAY = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING, PlanSta
 MOST_ACTIONS, MOST_HEARTBEATS = 100_000, 1000
 
 #: A look that costs nothing, but needs the table of plans.
-PING = sa.select(plans.c.number).limit(1)
-PLANS = sa.select(plans.c.state, sa.func.count().label("number")).group_by(plans.c.state)
-#: Type and state of the actions of the plans under way; no order, so that nothing is sorted.
-_some = (
-    sa.select(action_states.c.action_type, action_states.c.state)
-    .select_from(plans)
-    .join(action_states, action_states.c.plan == plans.c.uuid)
-    .where(plans.c.state.in_([sa.literal_column(f"'{state}'", sa.String) for state in UNDER_WAY]))
-    .limit(bindparam("most"))
-    .subquery()
+PING = Deferred(lambda: sa.select(plans.c.number).limit(1))
+PLANS = Deferred(
+    lambda: sa.select(plans.c.state, sa.func.count().label("number")).group_by(plans.c.state)
 )
-ACTIONS = sa.select(_some.c.action_type, _some.c.state, sa.func.count().label("number")).group_by(
-    _some.c.action_type, _some.c.state
-)
-#: The plan that has waited longest, as :data:`applier.storage.statements.PENDING_PLANS` has it.
-OLDEST_PENDING = (
-    sa.select(plans.c.updated_at, plans.c.created_at)
-    .where(plans.c.state == sa.literal_column(f"'{PlanState.PENDING}'", sa.String))
-    .order_by(sa.func.coalesce(plans.c.queued, sa.literal_column("0")), plans.c.number)
-    .limit(1)
-)
-CLAIMANTS = (
-    sa.select(plans.c.uuid, plans.c.claimant_host.label("host"), plans.c.heartbeat_at)
-    .where(
-        plans.c.state.in_([sa.literal_column(f"'{state}'", sa.String) for state in RUNNING]),
-        plans.c.claim.is_not(None),
+#: Type and state of the actions of the plans under way, and how many are alike.
+ACTIONS = Deferred(lambda: _counts(_some_actions()))
+#: The plan that has waited longest, as :data:`.queue_statements.PENDING_PLANS` has it.
+OLDEST_PENDING = Deferred(
+    lambda: (
+        sa.select(plans.c.updated_at, plans.c.created_at)
+        .where(plans.c.state == word(PlanState.PENDING), is_due())
+        .order_by(sa.func.coalesce(plans.c.queued, sa.literal_column("0")), plans.c.number)
+        .limit(1)
     )
-    .order_by(plans.c.number.desc())
-    .limit(bindparam("most"))
 )
-SERVICES = (
-    sa.select(services.c.uuid, services.c.host, services.c.heartbeat_at, services.c.plans)
-    .order_by(services.c.heartbeat_at.desc())
-    .limit(bindparam("most"))
+CLAIMANTS = Deferred(
+    lambda: (
+        sa.select(plans.c.uuid, plans.c.claimant_host.label("host"), plans.c.heartbeat_at)
+        .where(
+            plans.c.state.in_(words(RUNNING)),
+            plans.c.claim.is_not(None),
+        )
+        .order_by(plans.c.number.desc())
+        .limit(bindparam("most"))
+    )
+)
+SERVICES = Deferred(
+    lambda: (
+        sa.select(services.c.uuid, services.c.host, services.c.heartbeat_at, services.c.plans)
+        .order_by(services.c.heartbeat_at.desc())
+        .limit(bindparam("most"))
+    )
 )
 #: The first event from a number on.
-OLDEST_EVENT = (
-    sa.select(events.c.at)
-    .where(events.c.number >= bindparam("first", type_=Count))
-    .order_by(events.c.number)
-    .limit(1)
+OLDEST_EVENT = Deferred(
+    lambda: (
+        sa.select(events.c.at)
+        .where(events.c.number >= bindparam("first", type_=Count))
+        .order_by(events.c.number)
+        .limit(1)
+    )
 )
-DEAD = sa.select(dead_events.c.subscription, sa.func.count().label("number")).group_by(
-    dead_events.c.subscription
+DEAD = Deferred(
+    lambda: sa.select(dead_events.c.subscription, sa.func.count().label("number")).group_by(
+        dead_events.c.subscription
+    )
 )
+
+
+def _some_actions() -> sa.Subquery:
+    """Select actions of the plans under way; without an order, so that nothing is sorted."""
+    return (
+        sa.select(action_states.c.action_type, action_states.c.state)
+        .select_from(plans)
+        .join(action_states, action_states.c.plan == plans.c.uuid)
+        .where(plans.c.state.in_(words(UNDER_WAY)))
+        .limit(bindparam("most"))
+        .subquery()
+    )
+
+
+def _counts(some: sa.Subquery) -> sa.Select[Any]:
+    number = sa.func.count().label("number")
+    return sa.select(*some.c, number).group_by(*some.c)
 
 
 class RecordFigures:

@@ -15,7 +15,9 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from applier.pages import ActionKey, PlanKey
-from applier.storage.tables import Moment, action_states, actions, plans
+from applier.storage.column_types import Moment
+from applier.storage.compiled import Deferred, word
+from applier.storage.tables import action_states, actions, plans
 from planner.states import PlanState
 
 Sorted = sa.ColumnElement[Any]
@@ -32,48 +34,70 @@ def _time(*columns: Sorted) -> Sorted:
     return sa.func.coalesce(*columns, earliest, type_=Moment)
 
 
-_PLAN_KEYS: dict[PlanKey, Sorted] = {
-    PlanKey.SAVED: plans.c.number,
-    PlanKey.UUID: plans.c.uuid,
-    PlanKey.STATE: plans.c.state,
-    PlanKey.MESSAGE: _text(plans.c.status_message),
-    PlanKey.AUDIT: _text(plans.c.audit_uuid),
-    PlanKey.STRATEGY: _text(plans.c.strategy_name),
-    PlanKey.EFFICACY: plans.c.global_efficacy,
-    PlanKey.HOST: _text(plans.c.claimant_host),
-    PlanKey.CREATED: _time(plans.c.created_at),
-    PlanKey.UPDATED: _time(plans.c.updated_at),
-}
-_ACTION_KEYS: dict[ActionKey, Sorted] = {
-    ActionKey.SAVED: plans.c.number,
-    ActionKey.UUID: actions.c.uuid,
-    ActionKey.PLAN: plans.c.uuid,
-    ActionKey.TYPE: action_states.c.action_type,
-    ActionKey.STATE: action_states.c.state,
-    ActionKey.MESSAGE: _text(action_states.c.status_message),
-    ActionKey.PARENTS: actions.c.parents,
-    ActionKey.CREATED: _time(plans.c.created_at),
-    ActionKey.UPDATED: _time(action_states.c.ended_at, action_states.c.started_at),
-}
+@cache
+def _plan_keys() -> dict[PlanKey, Sorted]:
+    return {
+        PlanKey.SAVED: plans.c.number,
+        PlanKey.UUID: plans.c.uuid,
+        PlanKey.STATE: plans.c.state,
+        PlanKey.MESSAGE: _text(plans.c.status_message),
+        PlanKey.AUDIT: _text(plans.c.audit_uuid),
+        PlanKey.STRATEGY: _text(plans.c.strategy_name),
+        PlanKey.EFFICACY: plans.c.global_efficacy,
+        PlanKey.HOST: _text(plans.c.claimant_host),
+        PlanKey.CREATED: _time(plans.c.created_at),
+        PlanKey.UPDATED: _time(plans.c.updated_at),
+    }
+
+
+@cache
+def _action_keys() -> dict[ActionKey, Sorted]:
+    return {
+        ActionKey.SAVED: plans.c.number,
+        ActionKey.UUID: actions.c.uuid,
+        ActionKey.PLAN: plans.c.uuid,
+        ActionKey.TYPE: action_states.c.action_type,
+        ActionKey.STATE: action_states.c.state,
+        ActionKey.MESSAGE: _text(action_states.c.status_message),
+        ActionKey.PARENTS: actions.c.parents,
+        ActionKey.CREATED: _time(plans.c.created_at),
+        ActionKey.UPDATED: _time(action_states.c.ended_at, action_states.c.started_at),
+    }
+
+
 _PLAN_FILTERS: dict[str, Sorted] = {
     "audit": plans.c.audit_uuid,
     "strategy": plans.c.strategy_name,
     "state": plans.c.state,
 }
 _ACTION_FILTERS: dict[str, Sorted] = {"plan": plans.c.uuid, "audit": plans.c.audit_uuid}
-_THERE = plans.c.state != sa.literal_column(f"'{PlanState.DELETED}'", sa.String)
-_JOINED = actions.join(plans, plans.c.uuid == actions.c.plan).join(
-    action_states,
-    (action_states.c.plan == actions.c.plan) & (action_states.c.uuid == actions.c.uuid),
-)
 _PLAN_KEY_COLUMNS = (plans.c.uuid, plans.c.state)
-_ACTION_KEY_COLUMNS = (actions.c.uuid, actions.c.plan, plans.c.state.label("plan_state"))
-_ACTION_COLUMNS = (
-    *actions.c,
-    *(c for c in action_states.c if c.key not in ("plan", "uuid")),
-    plans.c.state.label("plan_state"),
-    plans.c.created_at.label("plan_created_at"),
-)
+
+
+@cache
+def _is_there() -> sa.ColumnElement[bool]:
+    return plans.c.state != word(PlanState.DELETED)
+
+
+@cache
+def _joined() -> sa.Join:
+    same = (action_states.c.plan == actions.c.plan) & (action_states.c.uuid == actions.c.uuid)
+    return actions.join(plans, plans.c.uuid == actions.c.plan).join(action_states, same)
+
+
+@cache
+def _action_key_columns() -> tuple[Any, ...]:
+    return (actions.c.uuid, actions.c.plan, plans.c.state.label("plan_state"))
+
+
+@cache
+def _action_columns() -> tuple[Any, ...]:
+    return (
+        *actions.c,
+        *(c for c in action_states.c if c.key not in ("plan", "uuid")),
+        plans.c.state.label("plan_state"),
+        plans.c.created_at.label("plan_created_at"),
+    )
 
 
 @cache
@@ -81,9 +105,9 @@ def plans_page(
     key: PlanKey, descending: bool, marked: bool, filters: tuple[str, ...], keys_only: bool
 ) -> sa.Select[Any]:
     """Select a page of plans; ``keys_only``: uuid and state, which damage seldom hides."""
-    order = (_PLAN_KEYS[key], plans.c.number)
+    order = (_plan_keys()[key], plans.c.number)
     columns = _PLAN_KEY_COLUMNS if keys_only else tuple(plans.c)
-    found = sa.select(*columns).where(_THERE)
+    found = sa.select(*columns).where(_is_there())
     found = found.where(*(_PLAN_FILTERS[name] == bindparam(name) for name in filters))
     if marked:
         mark = sa.select(*order).where(plans.c.uuid == bindparam("marker"))
@@ -96,16 +120,16 @@ def actions_page(
     key: ActionKey, descending: bool, marked: bool, filters: tuple[str, ...], keys_only: bool
 ) -> sa.Select[Any]:
     """Select a page of actions; ``keys_only``: uuid, plan and its state."""
-    order = (_ACTION_KEYS[key], plans.c.number, actions.c.position)
-    columns = _ACTION_KEY_COLUMNS if keys_only else _ACTION_COLUMNS
-    found = sa.select(*columns).select_from(_JOINED).where(_THERE)
+    order = (_action_keys()[key], plans.c.number, actions.c.position)
+    columns = _action_key_columns() if keys_only else _action_columns()
+    found = sa.select(*columns).select_from(_joined()).where(_is_there())
     found = found.where(*(_ACTION_FILTERS[name] == bindparam(name) for name in filters))
     if marked:
         of_mark = (
             actions.c.plan == bindparam("marked_plan"),
             actions.c.uuid == bindparam("marker"),
         )
-        mark = sa.select(*order).select_from(_JOINED).where(*of_mark)
+        mark = sa.select(*order).select_from(_joined()).where(*of_mark)
         found = found.where(_after(order, mark, descending))
     return _limited(found, order, descending)
 
@@ -124,20 +148,26 @@ def _limited(found: sa.Select[Any], order: tuple[Sorted, ...], descending: bool)
 
 
 #: The row of a plan, unless it was removed, and its uuid even then.
-PLAN = sa.select(plans).where(plans.c.uuid == bindparam("plan_uuid"), _THERE)
-PLAN_KEYS = sa.select(*_PLAN_KEY_COLUMNS).where(plans.c.uuid == bindparam("plan_uuid"))
+PLAN = Deferred(lambda: sa.select(plans).where(plans.c.uuid == bindparam("plan_uuid"), _is_there()))
+PLAN_KEYS = Deferred(
+    lambda: sa.select(*_PLAN_KEY_COLUMNS).where(plans.c.uuid == bindparam("plan_uuid"))
+)
 #: An action of one plan, with the columns of all tables.
-ACTION = (
-    sa.select(*_ACTION_COLUMNS)
-    .select_from(_JOINED)
-    .where(actions.c.plan == bindparam("plan_uuid"), actions.c.uuid == bindparam("action_uuid"))
+ACTION = Deferred(
+    lambda: (
+        sa.select(*_action_columns())
+        .select_from(_joined())
+        .where(actions.c.plan == bindparam("plan_uuid"), actions.c.uuid == bindparam("action_uuid"))
+    )
 )
 #: The plans that have an action of this uuid, the latest saved first; and the same of one plan.
-HOLDERS = (
-    sa.select(*_ACTION_KEY_COLUMNS)
-    .select_from(_JOINED)
-    .where(actions.c.uuid == bindparam("action_uuid"), _THERE)
-    .order_by(plans.c.number.desc())
-    .limit(1)
+HOLDERS = Deferred(
+    lambda: (
+        sa.select(*_action_key_columns())
+        .select_from(_joined())
+        .where(actions.c.uuid == bindparam("action_uuid"), _is_there())
+        .order_by(plans.c.number.desc())
+        .limit(1)
+    )
 )
-HOLDER = HOLDERS.where(actions.c.plan == bindparam("plan_uuid"))
+HOLDER = Deferred(lambda: HOLDERS().where(actions.c.plan == bindparam("plan_uuid")))

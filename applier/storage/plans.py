@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from types import EllipsisType
+from typing import Unpack
 
 from applier.contracts import Claimant, HistoryEntry, Report
 from applier.errors import ActionNotFound, DamagedRecord, PlanConflict, PlanNotFound
@@ -16,6 +17,8 @@ from applier.storage import (
     claims,
     damaged_plans,
     event_writes,
+    list_statements,
+    queue_statements,
     references,
     removal,
     rows,
@@ -29,7 +32,7 @@ from applier.storage.database import Database, plan_row
 from applier.storage.event_writes import NewEvent
 from applier.storage.refusals import Duplicate
 from applier.storage.transactions import Transaction, Unexpected
-from applier.store import PlanSummary
+from applier.store import PlanFilters, PlanSummary, given
 from planner.errors import InvalidPlan, Mistake, short
 from planner.model import ActionPlan
 from planner.states import ActionState, PlanState, Who, check
@@ -45,8 +48,8 @@ class Plans:
 
     def save_plan(self, plan: ActionPlan, *, history: HistoryEntry | None = None) -> None:
         """See :meth:`applier.store.Store.save_plan`."""
-        _require_distinct(plan)
-        head = rows.plan_row(plan)
+        require_distinct(plan)
+        head = rows.plan_row(plan, creator=history.who if history else None)
 
         def entered() -> list[NewEvent]:
             return [event_writes.of_plan(plan.state, plan.status_message)]
@@ -99,38 +102,37 @@ class Plans:
         return self._database.tried(find)
 
     def list_plans(
-        self,
-        *,
-        state: PlanState | None = None,
-        name: str | None = None,
-        limit: int | None = None,
+        self, *, limit: int | None = None, **filters: Unpack[PlanFilters]
     ) -> list[PlanSummary]:
         """See :meth:`applier.store.Store.list_plans`."""
 
-        newest, counts = statements.LISTS[state is not None, name is not None]
-        most = statements.ALL if limit is None else limit
-        asked = {"state": state, "name": name, "most": most}
+        wanted = given(filters)
+        chosen = tuple(wanted)
+        asked = {**wanted, "most": statements.ALL if limit is None else limit}
 
         def listed() -> list[PlanSummary]:
             with self._database.read() as transaction:
-                heads = transaction.read(newest, asked)
-                actions = rows.counts_of(transaction.read(counts, asked))
+                heads = transaction.read(list_statements.newest(chosen), asked)
+                counts = transaction.read(list_statements.counts(chosen), asked)
+            actions = rows.counts_of(counts)
             return [rows.summary(head, actions.get(head["uuid"], {})) for head in heads]
 
         try:
             return self._database.tried(listed)
         except DamagedRecord:
-            one_by_one = partial(damaged_plans.listed, self._database, state, name, limit)
+            one_by_one = partial(damaged_plans.listed, self._database, wanted, limit)
             return self._database.tried(one_by_one)
 
-    def count_plans(self, *, state: PlanState | None = None) -> int:
+    def count_plans(self, *, most: int | None = None, **filters: Unpack[PlanFilters]) -> int:
         """See :meth:`applier.store.Store.count_plans`."""
 
-        statement = statements.COUNT if state is None else statements.COUNT_STATE
+        wanted = given(filters)
+        asked = {**wanted, "most": statements.ALL if most is None else most}
 
         def count() -> int:
             with self._database.read() as transaction:
-                return int(transaction.read(statement, {"state": state})[0]["number"])
+                found = transaction.read(list_statements.number(tuple(wanted)), asked)
+                return int(found[0]["number"])
 
         return self._database.tried(count)
 
@@ -139,7 +141,7 @@ class Plans:
 
         def read() -> list[str]:
             with self._database.read() as transaction:
-                return [row["uuid"] for row in transaction.read(statements.PENDING_PLANS)]
+                return [row["uuid"] for row in transaction.read(queue_statements.PENDING_PLANS)]
 
         return self._database.tried(read)
 
@@ -163,6 +165,8 @@ class Plans:
             if seen is not None:
                 claims.require_seen(uuid, head["state"], claimant, seen)
             check("plan", uuid, PlanState(head["state"]), new, Who.OPERATOR)
+            if head["state"] == PlanState.DELETED:
+                raise transitions.not_moved(uuid, new)
             claims.require_free(uuid, head["state"], claimant, seen)
 
         def members(transaction: Transaction) -> Told:
@@ -297,7 +301,7 @@ def _cancelled(
     ]
 
 
-def _require_distinct(plan: ActionPlan) -> None:
+def require_distinct(plan: ActionPlan) -> None:
     """Raise InvalidPlan if two actions of a plan have the same uuid, which is their key."""
     counts = Counter(action.uuid for action in plan.actions)
     if len(counts) != len(plan.actions):

@@ -30,8 +30,10 @@ MYSQL_LOST = frozenset({1047, 1927, 2002, 2003, 2006, 2013})
 #: SQLSTATEs and MySQL error numbers of deadlocks: the transaction was rolled back and can be
 #: repeated.
 DEADLOCKS = frozenset({"40P01", "40001", 1020, 1205, 1213})
-#: The message of SQLite about a file that another process has locked.
-LOCKED = "database is locked"
+#: The messages of SQLite about a file that another process has locked. The second one is that of a
+#: read for which another process was in the middle of a commit for ten seconds.
+LOCKED = r"database is locked|locking protocol"
+_LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL})
 #: Texts in the errors of SQLite that say that a part of the file is damaged.
 _DAMAGED = r"malformed|Could not decode"
 #: With fewer bytes left, a disk counts as full: SQLite needs a file of 32 KiB beside the record.
@@ -114,7 +116,7 @@ def is_damage(error: BaseException | None) -> bool:
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:
     # The lowest byte of a code is what all its variants have in common.
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED
 
 
 def lost(error: BaseException) -> bool:
@@ -168,7 +170,7 @@ def sentence(error: BaseException, url: sa.URL) -> str:
     if text == "disk I/O error" and _is_full(url):
         text = "the disk is full"
     helpful = hinted(text)
-    if LOCKED in text and (holder := lock_holders.of_record(url)):
+    if re.search(LOCKED, text) and (holder := lock_holders.of_record(url)):
         helpful = f"{text}; {holder}"
     if helpful == text and lost(error):
         helpful += "; is the server running? see [actionplan] connection"

@@ -3,27 +3,38 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import sqlalchemy as sa
 
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
 from applier.storage import damaged_plans, tables
 from applier.storage.changes import note
+from applier.storage.compiled import Deferred
 from applier.storage.database import Database
 from planner.errors import short
 
+
+def _delete(column: sa.Column[str]) -> sa.Delete:
+    return sa.delete(column.table).where(column == sa.bindparam("plan_uuid"))
+
+
 #: Rows that refer to others come first.
 _OF_PLANS = (
+    tables.worker_jobs,
     tables.reservations,
+    tables.approvals,
     tables.history,
     tables.requests,
     tables.attempts,
     tables.action_states,
     tables.actions,
 )
-_STATEMENTS = (
-    *(sa.delete(t).where(t.c.plan == sa.bindparam("plan_uuid")) for t in _OF_PLANS),
-    sa.delete(tables.plans).where(tables.plans.c.uuid == sa.bindparam("plan_uuid")),
+#: Delete all rows of a plan but those of its events, which end by themselves.
+ALL_OF_A_PLAN = (
+    *(Deferred(partial(_delete, table.c.plan)) for table in _OF_PLANS),
+    Deferred(partial(_delete, tables.plans.c.uuid)),
 )
 
 
@@ -35,7 +46,7 @@ def remove_damaged(database: Database, uuid: str, history: HistoryEntry | None) 
     if not damaged_plans.problems(database.read, uuid):
         raise PlanConflict(uuid, "sound", f"plan {short(uuid)} is not damaged")
     with database.write() as transaction:
-        for statement in _STATEMENTS:
+        for statement in ALL_OF_A_PLAN:
             transaction.write(statement, {"plan_uuid": uuid})
         if history is not None:
             note(transaction, uuid, history, at=history.at)

@@ -18,6 +18,8 @@ from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.pages import PlanHead, PlannedAction
 from applier.storage.compiled import Row, Unreadable
 from applier.store import Attempt, PlanSummary
+from planner import guards, json_text
+from planner.guards import NO_GUARDS
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome, PlanState, StateReason
 
@@ -34,24 +36,29 @@ ACTION_JSON = (*ACTION_LINKS, "input_parameters", "needs_any", "triggers", "bloc
 
 #: How many bytes (UTF-8) of the output of an action are stored: the last ones.
 OUTPUT_LIMIT = 64 * 1024
+#: How many characters of a name, such as that of a user, are stored.
+LINE = 255
 
 #: Empty values, as JSON.
 EMPTY, EMPTY_MAPPING = "[]", "{}"
 _EMPTY: Mapping[str, Callable[[], Any]] = {EMPTY: tuple, EMPTY_MAPPING: dict}
 
-_encode, _decode = json.JSONEncoder(separators=(",", ":")).encode, json.JSONDecoder().decode
+_encode, _decoder = json_text.compact(), json.JSONDecoder()
+#: The states by their names, which is quicker than a call of the class.
+_STATES: Mapping[str, ActionState] = {str(state): state for state in ActionState}
 
 
-def plan_row(plan: ActionPlan) -> dict[str, Any]:
-    """Return the row of a new plan, which has no claim and no requests."""
+def plan_row(plan: ActionPlan, *, creator: str | None = None) -> dict[str, Any]:
+    """Return the row of a new plan, which has no claim and no requests; ``creator`` made it."""
     head = {
         key: getattr(plan, key)
         for key in ("uuid", "name", "planner", "created_at", "updated_at", "status_message")
     }
     head |= {key: getattr(plan, key) for key in ("audit_uuid", "strategy_name")}
-    head |= {key: getattr(plan, key) for key in ("on_failure", "cloud")}
+    head |= {key: getattr(plan, key) for key in ("on_failure", "cloud", "facts_at", "start_at")}
+    head |= {"guards": None if plan.guards == NO_GUARDS else _encode(plan.guards.to_dict())}
     head |= {key: _encode(list(getattr(plan, key))) for key in PLAN_LISTS}
-    head["digest"] = plan.digest
+    head |= {"digest": plan.digest, "creator": line(creator)}
     head |= {"limits": _encode(dict(plan.limits)), "state": str(plan.state), "requests": 0}
     return head
 
@@ -122,6 +129,7 @@ def plan_of(head: Row, members: Iterable[Row]) -> ActionPlan:
     known = {key: head[key] for key in ActionPlan.__dataclass_fields__ if key in head}
     known |= {key: tuple(_decoded(head[key])) for key in PLAN_LISTS}
     known |= {"limits": _decoded(head["limits"]), "state": PlanState(head["state"])}
+    known |= {"guards": guards.of(_decode(head["guards"])) if head["guards"] else NO_GUARDS}
     actions = _actions(members)
     _require_known(actions)
     plan = ActionPlan(**known, actions=actions)
@@ -154,7 +162,7 @@ def refreshed(plan: ActionPlan, head: Row, states: Iterable[Row]) -> ActionPlan:
     changes = {row["uuid"]: _state_of(row) for row in states}
     return replace(
         plan,
-        **{key: head[key] for key in ("updated_at", "status_message")},
+        **{key: head[key] for key in ("updated_at", "status_message", "start_at")},
         state=PlanState(head["state"]),
         actions=tuple(_changed(action, changes[action.uuid]) for action in plan.actions),
     )
@@ -169,7 +177,7 @@ def _state_of(row: Row) -> dict[str, Any]:
     if not isinstance(row["attempts"], int):
         raise ValueError(f"attempts {row['attempts']!r} is not a number")
     return {
-        "state": ActionState(row["state"]),
+        "state": _STATES.get(row["state"]) or ActionState(row["state"]),
         "outcome": Outcome(row["outcome"]) if row["outcome"] else None,
         "state_reason": StateReason(row["state_reason"]) if row["state_reason"] else None,
         "status_message": row["status_message"],
@@ -217,6 +225,13 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
     return tuple(map(action, rows))
 
 
+def _decode(text: str) -> Any:
+    """Decode JSON; raises ValueError."""
+    value, end = _decoder.raw_decode(text)
+    # Space after the value is looked for by the slower function.
+    return value if end == len(text) else _decoder.decode(text)
+
+
 def _decoded(text: str) -> Any:
     """Decode JSON; what is empty, as most columns are, needs no decoder."""
     empty = _EMPTY.get(text)
@@ -226,7 +241,7 @@ def _decoded(text: str) -> Any:
 @reading
 def head_of(row: Row) -> PlanHead:
     """Return a plan without its actions from its row."""
-    known = {key: row[key] for key in PlanHead.__dataclass_fields__ if key in row}
+    known = {key: row[key] for key in PlanHead._fields if key in row}
     known |= {key: tuple(_decoded(row[key])) for key in PLAN_LISTS[:2]}
     known |= {"state": PlanState(row["state"]), "host": row["claimant_host"]}
     return PlanHead(**known)
@@ -267,6 +282,12 @@ def storable(text: str | None) -> str | None:
     return data[-OUTPUT_LIMIT:].decode("utf-8", "ignore")
 
 
+def line(text: str | None) -> str | None:
+    """Return what of a text a column of :data:`LINE` characters can hold; None for None."""
+    stored = storable(text)
+    return None if stored is None else stored[:LINE]
+
+
 def report_values(report: Report) -> Changes:
     """Return the bind parameters for writing a report, without plan, action and time."""
     again = report.state is ActionState.PENDING
@@ -284,7 +305,7 @@ def report_values(report: Report) -> Changes:
 @reading
 def attempt_of(row: Row) -> Attempt:
     """Return the attempt of a row."""
-    known = {key: row[key] for key in Attempt.__dataclass_fields__}
+    known = {key: row[key] for key in Attempt._fields}
     known |= {"state": ActionState(row["state"])}
     known |= {"outcome": Outcome(row["outcome"]) if row["outcome"] else None}
     return Attempt(**known)
@@ -303,6 +324,8 @@ def summary(head: Row, counts: Mapping[ActionState, int]) -> PlanSummary:
         actions=counts,
         cloud=head["cloud"],
         digest=head["digest"],
+        creator=head["creator"],
+        start_at=head["start_at"],
     )
 
 
@@ -360,7 +383,7 @@ def last_claimant_of(head: Row) -> Claimant | None:
     )
     # A claim of an older release does not say its interval: the default is assumed.
     interval_s = head["heartbeat_interval_s"]
-    return claimant if interval_s is None else replace(claimant, heartbeat_interval_s=interval_s)
+    return claimant if interval_s is None else claimant._replace(heartbeat_interval_s=interval_s)
 
 
 def _text(word: Outcome | StateReason | None) -> str | None:

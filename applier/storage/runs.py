@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.errors import PlanConflict, RequestsUnread
-from applier.storage import claims, event_writes, rows, statements
+from applier.storage import claims, event_writes, queue_statements, rows, statements
 from applier.storage.changes import (
     Move,
     action_row,
@@ -58,14 +58,14 @@ class Runs:
 
         def claim() -> None:
             with self._database.write() as transaction:
-                claimed = transaction.write(statements.CLAIM, change)
+                claimed = transaction.write(queue_statements.CLAIM, change)
                 if claimed:
                     note(transaction, uuid, run_by(claimant, now), entered, at=now)
             if not claimed:
                 head = self._database.head(uuid)
                 # The claim is ours if an earlier try was written, but its answer was lost.
                 if head["claim"] != token:
-                    raise claims.cannot_claim(uuid, head["state"])
+                    raise claims.cannot_claim(uuid, head["state"], head["start_at"])
 
         with self._database.named(uuid, "claim", claimant) as token:
             change = {"plan_uuid": uuid, "new_claim": token, "now": now}
@@ -242,23 +242,21 @@ class Runs:
 
         return self._database.tried(read)
 
+    def all_attempts(self, plan: str, *, most: int) -> dict[str, list[Attempt]]:
+        """See :meth:`applier.store.Store.all_attempts`."""
+        where = {"plan_uuid": plan, "most": most}
+
+        def read() -> dict[str, list[Attempt]]:
+            with self._database.read() as transaction:
+                plan_row(transaction, plan)
+                found: dict[str, list[Attempt]] = {}
+                for row in transaction.read(statements.ALL_ATTEMPTS, where):
+                    found.setdefault(row["action"], []).append(rows.attempt_of(row))
+            return found
+
+        return self._database.tried(read)
+
     def output(self, plan: str, action: str) -> str | None:
         """See :meth:`applier.store.Store.output`."""
         tried = self.attempts(plan, action)
         return tried[-1].output if tried else None
-
-    def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
-        """See :meth:`applier.store.Store.durations`."""
-
-        def read() -> dict[str, list[float]]:
-            with self._database.read() as transaction:
-                took = {}
-                for name in action_types:
-                    asked = {"action_type": name, "most": most}
-                    found = transaction.read(statements.DURATIONS, asked)
-                    spans = (row["ended_at"] - row["started_at"] for row in found)
-                    # A negative duration comes from a clock that was set back: it is left out.
-                    took[name] = [s.total_seconds() for s in spans if s >= timedelta()]
-            return took
-
-        return self._database.tried(read)

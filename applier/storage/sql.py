@@ -8,21 +8,41 @@ Most methods are in :class:`applier.storage.plans.Plans`, :class:`applier.storag
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from uuid import uuid4
 
 from applier.storage import statements
+from applier.storage.approvals import Approvals
+from applier.storage.archives import Archives
 from applier.storage.database import Database
+from applier.storage.durations import RecordedDurations
 from applier.storage.figures import RecordFigures
 from applier.storage.history import Histories
 from applier.storage.kept_events import KeptEvents
 from applier.storage.pages import Pages
 from applier.storage.plans import Plans
+from applier.storage.retention import Retention
 from applier.storage.runs import Runs
+from applier.storage.start_times import StartTimes
+from applier.storage.worker_drains import WorkerDrains
+from applier.storage.worker_jobs import WorkerJobs
 from applier.store import Service
 
 
-class SqlStore(Plans, Pages, Runs, RecordFigures, Histories, KeptEvents):
+class SqlStore(
+    Plans,
+    Pages,
+    Runs,
+    RecordedDurations,
+    RecordFigures,
+    Histories,
+    KeptEvents,
+    Retention,
+    Approvals,
+    Archives,
+    StartTimes,
+    WorkerJobs,
+    WorkerDrains,
+):
     """Keeps plans in the database of a URL; may be used from several threads.
 
     A SQLite file is created or upgraded when it is opened. The tables of a server must have been
@@ -34,10 +54,10 @@ class SqlStore(Plans, Pages, Runs, RecordFigures, Histories, KeptEvents):
 
     When the connection to a server is lost, a call is repeated for up to ``patience_s`` seconds; 0
     means not at all. Added to that are at most 10 s for a connection, or 30 s for an answer. Each
-    later call connects again. ``save_plan``, ``add_request`` and ``add_history`` are not repeated,
-    because a second try could not find out whether the first was written: they raise StoreError.
-    Any other call that raised StoreError may be repeated with the same arguments (``now`` may
-    differ), and is written once.
+    later call connects again. ``save_plan``, ``import_plan``, ``add_request`` and ``add_history``
+    are not repeated, because a second try could not find out whether the first was written: they
+    raise StoreError. Any other call that raised StoreError may be repeated with the same arguments
+    (``now`` may differ), and is written once.
     """
 
     def __init__(
@@ -64,7 +84,7 @@ class SqlStore(Plans, Pages, Runs, RecordFigures, Histories, KeptEvents):
 
     def report_service(self, service: Service) -> None:
         """See :meth:`applier.store.Store.report_service`."""
-        row = asdict(service)
+        row = service._asdict()
 
         def report() -> None:
             with self._database.write() as transaction:

@@ -10,65 +10,13 @@ tables, version by version, and defines their engine and character set in MySQL.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import sqlalchemy as sa
+
+from applier.storage.column_types import Count, LongText, Moment, Uuid, Word
 
 #: The table in which alembic stores the version of these tables.
 VERSION_TABLE = "actionplan_alembic_version"
 
-
-class Moment(sa.TypeDecorator[datetime]):
-    """Column type: an aware datetime, stored in UTC with microseconds."""
-
-    impl = sa.DateTime
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[datetime]:
-        """Return the type with microseconds for MySQL, whose DATETIME has whole seconds."""
-        if dialect.name != "mysql":
-            return sa.DateTime()
-        # Imported only for MySQL: the import takes as long as all of SQLite's dialect.
-        from sqlalchemy.dialects import mysql
-
-        return mysql.DATETIME(fsp=6)
-
-    def process_bind_param(
-        self,
-        value: datetime | None,
-        dialect: sa.Dialect,  # noqa: ARG002
-    ) -> datetime | None:
-        """Convert the datetime to UTC and drop the zone, which not every database can store."""
-        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
-
-    def process_result_value(
-        self,
-        value: datetime | None,
-        dialect: sa.Dialect,  # noqa: ARG002
-    ) -> datetime | None:
-        """Add the zone UTC."""
-        return None if value is None else value.replace(tzinfo=UTC)
-
-
-class LongText(sa.TypeDecorator[str]):
-    """Column type: text of practically any length; a plain TEXT of MySQL ends at 64 KiB."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[str]:
-        """Return the type for long text in MySQL."""
-        if dialect.name != "mysql":
-            return sa.Text()
-        from sqlalchemy.dialects import mysql
-
-        return mysql.LONGTEXT()
-
-
-Uuid = sa.String(36)
-#: A number of an event: SQLite has one kind of integers only.
-Count = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-Word = sa.String(32)
 
 metadata = sa.MetaData()
 
@@ -92,6 +40,15 @@ plans = sa.Table(
     sa.Column("tolerances", LongText, nullable=False),
     sa.Column("on_failure", Word),
     sa.Column("cloud", sa.String(255)),
+    # When the facts were read that the plan was made of, and what it demands before it may run.
+    sa.Column("facts_at", Moment),
+    sa.Column("guards", LongText),
+    # When a PENDING plan starts at the earliest; NULL: as soon as possible.
+    sa.Column("start_at", Moment),
+    # The state of a DELETED plan before it was removed; NULL for those that older releases removed.
+    sa.Column("deleted_from", Word),
+    # Who made the plan, as its history says; NULL for plans that are older than the history.
+    sa.Column("creator", sa.String(255)),
     sa.Column("warnings", LongText, nullable=False),
     # The digest of the plan when it was saved, by which damage that makes sense is found.
     sa.Column("digest", sa.String(255)),
@@ -119,7 +76,11 @@ plans = sa.Table(
     sa.Column("publishes", sa.Integer, nullable=False, server_default=sa.text("0")),
     sa.UniqueConstraint("uuid", name="uq_actionplan_plan_uuid"),
     sa.Index("ix_actionplan_plan_name", "name"),
-    sa.Index("ix_actionplan_plan_state", "state"),
+    # Lists by one of these columns are in the order of the second one.
+    sa.Index("ix_actionplan_plan_state", "state", "number"),
+    sa.Index("ix_actionplan_plan_planner", "planner", "number"),
+    sa.Index("ix_actionplan_plan_creator", "creator", "number"),
+    sa.Index("ix_actionplan_plan_created", "created_at", "number"),
 )
 
 #: The planned actions. No run changes these rows: they are wide, and an update would copy a whole
@@ -223,6 +184,26 @@ history = sa.Table(
     sa.Index("ix_actionplan_history_plan", "plan", "number"),
 )
 
+#: Who approved which plan. An approval is void for a plan with another content.
+approvals = sa.Table(
+    "actionplan_approval",
+    metadata,
+    # A counter that gives the order of the approvals, independent of clocks.
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column(
+        "plan",
+        Uuid,
+        sa.ForeignKey(plans.c.uuid, name="fk_actionplan_approval_plan"),
+        nullable=False,
+    ),
+    sa.Column("content", sa.String(255), nullable=False),
+    sa.Column("who", sa.String(255), nullable=False),
+    sa.Column("project", sa.String(255)),
+    sa.Column("why", LongText),
+    sa.Column("at", Moment, nullable=False),
+    sa.Index("ix_actionplan_approval_plan", "plan", "number"),
+)
+
 #: The resources that plans have reserved. The plan with the smallest ``reserved`` was first.
 reservations = sa.Table(
     "actionplan_reservation",
@@ -292,6 +273,19 @@ dead_events = sa.Table(
     sa.PrimaryKeyConstraint("subscription", "number", name="pk_actionplan_dead_event"),
 )
 
+#: The durations of actions that ran elsewhere, which were imported.
+imported_durations = sa.Table(
+    "actionplan_duration",
+    metadata,
+    # A counter that gives the order of the durations of a type.
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("action_type", sa.String(255), nullable=False),
+    sa.Column("size", sa.String(255)),
+    sa.Column("node", sa.String(255)),
+    sa.Column("seconds", sa.Double, nullable=False),
+    sa.Index("ix_actionplan_duration_action_type", "action_type", "number"),
+)
+
 services = sa.Table(
     "actionplan_service",
     metadata,
@@ -304,4 +298,57 @@ services = sa.Table(
     sa.Column("plans", sa.Integer, nullable=False),
     sa.Column("cloud", sa.String(255)),
     sa.PrimaryKeyConstraint("uuid", name="pk_actionplan_service"),
+)
+
+#: The attempts that workers on other machines carry out, from the start on record to the end. There
+#: is no foreign key, because it would cost a look-up for each row.
+worker_jobs = sa.Table(
+    "actionplan_worker_job",
+    metadata,
+    sa.Column("plan", Uuid),
+    sa.Column("action", Uuid),
+    sa.Column("attempt", sa.Integer, autoincrement=False),
+    sa.Column("queue", sa.String(255), nullable=False),
+    sa.Column("action_type", sa.String(255), nullable=False),
+    # What a worker is to do about the attempt, and what has become of the job.
+    sa.Column("task", Word, nullable=False),
+    sa.Column("state", Word, nullable=False),
+    # The worker that took it last, and the one before, whose lease ran out.
+    sa.Column("worker", sa.String(255)),
+    sa.Column("lost_worker", sa.String(255)),
+    # Set when the job is taken: only who knows it can renew the lease, or end the job.
+    sa.Column("token", Uuid),
+    # Why the job is to stop.
+    sa.Column("stop", Word),
+    # All times are by the clock of the database.
+    sa.Column("offered_at", Moment, nullable=False),
+    sa.Column("sent_at", Moment, nullable=False),
+    sa.Column("taken_at", Moment),
+    sa.Column("leased_until", Moment),
+    sa.Column("payload", LongText, nullable=False),
+    sa.Column("result", LongText),
+    sa.PrimaryKeyConstraint("plan", "action", "attempt", name="pk_actionplan_worker_job"),
+    sa.Index("ix_actionplan_worker_job_worker", "worker"),
+)
+
+#: The workers, each with a name that is new at its start. Times are by the clock of the database.
+workers = sa.Table(
+    "actionplan_worker",
+    metadata,
+    sa.Column("name", sa.String(255)),
+    sa.Column("host", sa.String(255), nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("user", sa.String(255), nullable=False),
+    sa.Column("version", sa.String(255), nullable=False),
+    sa.Column("cloud", sa.String(255)),
+    # Lists as JSON: the queues that it serves, and its action types.
+    sa.Column("queues", LongText, nullable=False),
+    sa.Column("types", LongText, nullable=False),
+    sa.Column("places", sa.Integer, nullable=False),
+    sa.Column("running", sa.Integer, nullable=False),
+    # 1 if it is to take no more jobs.
+    sa.Column("draining", sa.Integer, nullable=False),
+    sa.Column("started_at", Moment, nullable=False),
+    sa.Column("heard_at", Moment, nullable=False),
+    sa.PrimaryKeyConstraint("name", name="pk_actionplan_worker"),
 )

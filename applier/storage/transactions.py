@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from applier.storage.compiled import Compiled, Row
+from applier.storage.compiled import Compiled, Row, Runnable
 from applier.storage.idle import Connection, IdleConnections
 
 _NONE: Mapping[str, Any] = {}
@@ -29,7 +29,7 @@ class Unexpected(Exception):
 class Write(NamedTuple):
     """A statement with its parameters; ``changes`` is how many rows it must change, None any."""
 
-    statement: sa.ClauseElement
+    statement: Runnable
     parameters: Mapping[str, Any]
     changes: int | None
 
@@ -46,7 +46,7 @@ class Transaction:
     def __init__(
         self,
         connections: IdleConnections,
-        compiled: Mapping[sa.ClauseElement, Compiled],
+        compiled: Mapping[Runnable, Compiled],
         statement: str,
         lock: Lock | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class Transaction:
         if self._lock is not None:
             self._lock.release()
 
-    def write(self, statement: sa.ClauseElement, *rows: Mapping[str, Any]) -> int:
+    def write(self, statement: Runnable, *rows: Mapping[str, Any]) -> int:
         """Run a statement once for each row of parameters; return how many rows it changed."""
         compiled, cursor = self._compiled[statement], self._connection.cursor
         if len(rows) == 1:
@@ -110,14 +110,14 @@ class Transaction:
         cursor.executemany(compiled.text, [compiled.parameters(w.parameters) for w in writes])
         return cursor
 
-    def read(self, statement: sa.ClauseElement, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
+    def read(self, statement: Runnable, parameters: Mapping[str, Any] = _NONE) -> list[Row]:
         """Return the rows that a statement finds."""
         compiled, cursor = self._compiled[statement], self._connection.cursor
         cursor.execute(compiled.text, compiled.parameters(parameters))
         return compiled.rows(cursor.fetchall())
 
     def read_unconverted(
-        self, statement: sa.ClauseElement, parameters: Mapping[str, Any] = _NONE
+        self, statement: Runnable, parameters: Mapping[str, Any] = _NONE
     ) -> list[Row]:
         """Return the rows that a statement finds, as they are stored, even if they are damaged.
 
@@ -136,13 +136,13 @@ class Transaction:
                 driver.text_factory = strict
 
 
-class _Statements(dict[sa.ClauseElement, Compiled]):
+class _Statements(dict[Runnable, Compiled]):
     """The compiled statements of a dialect; each is compiled when it is first looked up."""
 
     def __init__(self, dialect: sa.Dialect) -> None:
         self._dialect = dialect
 
-    def __missing__(self, statement: sa.ClauseElement) -> Compiled:
+    def __missing__(self, statement: Runnable) -> Compiled:
         compiled = self[statement] = Compiled(statement, self._dialect)
         return compiled
 

@@ -50,6 +50,13 @@ def require_resumable(uuid: str, state: PlanState, actions: Collection[str]) -> 
         raise InvalidTransition("plan", uuid, state, PlanState.PENDING, RESUMABLE, Who.OPERATOR)
 
 
+def not_moved(uuid: str, new: PlanState) -> InvalidTransition:
+    """Return the refusal to move a removed plan, which only gets the state back that it had."""
+    old = PlanState.DELETED
+    others = [state for state in sources(new, Who.OPERATOR) if state is not old]
+    return InvalidTransition("plan", uuid, old, new, others, Who.OPERATOR)
+
+
 def require_settling(action: str, new: ActionState) -> None:
     """Raise InvalidTransition for a state that an operator cannot settle an action to."""
     if new not in SETTLED:

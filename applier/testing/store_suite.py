@@ -24,12 +24,13 @@ of all parts, because operators see and change plans that runs have written.
 
 from __future__ import annotations
 
-from applier.testing.store_checks.attempt_checks import AttemptChecks
+from applier.testing.store_checks.approval_checks import ApprovalChecks
+from applier.testing.store_checks.attempt_checks import AllAttemptsChecks, AttemptChecks
 from applier.testing.store_checks.claim_checks import ClaimChecks
 from applier.testing.store_checks.claimant_checks import ClaimantChecks
 from applier.testing.store_checks.commit_checks import CommitChecks
 from applier.testing.store_checks.commit_refusal_checks import CommitRefusalChecks
-from applier.testing.store_checks.duration_checks import DurationChecks
+from applier.testing.store_checks.duration_checks import DurationChecks, NodeDurationChecks
 from applier.testing.store_checks.event_checks import EventChecks
 from applier.testing.store_checks.event_writing_checks import EventWritingChecks
 from applier.testing.store_checks.figures_checks import FiguresChecks
@@ -42,12 +43,15 @@ from applier.testing.store_checks.page_checks import PageChecks
 from applier.testing.store_checks.request_checks import RequestChecks
 from applier.testing.store_checks.reservation_checks import ReservationChecks
 from applier.testing.store_checks.resume_checks import ResumeChecks
+from applier.testing.store_checks.retention_checks import RetentionChecks
 from applier.testing.store_checks.revert_checks import RevertChecks
 from applier.testing.store_checks.save_checks import SaveChecks
 from applier.testing.store_checks.send_request_checks import SendRequestChecks
 from applier.testing.store_checks.service_checks import ServiceChecks
 from applier.testing.store_checks.settle_checks import SettleChecks
+from applier.testing.store_checks.start_time_checks import StartTimeChecks
 from applier.testing.store_checks.take_over_checks import TakeOverChecks
+from applier.testing.store_checks.worker_job_checks import WorkerJobChecks
 
 
 class RunStoreContract(
@@ -64,7 +68,7 @@ class RunStoreContract(
     """Tests of the RunStore of the fixture ``store``."""
 
 
-class PlanStoreContract(SaveChecks, FindChecks, ListChecks):
+class PlanStoreContract(SaveChecks, FindChecks, ListChecks, AllAttemptsChecks):
     """Tests of the methods of PlanStore; the fixture ``store`` returns a whole Store."""
 
 
@@ -82,6 +86,10 @@ class HistoryStoreContract(HistoryChecks):
     """Tests of the methods of HistoryStore; the fixture ``store`` returns a whole Store."""
 
 
+class RetentionStoreContract(RetentionChecks):
+    """Tests of the methods of RetentionStore; the fixture ``store`` returns a whole Store."""
+
+
 class ServiceStoreContract(ServiceChecks):
     """Tests of the ServiceStore of the fixture ``store``."""
 
@@ -94,14 +102,35 @@ class EventStoreContract(EventWritingChecks, EventChecks):
     """Tests of the methods of EventStore; the fixture ``store`` returns a whole Store."""
 
 
+class DurationStoreContract(NodeDurationChecks):
+    """Tests of durations in a store with its own plans; ``store`` returns a whole Store."""
+
+
+class StartTimeStoreContract(StartTimeChecks):
+    """Tests of the methods of StartTimeStore; the fixture ``store`` returns a whole Store."""
+
+
+class ApprovalStoreContract(ApprovalChecks):
+    """Tests of the methods of ApprovalStore; the fixture ``store`` returns a whole Store."""
+
+
+class WorkerJobStoreContract(WorkerJobChecks):
+    """Tests of the methods of WorkerJobStore; the fixture ``store`` returns a whole Store."""
+
+
 class StoreContract(
     RunStoreContract,
     PlanStoreContract,
     PageStoreContract,
     OperatorStoreContract,
     HistoryStoreContract,
+    RetentionStoreContract,
     ServiceStoreContract,
     FiguresStoreContract,
     EventStoreContract,
+    DurationStoreContract,
+    ApprovalStoreContract,
+    StartTimeStoreContract,
+    WorkerJobStoreContract,
 ):
     """Tests of the Store of the fixture ``store``: all of the above."""

@@ -22,7 +22,7 @@ _PATTERNS: Mapping[str, str] = {
     Reason.OTHER: "M2 2h1.5M5 5h1.5",
 }
 #: The fill of each state on a dark page; its light one is that of all pictures.
-_DARK: Mapping[str, str] = {
+DARK_FILLS: Mapping[str, str] = {
     "PENDING": "#20252b",
     "ONGOING": "#1f4a7d",
     "SUCCEEDED": "#23582c",
@@ -74,19 +74,22 @@ text { fill: #e8eaed; }
 
 def style() -> str:
     """Return the style sheet, with the colours of a dark page where the reader prefers one."""
-    light = [f".{look.word} .run {{ fill: {look.fill}; }}" for look in LOOKS.values()]
+    return f"{light()}\n@media (prefers-color-scheme: dark) {{{dark()}\n}}\n"
+
+
+def light() -> str:
+    """Return the rules of a light page."""
+    rules = [f".{look.word} .run {{ fill: {look.fill}; }}" for look in LOOKS.values()]
     outlined = ", ".join(f".{state} .run" for state in OUTLINED)
-    light.append(f"{outlined} {{ fill: none; stroke-dasharray: 2 2; }}")
-    light.append(".rest, .PENDING .run { fill: #ffffff; }")
-    dark = [f".{state} .run {{ fill: {fill}; }}" for state, fill in _DARK.items()]
-    dark.append(".rest { fill: #20252b; }")
-    return (
-        _LIGHT_STYLE
-        + "\n".join(light)
-        + f"\n@media (prefers-color-scheme: dark) {{{_DARK_STYLE}"
-        + "\n".join(dark)
-        + "\n}\n"
-    )
+    rules.append(f"{outlined} {{ fill: none; stroke-dasharray: 2 2; }}")
+    rules.append(".rest, .PENDING .run { fill: #ffffff; }")
+    return _LIGHT_STYLE + "\n".join(rules)
+
+
+def dark() -> str:
+    """Return the rules that replace some of them on a dark page."""
+    rules = [f".{state} .run {{ fill: {fill}; }}" for state, fill in DARK_FILLS.items()]
+    return _DARK_STYLE + "\n".join([*rules, ".rest { fill: #20252b; }"])
 
 
 def patterns() -> str:

@@ -26,6 +26,11 @@ def render(chart: Chart, width: int = WIDTH) -> str:
     It is light or dark as the reader prefers. Each bar has a title for the mouse and for screen
     readers. The text does not depend on uuids.
     """
+    return picture(chart, width, f"<style>{style()}</style>")
+
+
+def picture(chart: Chart, width: int = WIDTH, look: str = "") -> str:
+    """Return the element of a timeline, with its style sheet, or for a page that has it."""
     widest = max((small_width(shown(lane.title)) * _BOLD for lane in chart.lanes), default=0.0)
     scale = Scale(chart, _MARGIN + min(widest + 14, 0.25 * width), width - _MARGIN)
     above, head_height = head(chart, _MARGIN, width - 2 * _MARGIN)
@@ -42,7 +47,7 @@ def render(chart: Chart, width: int = WIDTH) -> str:
             '<svg xmlns="http://www.w3.org/2000/svg" role="graphics-document document" '
             f'width="{width}" height="{height:.0f}" viewBox="0 0 {width} {height:.0f}">',
             f"<title>{name}</title>",
-            f"<style>{style()}</style>",
+            *([look] if look else []),
             f"<defs>{patterns()}</defs>",
             f'<rect class="page" width="{width}" height="{height:.0f}"/>',
             *above,

@@ -18,6 +18,7 @@ from watcher.db.sqlalchemy import models
 
 from applier.contracts import ActionPlugin, Claimant, Report, Request, RequestVerb
 from applier.errors import ActionNotFound, RequestsUnread
+from applier.samples import MOST, Sample
 from applier.storage.claims import ends_claim
 from applier.store import Attempt, Reservation
 from applier.watcher import claims, database, false_alarms
@@ -208,7 +209,9 @@ class WatcherRecord:
             return _attempts_of(connection, plan, [action]).get(action, [])
 
     @database.translated
-    def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
+    def durations(
+        self, action_types: Sequence[str], *, most: int = MOST
+    ) -> dict[str, list[Sample]]:
         """See :meth:`applier.store.RunStore.durations`."""
         with database.reading() as connection:
             return {name: _durations(connection, name, most) for name in action_types}
@@ -291,8 +294,8 @@ def _attempt(row: Mapping[str, Any]) -> Attempt:
     )
 
 
-def _durations(connection: sa.Connection, name: str, most: int) -> list[float]:
-    """Return the durations of the latest attempts of a type that did their work."""
+def _durations(connection: sa.Connection, name: str, most: int) -> list[Sample]:
+    """Return the latest attempts of a type that did their work; their nodes are not known."""
     query = (
         sa.select(attempts.c.started_at, attempts.c.ended_at)
         .where(attempts.c.action_type == name, attempts.c.state == "SUCCEEDED")
@@ -302,4 +305,4 @@ def _durations(connection: sa.Connection, name: str, most: int) -> list[float]:
         .limit(most)
     )
     took = [(row.ended_at - row.started_at).total_seconds() for row in connection.execute(query)]
-    return [seconds for seconds in took if seconds >= 0]
+    return [Sample(seconds) for seconds in took if seconds >= 0]

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from applier.contracts import ActionPlugin, Claimant
 from applier.errors import ApplierError
+from applier.samples import MOST, Sample
 from applier.storage import references
 from applier.watcher import claims, database
 from applier.watcher.plans import plan_of
@@ -70,7 +71,9 @@ class StoredPlans(WatcherRecord):
         """Return who runs a plan, None if that is Watcher's own engine, or nobody."""
         return super().claimant(uuid) if self._is_ours else None
 
-    def durations(self, action_types: Sequence[str], *, most: int = 200) -> dict[str, list[float]]:
+    def durations(
+        self, action_types: Sequence[str], *, most: int = MOST
+    ) -> dict[str, list[Sample]]:
         """Return the durations of earlier runs by our engine."""
         return super().durations(action_types, most=most) if self._is_ours else {}
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,8 +13,10 @@ from applier.cli import action_steering, graph, plan_verbs, simulate, why
 from applier.cli.arguments import add_format, with_plan
 from applier.cli.verb import Verb
 from applier.errors import ActionNotFound, ApplierError
+from applier.operations import claim
 from applier.operations.lookup import find_action
 from applier.watcher import resume
+from planner.model import ActionPlan
 from planner.states import ActionState
 
 PLAN_HELP = "uuid, a unique beginning of one, or 'last'"
@@ -44,6 +46,10 @@ class Show(plan_verbs.Show):
         parser.set_defaults(node=None)
         add_format(parser, "message")
         return parser
+
+    def about(self, plan: ActionPlan) -> Iterable[str]:
+        """Return lines about who runs the plan; guards are not for plans of Watcher."""
+        return claim.under_way(self.session.store, plan, self.session.record, now())
 
 
 class Why(why.Why):
@@ -109,6 +115,7 @@ class Simulate(simulate.Simulate):
         parser.set_defaults(
             node=None, task=None, fetch_deps=False, changed_since=None, strict=False
         )
+        parser.set_defaults(split_by_window=False, inject=None, times=None, seed=None)
         return parser
 
 

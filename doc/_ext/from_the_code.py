@@ -26,7 +26,7 @@ from oslo_config import cfg
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import nested_parse_with_titles
-from usage import folded, gives_rows, metavar, own_arguments, usage
+from usage import folded, gives_rows, metavar, of_cliff, own_arguments, usage
 
 from applier import configuration
 from applier.cli.help import GROUPS
@@ -376,13 +376,25 @@ def verb_lines(verb: Any, parser: argparse.ArgumentParser) -> Iterator[str]:
     yield from (f"   {line}" for line in folded(parser.prog, list(map(usage, own))))
     yield ""
     if own:
-        rows = [[_name(a), _help(a)] for a in own]
-        yield from table(["argument", "meaning"], rows)
+        yield from _arguments(own)
     if gives_rows(parser):
         yield from ("Gives rows: see :ref:`formats <rows>`.", "")
     yield from ("Examples:", "", ".. code-block:: text", "")
     yield from (f"   actionplan {line}" for line in verb.EXAMPLES)
     yield ""
+
+
+class RowOptions(Written):
+    """The options of every verb that lists rows."""
+
+    def lines(self) -> Iterator[str]:
+        program = Program()
+        listing = program.command_manager.find_command(["list"])[0](program, None)
+        yield from _arguments(of_cliff(listing.get_parser("actionplan list")))
+
+
+def _arguments(arguments: Sequence[argparse.Action]) -> Iterator[str]:
+    yield from table(["argument", "meaning"], [[_name(a), _help(a)] for a in arguments])
 
 
 def _name(action: argparse.Action) -> str:
@@ -407,6 +419,7 @@ DIRECTIVES: Mapping[str, type[SphinxDirective]] = {
     "planner-reference": PlannerReference,
     "options": Options,
     "action-types": ActionTypes,
+    "row-options": RowOptions,
     "verbs": Verbs,
 }
 

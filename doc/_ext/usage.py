@@ -4,23 +4,27 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
+
+_CLIFFS_GROUP = re.compile(r"formatters?$", re.IGNORECASE)
 
 
 def own_arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Return the arguments of a verb without ``-h`` and what cliff adds to verbs that list rows."""
-    formats = _of_cliff(parser)
+    formats = of_cliff(parser)
     return [a for a in parser._actions if a not in formats and a.dest != "help"]
 
 
 def gives_rows(parser: argparse.ArgumentParser) -> bool:
     """True for a verb that lists rows, whose format cliff's options choose."""
-    return bool(_of_cliff(parser))
+    return bool(of_cliff(parser))
 
 
-def _of_cliff(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Return the arguments in groups of their own: argparse itself makes two groups."""
-    return [a for group in parser._action_groups[2:] for a in group._group_actions]
+def of_cliff(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Return the arguments that cliff adds to a verb that lists rows, known by their groups."""
+    groups = (g for g in parser._action_groups if _CLIFFS_GROUP.search(g.title or ""))
+    return [action for group in groups for action in group._group_actions]
 
 
 def folded(begin: str, words: Sequence[str], width: int = 84) -> Iterator[str]:

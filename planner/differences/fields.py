@@ -45,6 +45,7 @@ def of_plan(plan: ActionPlan) -> dict[str, Any]:
         "on_failure": plan.on_failure,
         "limits": plan.limits,
         "tolerances": tolerances,
+        "guards": plan.guards.covered(),
     }
 
 

@@ -236,8 +236,8 @@ def missing_host(i: int, action: ProposedAction) -> Mistake:
 
 
 def _tables(facts: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the tables of the facts, without the name of their cloud and their time."""
-    return {name: table for name, table in facts.items() if name not in ("cloud", "at")}
+    """Return the tables of the facts, without their cloud, time and totals."""
+    return {name: table for name, table in facts.items() if name not in ("cloud", "at", "totals")}
 
 
 def _host_names(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner import ranges
+from planner import guards, ranges
 
 _TEXT = {"type": ["string", "null"]}
+_LABELS = {"type": "object", "additionalProperties": {"type": "string"}}
 
 
 def _known(**fields: Any) -> dict[str, Any]:
@@ -26,6 +27,7 @@ COMMON: dict[str, Any] = {
         "propertyNames": {"pattern": "^[^:\\s]+(:.+)?$"},
         "additionalProperties": ranges.COUNT_OF_ONE_OR_MORE,
     },
+    "guards": guards.SCHEMA,
     "options": {"type": "object", "description": "Options of the planner, over the file's."},
 }
 
@@ -69,8 +71,13 @@ SCHEMA: dict[str, Any] = {
             "properties": {
                 "cloud": {**ranges.NAME_OR_NULL, "description": "The cloud that they came from."},
                 "at": {**ranges.NAME_OR_NULL, "description": "When they were read."},
+                "totals": {
+                    "type": "object",
+                    "additionalProperties": ranges.COUNT,
+                    "description": "How many hosts and instances there are, without the tables.",
+                },
                 "instances": _known(host=_TEXT),
-                "hosts": _known(name=_TEXT),
+                "hosts": _known(name=_TEXT, labels=_LABELS),
                 "services": _known(host=_TEXT),
                 "flavors": _known(),
                 "server_groups": _known(),

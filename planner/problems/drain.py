@@ -92,7 +92,11 @@ def _document(
     verb: str, hosts: Sequence[str], facts: Facts, actions: list[dict[str, Any]]
 ) -> dict[str, Any]:
     name = hosts[0] if len(hosts) == 1 else f"{len(hosts)}-hosts"
-    source = {key: facts[key] for key in ("cloud", "at") if key in facts}
+    source: dict[str, Any] = {key: facts[key] for key in ("cloud", "at") if key in facts}
+    source["totals"] = {
+        "hosts": len(facts.get("hosts") or facts.get("services") or ()),
+        "instances": len(facts["instances"]),
+    }
     return {"kind": "solution", "name": f"{verb}-{name}", "actions": actions, "facts": source}
 
 

@@ -66,8 +66,9 @@ def _entries(drawing: Drawing) -> list[tuple[str, str]]:
     for word, look in LOOKS.items():
         if counts[word]:
             swatch = (
-                f'<rect width="{_SAMPLE:.0f}" height="16" rx="4" fill="{look.fill}" '
-                f'stroke="#555555"/><text class="mark" x="15" y="8">{look.mark}</text>'
+                f'<g class="{word}"><rect class="legend-sample" width="{_SAMPLE:.0f}" height="16" '
+                f'rx="4" fill="{look.fill}" stroke="#555555"/></g>'
+                f'<text class="mark" x="15" y="8">{look.mark}</text>'
             )
             entries.append((swatch, f"{MEANINGS.get(word, word)} ({counts[word]})"))
     kinds = {line.kind for line in drawing.lines}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from itertools import pairwise
 from unicodedata import east_asian_width
@@ -36,6 +36,10 @@ path { fill: none; stroke-width: 1.3; }
 .order { stroke: #9aa3ad; }
 .trigger { stroke: #7a3db8; stroke-dasharray: 1.5 3.5; stroke-width: 1.8; }
 .halo { fill: #ffffff; fill-opacity: 0.85; stroke: none; }
+.page { fill: #ffffff; }
+.head { fill: #333333; stroke: none; }
+.head.order { fill: #9aa3ad; }
+.head.trigger { fill: #7a3db8; }
 """
 
 
@@ -45,6 +49,11 @@ def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> st
     The text does not depend on uuids. Layers are waves; lanes are machines, groups or resources. In
     a plan with more than planner.render.drawing.MANY actions, equivalent actions share a box.
     """
+    return picture(plan, keep, f"<style>{STYLE}</style>")
+
+
+def picture(plan: ActionPlan, keep: Callable[[Action], bool] | None = None, look: str = "") -> str:
+    """Return the element of a plan, with its style sheet, or for a page that has it."""
     drawing = draw(plan, keep)
     found = layout(drawing, _depths(drawing), _sizes(drawing))
     head, top, wide = legend(plan, drawing, MARGIN, max(found.size[0], 620.0))
@@ -52,17 +61,19 @@ def render(plan: ActionPlan, keep: Callable[[Action], bool] | None = None) -> st
     title = escape(printable(plan.name or plan.planner))
     return "\n".join(
         [
-            '<svg xmlns="http://www.w3.org/2000/svg" role="img" '
+            '<svg xmlns="http://www.w3.org/2000/svg" role="graphics-document document" '
             f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
             f"<title>{title}: {plan.state}</title>",
-            f"<style>{STYLE}</style>",
-            f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
+            *([look] if look else []),
+            f'<rect class="page" width="{width:.0f}" height="{height:.0f}"/>',
             f"<defs>{''.join(map(_marker, ('need', 'any', 'order', 'trigger')))}</defs>",
             *head,
             f'<g transform="translate({MARGIN:.0f} {top:.0f})">',
             *_lanes(drawing, found),
+            '<g aria-hidden="true">',
             *(_path(path, found.down) for path in found.paths),
             *(_point(found.middles[point]) for point in drawing.points),
+            "</g>",
             *(_box(name, box, found.middles[name]) for name, box in drawing.boxes.items()),
             *(_label(label.text, label.middle) for label in found.labels),
             "</g>",
@@ -121,7 +132,7 @@ def _lanes(drawing: Drawing, found: Layout) -> Iterator[str]:
             shape = f'x="0" y="{start:.1f}" width="{long:.1f}" height="{end - start:.1f}"'
             where = f'x="{PADDING:.1f}" y="{(start + end) / 2:.1f}"'
         yield (
-            f'<g class="lane"><title>{escape(title)}</title><rect {shape} rx="8"/>'
+            f'<g class="lane" role="group"><title>{escape(title)}</title><rect {shape} rx="8"/>'
             f"<text {where}>{text}</text></g>"
         )
 
@@ -130,7 +141,7 @@ def _box(name: str, box: Box, middle: Point) -> str:
     width, height = _box_size(box)
     left, top = middle.x - width / 2, middle.y - height / 2
     shape = f'width="{width:.1f}" height="{height:.1f}" rx="6"'
-    parts = [f'<g class="box {box.look.word}" id="{name}">{_title(tooltip(box))}']
+    parts = [f'<g class="box {box.look.word}" id="{name}" role="img">{_title(tooltip(box))}']
     if len(box.actions) > len(box.names):
         parts.append(f'<rect class="more" x="{left + 4:.1f}" y="{top + 4:.1f}" {shape}/>')
     parts.append(f'<rect x="{left:.1f}" y="{top:.1f}" {shape} fill="{box.look.fill}"/>')
@@ -182,10 +193,9 @@ def _label(text: str, middle: Point) -> str:
 
 
 def _marker(kind: str) -> str:
-    colour: Mapping[str, str] = {"order": "#9aa3ad", "trigger": "#7a3db8"}
     shape = "M0 1L8 4L0 7z" if kind in ("need", "any") else "M0 1L8 4L0 7L2 4z"
     return (
         f'<marker id="arrow-{kind}" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" '
         f'markerHeight="8" orient="auto" markerUnits="userSpaceOnUse">'
-        f'<path d="{shape}" style="fill:{colour.get(kind, "#333333")};stroke:none"/></marker>'
+        f'<path class="head {kind}" d="{shape}"/></marker>'
     )

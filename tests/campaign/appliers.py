@@ -89,7 +89,7 @@ class Campaign:
         quiet_from = deadline - PATIENCE_S / 2
         while True:
             site.keep_services()
-            found = site.store.load_plan(uuid)
+            found = site.read(lambda store: store.load_plan(uuid))
             if found.state in ENDED_PLAN or time.monotonic() > deadline:
                 return found
             if found.state in (PlanState.PAUSED, PlanState.RECOMMENDED):

@@ -8,14 +8,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from typing import TypeVar
 
 from outage import Server
 
+from applier.errors import StoreError
 from applier.storage.sql import SqlStore
+
+Answer = TypeVar("Answer")
 
 SHIFT = Path(__file__).parents[1] / "shifted_clock" / "start.py"
 PROGRAMS = Path(sys.executable).parent
@@ -136,10 +140,21 @@ class Site:
         for _ in range(SERVICES - services):
             self.start("actionplan-applier")
 
+    def read(self, what: Callable[[SqlStore], Answer]) -> Answer:
+        """Read the record; a frozen applier may be in the middle of a commit until it is let go."""
+        while True:
+            try:
+                return what(self.store)
+            except StoreError:
+                if not any(a.thaws_at for a in self.appliers if a.lives):
+                    raise
+                self.keep_services()
+                time.sleep(0.1)
+
     def victim(self) -> Applier | None:
         """Return an applier that runs and is not frozen: mostly the one that runs the plan."""
         living = [a for a in self.appliers if a.lives and not a.thaws_at]
-        claimant = self.store.claimant(self.plan)
+        claimant = self.read(lambda store: store.claimant(self.plan))
         its = [a for a in living if claimant and a.has(claimant.pid)]
         found = its if its and self.chance.random() < MOSTLY else living
         return self.chance.choice(found) if found else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import gc
 import io
 import logging
 import os
@@ -111,6 +112,7 @@ class CommandLine:
         data = stdin.encode() if isinstance(stdin, str) else stdin
         root = logging.getLogger()
         level, handlers, hook = root.level, list(root.handlers), sys.excepthook
+        collect_after = gc.get_threshold()
         thread_hook, given = threading.excepthook, sys.stdin
         out, err = io.StringIO(), io.StringIO()
         sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
@@ -126,6 +128,7 @@ class CommandLine:
             sys.stdin, sys.excepthook, threading.excepthook = given, hook, thread_hook
             root.setLevel(level)
             root.handlers[:] = handlers
+            gc.set_threshold(*collect_after)
         return Ended(code, out.getvalue(), err.getvalue())
 
     def good(self, *words: str, stdin: str | bytes = b"") -> str:
@@ -260,7 +263,7 @@ def wait_until(found: Callable[[], Any]) -> Any:
         answer = found()
         if answer:
             return answer
-        select.select([], [], [], 0.02)
+        threading.Event().wait(0.02)
     raise AssertionError(f"{found} never came true")
 
 
@@ -298,6 +301,11 @@ class Terminal:
         """Type; ``\\x03`` is Ctrl-C, ``\\x04`` is Ctrl-D."""
         os.write(self._handle, text.encode())
 
+    @property
+    def echoes(self) -> bool:
+        """Whether the terminal shows what is typed."""
+        return bool(termios.tcgetattr(self._handle)[3] & termios.ECHO)
+
     def hang_up(self) -> None:
         """Take the terminal away."""
         if self._handle >= 0:
@@ -314,7 +322,9 @@ class Terminal:
 
     def _read(self) -> bool:
         """Take in what there is; False once there will be nothing more."""
-        if not select.select([self._handle], [], [], PATIENCE_S)[0]:
+        ready = select.poll()
+        ready.register(self._handle, select.POLLIN)
+        if not ready.poll(1000 * PATIENCE_S):
             return False
         try:
             data = os.read(self._handle, 65536)

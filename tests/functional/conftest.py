@@ -6,7 +6,9 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import programs
 import pytest
 from command_line import CommandLine, Gate
 
@@ -44,3 +46,23 @@ def running(actionplan: CommandLine, gate: Gate) -> Iterator[subprocess.Popen[st
         gate.wait()
         yield process
         process.kill()
+
+
+@pytest.fixture(scope="session")
+def chromium_of_process() -> Iterator[Any]:
+    """Start a browser for all tests of a process; skip where Chromium is missing, fail under CI."""
+    programs.require("chromium", "chromedriver")
+    from browsers import chromium
+
+    with chromium() as driver:
+        yield driver
+
+
+@pytest.fixture
+def browser(chromium_of_process: Any) -> Any:
+    """Return the browser, with no page open and without what it complained of earlier."""
+    from browsers import complaints
+
+    chromium_of_process.get("about:blank")
+    complaints(chromium_of_process)
+    return chromium_of_process

@@ -22,6 +22,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from applier.storage.sql import SqlStore
+from applier.worker_jobs import Worker
+
 pytestmark = pytest.mark.slow
 
 EXAMPLES = settings(
@@ -33,7 +36,7 @@ EXAMPLES = settings(
     suppress_health_check=list(HealthCheck),
 )
 #: What is there, by the name of the part of a path.
-KNOWN = {"plan": "kept", "action": "a1", "name": "migrate", "new": "kept"}
+KNOWN = {"worker": "w1", "plan": "kept", "action": "a1", "name": "migrate", "new": "kept"}
 CHECKS = (
     not_a_server_error,
     status_code_conformance,
@@ -59,6 +62,10 @@ def api(actionplan: CommandLine) -> TestClient:
     actions = [{"name": f"a{i}", "action_type": "nop"} for i in range(3)]
     document = json.dumps({"name": "kept", "actions": actions})
     assert made.simulate_post("/v2/plans", body=document, headers=JSON).status_code == 201
+    store = SqlStore(f"sqlite:///{actionplan.record}")
+    words: dict[str, Any] = dict.fromkeys(("host", "user", "version"), "w")
+    store.report_worker(Worker(KNOWN["worker"], pid=1, queues=["q"], types=[], places=1, **words))
+    store.close()
     return made
 
 

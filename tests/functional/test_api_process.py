@@ -11,14 +11,13 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 from contextlib import closing
 from urllib.parse import urlsplit
 
 import bcrypt
 import pytest
 from api_client import PROGRAM, api_process, configured
-from command_line import PATIENCE_S, CommandLine
+from command_line import PATIENCE_S, CommandLine, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -204,8 +203,6 @@ def test_the_applier_service_answers_as_well(actionplan: CommandLine) -> None:
         made = api("/v2/plans", DOCUMENT).json
         assert api(f"/v2/plans/{made['uuid']}/start", b"{}").status == 200
         path = f"/v2/plans/{made['uuid']}"
-        end = time.monotonic() + PATIENCE_S
-        while api(path).json["state"] != "SUCCEEDED":
-            assert time.monotonic() < end
+        wait_until(lambda: api(path).json["state"] == "SUCCEEDED")
         api.process.send_signal(signal.SIGTERM)
         assert api.process.wait(PATIENCE_S) == 0

@@ -171,6 +171,30 @@ def test_a_whole_life(api: TestClient, actionplan: CommandLine) -> None:
     assert api.simulate_delete(f"/v2/plans/{uuid}").status_code == 204
     assert api.simulate_get("/v2/plans").json["plans"] == []
     assert api.simulate_get("/v2/plans", params={"state": "DELETED"}).json["total"] == 1
+    back = post(api, f"/v2/plans/{uuid}/undelete", {"why": "too early"})
+    assert (back.status_code, back.json["state"]) == (200, "SUCCEEDED")
+    assert is_problem(post(api, f"/v2/plans/{uuid}/undelete"), 409, "it is not deleted")
+
+
+def test_plans_are_filtered_by_who_made_them_how_and_when(api: TestClient) -> None:
+    uuid = stored(api)
+    (plan,) = api.simulate_get("/v2/plans").json["plans"]
+    creator, made = plan["creator"], plan["created_at"]
+    assert creator
+
+    def listed(**query: str) -> list[str]:
+        found = api.simulate_get("/v2/plans", params=query).json
+        assert found["total"] == len(found["plans"])
+        return [plan["uuid"] for plan in found["plans"]]
+
+    assert listed(planner="weight", creator=creator, since=made) == [uuid]
+    assert listed(creator="nobody") == listed(until=made) == listed(planner="events") == []
+    wrong = api.simulate_get("/v2/plans", params={"since": "soon", "until": "2026-02-30T00:00:00Z"})
+    assert is_problem(wrong, 400, "")
+    assert {m["place"] for m in wrong.json["errors"]} == {
+        "query since",
+        "query until",
+    }
 
 
 def test_if_match_refuses_what_was_changed(api: TestClient) -> None:
@@ -264,3 +288,23 @@ def test_what_may_not_be_done_is_a_problem(api: TestClient) -> None:
     broken = api.simulate_post("/v2/plans", body="{", headers=JSON)
     assert broken.status_code == 400
     assert is_problem(post(api, "/v2/plans/x/pause", {"wy": 1}), 400, "wy")
+
+
+def test_a_plan_is_approved_before_it_is_started(api: TestClient) -> None:
+    uuid = stored(api, {**DOCUMENT, "guards": {"approvals": 1}})
+    path = f"/v2/plans/{uuid}"
+    refused = post(api, f"{path}/start")
+    assert is_problem(refused, 409, "needs 1 approval, and it has none")
+    assert refused.json["title"] == "Refused by a guard"
+    assert is_problem(post(api, f"{path}/approve"), 400, "why")
+    key = {"Idempotency-Key": "k1"}
+    for _ in range(2):
+        done = post(api, f"{path}/approve", {"why": "looked at"}, **key)
+        assert (done.status_code, done.json["state"]) == (200, "RECOMMENDED")
+    found = api.simulate_get(f"{path}/approvals").json
+    [approval] = found.pop("approvals")
+    assert found == {"needed": 1, "by_another": False, "max_age_s": None, "missing": None}
+    assert (approval["why"], approval["counts"]) == ("looked at", True)
+    entries = api.simulate_get(f"{path}/history").json["history"]
+    assert [(e["verb"], e["why"]) for e in entries] == [("create", None), ("approve", "looked at")]
+    assert post(api, f"{path}/start").json["state"] == "PENDING"

@@ -113,6 +113,6 @@ def test_the_question_says_how_old_the_plan_is(actionplan: CommandLine) -> None:
     with actionplan.on_terminal("apply", "last") as terminal:
         seen = terminal.wait_for("[y/N]")
         assert "ago; the cloud is as planned." in seen
-        assert "3 instances" in seen
+        assert "3 of 18 instances" in seen
         terminal.type("n\n")
         assert terminal.end() == 1

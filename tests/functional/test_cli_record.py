@@ -104,7 +104,7 @@ def test_the_check_ends_with_1_if_anything_is_wrong(kept: CommandLine) -> None:
     assert ended.out.count(": parents is not JSON: ") == 4
 
 
-@pytest.mark.parametrize(("place", "damage"), [(100, b"\xff\x00\xff"), (4096, b"\xff\x00\xff")])
+@pytest.mark.parametrize(("place", "damage"), [(100, b"\xff\x00\xff"), (2048, b"\xff\x00\xff")])
 def test_a_file_of_which_no_plan_can_be_read_is_damaged(
     kept: CommandLine, place: int, damage: bytes
 ) -> None:
@@ -137,7 +137,7 @@ def test_plans_without_the_version_of_their_tables_are_damaged_and_left_alone(
 def test_a_copy_takes_the_place_of_the_record(kept: CommandLine) -> None:
     copied = kept("db", "backup", "copy").out
     assert copied == f"The record in sqlite:///{kept.record} was copied to copy.\n"
-    assert kept("delete", "last").code == 0
+    assert kept("delete", "last", "--yes").code == 0
     for end in ("-wal", "-shm"):
         Path(f"{kept.record}{end}").unlink(missing_ok=True)
     os.replace(kept.folder / "copy", kept.record)

@@ -207,7 +207,7 @@ def test_a_bug_is_told_in_a_sentence_and_in_full_when_asked(actionplan: CommandL
     site = actionplan.folder / "site"
     site.mkdir()
     # As if the verb itself were wrong.
-    text = "import applier.cli.plan_verbs as plans\nplans.List.take_action = lambda *_: 1 / 0\n"
+    text = "import applier.cli.plan_list as plans\nplans.List.take_action = lambda *_: 1 / 0\n"
     (site / "sitecustomize.py").write_text(text, encoding="utf-8")
     actionplan.environment["PYTHONPATH"] = str(site)
     ended = actionplan("list")

@@ -188,10 +188,68 @@ def test_a_plan_is_removed_softly(actionplan: CommandLine) -> None:
     actionplan.document("plan.yaml", nop("a"))
     actionplan.good("create", "plan.yaml")
     uuid = actionplan.plan().uuid
-    assert actionplan.good("delete", "last") == f"Plan {uuid[:8]} is DELETED.\n"
+    asked = actionplan.inside("delete", "last", stdin="n\n")
+    assert (asked.code, actionplan.plan().state) == (1, PlanState.RECOMMENDED)
+    question, answer = asked.out.split("[y/N]")
+    assert question.strip() == f"Delete plan {uuid[:8]}, RECOMMENDED?"
+    assert answer.strip() == "Not deleted. To delete it without a question, add --yes."
+    assert actionplan.good("delete", "last", "--yes").splitlines() == [
+        f"Plan {uuid[:8]} is DELETED.",
+        f"To bring it back: actionplan undelete {uuid}",
+    ]
     assert actionplan.good("list") == "No plans. To make one: actionplan create FILE\n"
     assert uuid[:8] in actionplan.good("list", "--state", "DELETED")
     assert "DELETED" in actionplan.good("show", uuid)
+    back = actionplan.good("undelete", uuid, "--reason", "too early")
+    assert back == f"Plan {uuid[:8]} is RECOMMENDED again.\n"
+    assert uuid[:8] in actionplan.good("list")
+    again = actionplan("undelete", uuid)
+    assert (again.code, again.out) == (1, "")
+    assert again.err == f"Refused: plan {uuid[:8]} is RECOMMENDED: it is not deleted\n"
+    verbs = [row["verb"] for row in json.loads(actionplan.good("history", uuid, "-f", "json"))]
+    assert verbs == ["create", "delete", "undelete"]
+
+
+def test_a_report_of_each_purged_plan_is_kept(actionplan: CommandLine) -> None:
+    actionplan.document("plan.yaml", nop("a"))
+    for _ in range(2):
+        actionplan.good("apply", "plan.yaml", "--yes")
+    uuids = {plan.uuid for plan in actionplan.plans()}
+    refused = actionplan("purge", "--older-than", "0m", "--yes", "--keep-reports", "plan.yaml")
+    assert refused.code == 1
+    assert "--keep-reports plan.yaml cannot be made: File exists" in refused.err
+    assert len(actionplan.plans()) == 2
+    folder = actionplan.folder / "kept" / "reports"
+    words = ("purge", "--older-than", "0m", "--yes", "--keep-reports", str(folder))
+    assert actionplan.good(*words) == "2 plans deleted for good.\n"
+    assert {path.name for path in folder.iterdir()} == {f"{uuid}.html" for uuid in uuids}
+    for uuid in uuids:
+        assert uuid in (folder / f"{uuid}.html").read_text(encoding="utf-8")
+    assert actionplan.plans() == []
+
+
+def test_old_plans_are_deleted_for_good(actionplan: CommandLine) -> None:
+    actionplan.document("plan.yaml", nop("a"))
+    actionplan.good("apply", "plan.yaml", "--yes")
+    actionplan.good("create", "plan.yaml")
+    nothing = actionplan.good("purge", "--older-than", "1d")
+    assert re.fullmatch(r"No plan ended or was deleted before .* UTC\.\n", nothing)
+    asked = actionplan.inside("purge", "--older-than", "0m", stdin="\n")
+    assert asked.code == 1
+    assert asked.out.startswith("Delete 1 plan for good that ended or were deleted before ")
+    assert len(actionplan.plans()) == 2
+    done = actionplan.good("purge", "--older-than", "0m", "--yes")
+    assert done == "1 plan deleted for good.\n"
+    (left,) = actionplan.plans()
+    assert left.state is PlanState.RECOMMENDED
+    told = json.loads(actionplan.good("history", "-f", "json"))
+    assert [row["verb"] for row in told] == ["create", "purge"]
+    assert re.search(r" - +purge ", actionplan.good("history"))
+    assert actionplan("db", "check").code == 0
+    for wrong in ("90", "-1d", "٣d", "2026-03-01", "999999999w"):
+        ended = actionplan("purge", f"--older-than={wrong}", "--yes")
+        assert ended.code == 2
+        assert "is not an age such as 12h, 90d or 8w" in ended.err
 
 
 def test_the_user_of_the_record_is_the_one_at_the_terminal(actionplan: CommandLine) -> None:

@@ -78,7 +78,7 @@ def test_durations_come_from_the_plan_then_from_the_record(actionplan: CommandLi
     actionplan.document("old.yaml", command("a"), command("b"))
     actionplan.good("apply", "old.yaml", "--yes")
     out = actionplan.good("simulate", "new.yaml")
-    line = "Durations: 1 action estimated, 1 action from earlier runs (median of the type)."
+    line = "Durations: 1 action estimated, 1 action from earlier runs (median)."
     assert out.splitlines()[-1] == line
     assert out.splitlines()[-2] == "If each takes as long as 9 in 10 did: 30s."
     found = json.loads(actionplan.good("simulate", "new.yaml", "-f", "json"))

@@ -36,9 +36,15 @@ def test_limits_reach_whoever_runs_the_plan(
     words = ("--limit", "node:*=1", "--max-workers", "2", "--reason", "slow disks")
     out = actionplan.good("set", "last", *words)
     assert "has been asked for node:*=1, max_workers=2." in out
-    assert "Requested: limit node:*=1 max_workers=2, by operator" in actionplan.good("show", "last")
+    shown = actionplan.good("show", "last")
+    assert "Requested: limit node:*=1 max_workers=2, by operator" in shown
+    assert "at most 2 at once; limits: node:* 1 (planned: none)" in shown
+    value = json.loads(actionplan.good("show", "last", "-f", "json"))
+    assert value["limits_now"] == {"node:*": 1, "max_workers": 2}
     gate.let_go()
     assert running.wait() == 0
+    assert "planned: none" not in actionplan.good("show", "last")
+    assert "limits_now" not in json.loads(actionplan.good("show", "last", "-f", "json"))
 
 
 def test_an_action_that_runs_can_be_aborted(

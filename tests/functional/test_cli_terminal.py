@@ -205,3 +205,45 @@ def test_the_record_says_what_the_terminal_said(
     rows = json.loads(actionplan.good("action", "list", "last", "-f", "json"))
     assert "2 succeeded" in seen
     assert [row["state"] for row in rows] == ["SUCCEEDED", "SUCCEEDED"]
+
+
+@pytest.mark.parametrize("verb", ["apply", "watch"])
+def test_what_is_typed_below_the_block_leaves_no_trace(
+    actionplan: CommandLine, two_steps: str, gate: Gate, verb: str
+) -> None:
+    """Neither on the terminal, nor for the shell that reads from it afterwards."""
+    with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
+        terminal.wait_for("running")
+        gate.wait()
+        assert not terminal.echoes
+        if verb == "watch":
+            with actionplan.on_terminal("watch", "last") as watching:
+                watching.wait_for("running")
+                watching.type("\n\nrm -r here\n")
+                gate.let_go()
+                assert watching.end() == 0
+                assert "rm -r" not in plain(watching.seen)
+                assert watching.echoes
+        else:
+            terminal.type("\n\nrm -r here\n")
+            gate.let_go()
+        assert terminal.end() == 0
+        assert "rm -r" not in plain(terminal.seen)
+        assert terminal.echoes
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT, signal.SIGINT])
+def test_the_terminal_echoes_again_when_a_signal_ends_the_command(
+    actionplan: CommandLine, two_steps: str, gate: Gate, number: signal.Signals
+) -> None:
+    with actionplan.on_terminal("apply", two_steps, "--yes") as terminal:
+        terminal.wait_for("running")
+        gate.wait()
+        with actionplan.on_terminal("watch", "last") as watching:
+            watching.wait_for("running")
+            assert not watching.echoes
+            os.kill(watching.pid, number)
+            assert watching.end() in (-number, 130)
+            assert watching.echoes
+        gate.let_go()
+        assert terminal.end() == 0

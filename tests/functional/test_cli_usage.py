@@ -150,7 +150,7 @@ def test_what_was_planned_is_read_when_the_disk_of_the_record_is_full(
             ended = actionplan.inside(*verb.split())
             assert (ended.code, ended.err) == (0, ""), verb
             assert ended.out, verb
-        ended = actionplan.inside("delete", "last")
+        ended = actionplan.inside("delete", "last", "--yes")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert ended.code == 1

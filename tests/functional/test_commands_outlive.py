@@ -324,6 +324,25 @@ def test_what_is_left_is_listed_and_what_nobody_needs_is_removed(actionplan):
     assert "No commands are left" in actionplan("job", "list").out
 
 
+def test_a_purge_removes_what_the_commands_of_purged_plans_left_here_and_nothing_else(actionplan):
+    actionplan.document("plan.yaml", {"name": "a", "action_type": "nop"})
+    actionplan.good("apply", "plan.yaml", "--yes")
+    actionplan.good("create", "plan.yaml")
+    kept, ended = sorted(actionplan.plans(), key=lambda plan: str(plan.state))
+    place = actionplan.record.parent / "jobs"
+    for uuid in (ended.uuid, kept.uuid, "plan-of-another-record"):
+        folder = place / f"{uuid}.a.1.1"
+        folder.mkdir(parents=True)
+        (folder / "pid").write_text("1 1 another-boot 1\n")
+    assert actionplan.good("purge", "--older-than", "0m", "--yes").splitlines() == [
+        "1 plan deleted for good.",
+        "1 leftover of commands removed from this machine.",
+    ]
+    assert sorted(jobs(actionplan)) == sorted(
+        [f"{kept.uuid}.a.1.1", "plan-of-another-record.a.1.1"]
+    )
+
+
 def test_processes_that_outlived_the_shell_of_their_command_are_listed_and_keep_it(actionplan):
     """Nobody looks for the action any more, but its work may still be done."""
     command = "setsid sh -c 'echo $$ > number; exec sleep 1000' & wait"

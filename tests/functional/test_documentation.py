@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import re
@@ -23,6 +24,7 @@ from console_blocks import Command, Reader, agrees, differences, steps
 from applier import configuration
 from applier.cli import verb
 from applier.cli.help import GROUPS
+from applier.cli.program import Program
 from planner import effects, registry, saved_schema
 from planner.planners import solution_schema
 from planner.planners.events import schema as events_schema
@@ -103,25 +105,26 @@ def test_the_python_of_a_page_runs(name, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("html")
-    line = [
-        "-W",
-        "--keep-going",
-        "-q",
-        "-E",
-        "-j",
-        "auto",
-        "-b",
-        "html",
-        str(ROOT / "doc"),
-        str(folder),
-    ]
+def built(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Build the pages once; the other processes of a test run wait, and read the same."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder if worker_id == "master" else folder.parent) / "html"
+    with open(folder.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            build(folder)
+    return folder
+
+
+def build(folder: Path) -> None:
+    """Build the pages into a folder, which is there when all of them are."""
+    new = folder.with_suffix(".new")
+    words = ("-W", "--keep-going", "-q", "-E", "-j", "auto", "-b", "html", ROOT / "doc", new)
     ended = subprocess.run(
-        [sys.executable, "-m", "sphinx", *line], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "sphinx", *words], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
-    return folder
+    new.rename(folder)
 
 
 def arrows(built: Path, page: str, drawing: int = 0) -> set[tuple[str, str]]:
@@ -229,6 +232,30 @@ def test_every_option_verb_planner_and_action_type_is_on_its_page(built):
         for name in registry.names(namespace):
             module = registry.load(namespace, name).__module__.partition(".")[0]
             assert module not in ("planner", "applier") or f"<h2>{name}<" in html
+
+
+def test_every_argument_of_every_verb_is_in_its_section(built):
+    """The parsers are asked, not what the page is made from."""
+    html = (built / "reference/command-line.html").read_text(encoding="utf-8")
+    program = Program()
+    rows = set(section(html, "command-line"))
+    for action in program.parser._actions:
+        assert rows.intersection(action.option_strings), action.option_strings
+    for name, entry in program.command_manager:
+        if any(name in names for names in GROUPS.values()):
+            parser = entry.load()(program, None).get_parser(f"actionplan {name}")
+            told = {*section(html, name.replace(" ", "-")), "-h", "--help"}
+            told |= rows if "formatter" in parser.format_help() else set()
+            wanted = {text for action in parser._actions for text in action.option_strings}
+            wanted |= {a.metavar or a.dest for a in parser._actions if not a.option_strings}
+            assert wanted <= told, f"{name}: {sorted(wanted - told)}"
+
+
+def section(html: str, name: str) -> list[str]:
+    """Return the words that stand as code in a section, without those of sections below it."""
+    (text,) = re.findall(rf'<section id="{name}">(.*?)(?=<section|</section)', html, re.DOTALL)
+    found = re.findall(r"<code.*?>(.*?)</code>", text, re.DOTALL)
+    return [word for code in found for word in unescape(re.sub(r"<.*?>", "", code)).split()]
 
 
 def test_every_link_to_the_code_leads_somewhere(built):

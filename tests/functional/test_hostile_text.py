@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -16,6 +15,7 @@ from command_line import CommandLine, Ended
 
 from applier.storage.sql import SqlStore
 from applier.subscriptions import DeadEvent, Trouble
+from applier.worker_jobs import Worker
 from planner import make_plan
 from planner.model import ActionPlan
 from planner.states import ActionState
@@ -50,6 +50,7 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     ],
     "simulate": [*each(("hostile.json",), FORMATS), (PLAN, "--set", f"max_workers={HOSTILE}")],
     "apply": [(PLAN,), ("hostile.json", "--yes"), ("keys.json", "--yes"), (RAN, "--yes")],
+    "approve": [(PLAN, "--reason", HOSTILE), (RAN, "--reason", HOSTILE)],
     "start": [(PLAN,), (RAN,)],
     "list": each((), ROWS),
     "show": [
@@ -58,6 +59,8 @@ LINES: dict[str, list[tuple[str, ...]]] = {
         (RAN, "-f", "message"),
         (RAN, "--node", HOSTILE),
     ],
+    "export": [(RAN,), (HOSTILE,), (RAN, "--out", f"no/{HOSTILE}")],
+    "import": [("hostile.json",), ("exported.json",), (HOSTILE,)],
     "facts": [*each((), ("yaml", "json")), ("--out", f"no/{HOSTILE}")],
     "drain": [
         (HOSTILE,),
@@ -65,7 +68,7 @@ LINES: dict[str, list[tuple[str, ...]]] = {
         ("compute-1", "--out", f"no/{HOSTILE}"),
     ],
     "undrain": [(HOSTILE,), ("compute-1",)],
-    "watch": [(RAN,), (RAN, "-f", "json"), (HOSTILE, "-f", "json")],
+    "watch": [(RAN,), (RAN, "-f", "json"), (HOSTILE, "-f", "json"), (HOSTILE, "--web")],
     "why": [(RAN, HOSTILE), (PLAN, HOSTILE)],
     "pause": [(PLAN,)],
     "resume": [(PLAN,)],
@@ -73,12 +76,15 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "set": [(PLAN, f"{HOSTILE}=3"), (PLAN, f"max_workers={HOSTILE}")],
     "rollback": [(RAN,), (PLAN,), (RAN, "--out", f"no/{HOSTILE}")],
     "delete": [(HOSTILE,)],
+    "undelete": [(HOSTILE,), (PLAN, "--reason", HOSTILE)],
+    "purge": [("--older-than", HOSTILE), ("--older-than", "1d")],
     "graph": [
         *each((PLAN,), ("dot", "svg", "mermaid", "timeline")),
         *each((RAN,), ("dot", "svg", "mermaid", "timeline")),
         (PLAN, "--node", f"({HOSTILE}"),
         ("keys.json",),
     ],
+    "report": [(PLAN,), (RAN,), ("hostile.json",), ("keys.json",), (RAN, "-o", f"no/{HOSTILE}")],
     "diff": [
         *each((PLAN, RAN), FORMATS),
         *each(("hostile.json", PLAN), FORMATS),
@@ -93,6 +99,9 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "action force-complete": [(PLAN, HOSTILE)],
     "action set": [(RAN, HOSTILE, "--state", "succeeded", "--reason", HOSTILE)],
     "history": [*each((), ROWS), *each((PLAN,), ROWS), (HOSTILE,)],
+    "duration list": each((), ROWS),
+    "duration export": [*each((), ("yaml", "json")), ("--out", f"no/{HOSTILE}")],
+    "duration import": [("durations.json",), ("keys.json",), (f"{HOSTILE}.json",)],
     "event list": [
         *each((), ROWS),
         *each((RAN,), ROWS),
@@ -102,6 +111,8 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "event subscription list": each((), ROWS),
     "event subscription remove": [(HOSTILE,)],
     "service list": each((), ROWS),
+    "worker list": each((), ROWS),
+    "worker drain": [(f"w {HOSTILE}",), (HOSTILE,)],
     "planner list": each((), ROWS),
     "planner show": [(HOSTILE,), ("weight",)],
     "action type list": each((), ROWS),
@@ -176,8 +187,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, entry_point_cache: Path) -
     line = CommandLine(tmp_path_factory.mktemp("hostile"), entry_point_cache)
     line.configure(actionplan={"simulator_speed": 1000}, profiler={"a": HOSTILE.split("\r")[0]})
     document = {"actions": [{"name": HOSTILE, "action_type": "nop"}], "name": HOSTILE}
+    took = {"action_type": f"t{HOSTILE}", "size": HOSTILE, "node": HOSTILE, "seconds": [1.0]}
     files = {
         "hostile.json": document,
+        "durations.json": {"durations": [took]},
         "keys.json": {**document, HOSTILE: 1, "actions": [{HOSTILE: 1, "action_type": HOSTILE}]},
         "changed.json": changed_plan(),
         "keys-of-a-plan.json": {**hostile_plan(PLAN).to_dict(), HOSTILE: 1},
@@ -193,8 +206,12 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, entry_point_cache: Path) -
     made = make_plan({"name": HOSTILE, "actions": [shell]})
     store.save_plan(ActionPlan.from_dict({**made.to_dict(), "uuid": RAN}))
     subscribe(store)
+    store.report_worker(hostile_worker())
     line.environment["LOGNAME"] = HOSTILE
     line.good("apply", RAN, "--yes")
+    line.good("duration", "import", "durations.json")
+    text = line.good("export", RAN).replace(RAN, RAN.replace("2", "3"))
+    (line.folder / "exported.json").write_text(text, encoding="utf-8")
     give_up(store)
     store.close()
     return line
@@ -204,6 +221,13 @@ def subscribe(store: SqlStore) -> None:
     """Have events recorded for a receiver with a hostile name, and for one beside it."""
     for name in (f"ops {HOSTILE}", "second"):
         store.subscribe(name, now=datetime.now(UTC))
+
+
+def hostile_worker() -> Worker:
+    """Return a worker that says hostile things of itself."""
+    names: dict[str, Any] = dict.fromkeys(("host", "user", "version", "cloud"), HOSTILE)
+    lists = {"queues": [HOSTILE], "types": [HOSTILE]}
+    return Worker(f"w {HOSTILE}", pid=1, places=1, **lists, **names)
 
 
 def give_up(store: SqlStore) -> None:
@@ -218,7 +242,7 @@ def give_up(store: SqlStore) -> None:
     dead = [
         DeadEvent(subscription=held.name, event=event, why=refused.why, at=at) for event in events
     ]
-    store.record_delivery(replace(held, held_back={RAN: refused}), dead)
+    store.record_delivery(held._replace(held_back={RAN: refused}), dead)
 
 
 def bad(ended: Ended) -> list[str]:
@@ -257,7 +281,7 @@ def test_a_verb_shows_no_hidden_character(hostile: CommandLine, verb: str) -> No
         ("--config-file", HOSTILE, "list"),
         ("--log-file", f"no/{HOSTILE}", "list"),
         (f"--{HOSTILE}",),
-        ("complete", "--name", HOSTILE),
+        ("complete", HOSTILE),
     ],
 )
 def test_what_is_no_verb_shows_no_hidden_character(

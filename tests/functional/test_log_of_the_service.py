@@ -105,3 +105,16 @@ def test_on_request_each_line_is_json_and_names_its_plan(actionplan):
     about = [line for line in lines if plan.uuid in line["message"]]
     assert about
     assert {line["extra"]["plan"] for line in about} == {plan.uuid}
+
+
+def test_the_end_of_a_plan_says_what_was_planned_and_what_it_took(actionplan):
+    """In the log of the service, and for those who watch."""
+    action = {"name": "first", "action_type": "nop", "estimate_s": 60}
+    actionplan.good("create", actionplan.document("plan.yaml", action))
+    with service(actionplan) as process:
+        actionplan.good("start", "last")
+        uuid = actionplan.wait_for(PlanState.SUCCEEDED).uuid
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        assert any(f"Plan {uuid} is SUCCEEDED: planned 1m00s, took " in line for line in lines)
+    assert "\nPlanned 1m00s, took " in actionplan.good("watch", "last")

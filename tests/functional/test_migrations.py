@@ -18,6 +18,7 @@ from alembic.script import ScriptDirectory
 
 from applier.contracts import Report, Request
 from applier.errors import StoreError
+from applier.samples import Sample
 from applier.storage import schema_version
 from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
@@ -220,7 +221,7 @@ def test_what_a_plan_has_done_survives_an_upgrade(old):
         assert (broke[0].message, broke[0].output) == ("no route", None)
         assert runs == [Attempt(number=1, started_at=began + timedelta(seconds=31))]
         assert store.output("ran", plan.actions[0].uuid) == "all of it"
-        assert store.durations(["nop"]) == {"nop": [30.0]}
+        assert store.durations(["nop"]) == {"nop": [Sample(30.0)]}
         assert store.pending_plans() == ["next"]
         (request,) = store.requests("ran")
         assert (request.verb, request.who, request.limits) == ("pause", "wanda", {})
@@ -256,6 +257,23 @@ def test_requests_survive_both_ways(old):
     schema_version.upgrade(old)
     with closing(SqlStore(old)) as store:
         assert store.requests("ran") == written
+
+
+@every_database
+def test_who_made_a_plan_is_known_by_its_history_after_an_upgrade(old):
+    schema_version.upgrade(old, "0010")
+    tell = "INSERT INTO actionplan_history (plan, verb, who, at) VALUES "
+    run(
+        old,
+        "DELETE FROM actionplan_history",
+        f"{tell} ('ran', 'create', 'ada', '2026-11-01 08:00:00')",
+        f"{tell} ('ran', 'rollback', 'bob', '2026-11-01 09:00:00')",
+        f"{tell} ('next', 'start', 'bob', '2026-11-01 08:00:00')",
+    )
+    schema_version.upgrade(old)
+    with closing(SqlStore(old)) as store:
+        creators = {plan.uuid: plan.creator for plan in store.list_plans()}
+    assert creators == {"ran": "ada", "next": None}
 
 
 @every_database

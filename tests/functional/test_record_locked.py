@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 from command_line import CommandLine, Gate
@@ -27,6 +29,17 @@ from applier.storage.schema_version import alone
 from applier.storage.connection import parse
 with alone(parse(sys.argv[1])):
     os.kill(os.getpid(), signal.SIGSTOP)
+"""
+#: Stops where SQLite has written one of the two copies of the header of its index of the log, and
+#: not the other. Byte 120 of the file is the lock of writers (https://sqlite.org/walformat.html).
+PUBLISHER = """
+import fcntl, os, signal, sys
+index = open(sys.argv[1].removeprefix("sqlite:///") + "-shm", "r+b", buffering=0)
+fcntl.lockf(index, fcntl.LOCK_EX, 1, 120)
+first = os.pread(index.fileno(), 48, 0)
+os.pwrite(index.fileno(), bytes(48), 0)
+os.kill(os.getpid(), signal.SIGSTOP)
+os.pwrite(index.fileno(), first, 0)
 """
 
 Holds = Callable[[str], "subprocess.Popen[bytes]"]
@@ -72,6 +85,23 @@ def test_who_would_write_is_told_who_is_stopped_in_the_middle_of_a_write(
     holder.send_signal(signal.SIGCONT)
     assert holder.wait() == 0
     assert actionplan(*words).code == 0
+
+
+@pytest.mark.usefixtures("plan")
+def test_who_would_read_is_told_who_is_stopped_in_the_middle_of_a_commit(
+    actionplan: CommandLine, holds: Holds
+) -> None:
+    """SQLite calls that "locking protocol", after ten seconds."""
+    with closing(sqlite3.connect(actionplan.record)) as keeps_the_index:
+        keeps_the_index.execute("SELECT count(*) FROM sqlite_master").fetchall()
+        holder = holds(PUBLISHER)
+        ended = actionplan("list")
+        assert ended.code == 1
+        assert f"process {holder.pid} ({sys.executable} -c " in ended.err
+        assert f"is stopped; let it continue (kill -CONT {holder.pid}) or end it" in ended.err
+        holder.send_signal(signal.SIGCONT)
+        assert holder.wait() == 0
+        assert actionplan.good("list")
 
 
 @pytest.mark.usefixtures("plan")

@@ -41,6 +41,7 @@ ALLOWED = {
     "list": ("oslo.config", "SQLAlchemy"),
     "list -f json": ("oslo.config", "SQLAlchemy"),
     "service list": ("oslo.config", "SQLAlchemy"),
+    "worker list": ("oslo.config", "SQLAlchemy"),
     "event list": ("oslo.config", "SQLAlchemy"),
     "event list last -f json": ("oslo.config", "SQLAlchemy"),
     "event subscription list": ("oslo.config", "SQLAlchemy"),
@@ -51,6 +52,7 @@ ALLOWED = {
     "show last": ("oslo.config", "SQLAlchemy", "graphs", "rich"),
     "graph last": ("oslo.config", "SQLAlchemy"),
     # A forecast takes the scheduler, and the plugins that the plan needs.
+    "report last": ("oslo.config", "SQLAlchemy", "planning", "planners", "graphs", "engine"),
     "diff last last": ("oslo.config", "SQLAlchemy", "planning", "graphs", "engine", "rich"),
     "diff last last -f json": ("oslo.config", "SQLAlchemy", "planning", "graphs", "engine"),
     "diff --help": (),

@@ -10,6 +10,7 @@ from nova_lab import NovaLab
 
 from applier.clouds.openstack.cloud import OpenStackCloud
 from applier.errors import ActionFailed
+from planner.blast_radius import Members
 
 pytestmark = pytest.mark.slow
 
@@ -241,3 +242,33 @@ def test_many_that_are_waited_for_are_asked_for_together(cloud, lab, stop):
     single = [line for line in single if "/servers/detail" not in line and "os-" not in line]
     assert len(single) == 3 * len(servers), single
     assert any("changes-since" in line for line in asked)
+
+
+def test_hosts_have_labels_of_their_aggregates_and_zones(
+    cloud: OpenStackCloud, lab: NovaLab
+) -> None:
+    """So that half of a rack is bounded as half of a zone is."""
+    made = []
+    try:
+        for name, hosts, metadata in (
+            ("left", ("cmp1", "cmp2"), {"rack": "r1"}),
+            ("ssd", ("cmp1",), {"ssd": "true"}),
+            ("right", ("cmp3",), {"rack": "r2", "availability_zone": "east"}),
+        ):
+            made.append(lab.nova.create_aggregate(name=name))
+            lab.nova.set_aggregate_metadata(made[-1], metadata)
+            for host in hosts:
+                lab.nova.add_host_to_aggregate(made[-1], host)
+        facts = cloud.facts()
+        assert {host: fact["labels"] for host, fact in facts["hosts"].items()} == {
+            "cmp1": {"rack": "r1", "ssd": "true", "aggregate": ["left", "ssd"], "zone": "nova"},
+            "cmp2": {"rack": "r1", "aggregate": "left", "zone": "nova"},
+            "cmp3": {"rack": "r2", "aggregate": "right", "zone": "east"},
+        }
+        totals = Members(facts).totals
+        assert (totals["rack/r1"], totals["zone/nova"], totals["aggregate/ssd"]) == (2, 2, 1)
+    finally:
+        for aggregate in made:
+            for host in lab.nova.get_aggregate(aggregate).hosts or ():
+                lab.nova.remove_host_from_aggregate(aggregate, host)
+            lab.nova.delete_aggregate(aggregate)

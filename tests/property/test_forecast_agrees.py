@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.actions.pause import Pause
-from applier.engines import PlanRun, linear
+from applier.engines import PlanRun, linear, threads
 from applier.engines.environment import ActionEnvironment
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.engines.tasks import task_maker, workerless
@@ -58,7 +58,7 @@ class Simulation:
     def __exit__(self, *_error):
         pass
 
-    def grow(self, _number):
+    def grow(self, _number, _extra=0):
         pass
 
     def submit(self, execute):
@@ -129,7 +129,7 @@ def engine_times(plan, durations, workers, ranks):
         store.save_plan(plan)
         claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
         saved = store.load_plan(plan.uuid)
-        patch.setattr(linear, "Workers", simulation)
+        patch.setattr(threads, "Workers", simulation)
         patch.setattr(linear.time, "monotonic", simulation.clock)
         # A forecast knows no commits, and no time for which one is put off.
         patch.setattr(linear, "_TOGETHER_S", 0.0)

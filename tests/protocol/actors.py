@@ -121,12 +121,16 @@ def operator(verb: str, **options: Any) -> Actor:
         cloud = SimpleNamespace(name=SIMULATED)
         session = SimpleNamespace(
             store=scene,
-            assembly=SimpleNamespace(store=scene, plugins={}, cloud=lambda: cloud),
+            assembly=SimpleNamespace(
+                store=scene, plugins={}, cloud=lambda: cloud, require_allowed=lambda *_: None
+            ),
             plan=lambda _: scene.load_plan(PLAN),
             cloud_needed_by=lambda _: None,
         )
         app = SimpleNamespace(session=session, stdout=io.StringIO(), stderr=io.StringIO())
-        words = Namespace(plan=PLAN, reason=None, dry_run=False, accept_drift=False)
+        words = Namespace(
+            plan=PLAN, reason=None, dry_run=False, accept_drift=False, at=None, in_window=False
+        )
         VERBS[verb](app, None).take_action(words)
 
     return Actor(f"operator who would {verb}", run, times_matter=verb == "resume", **options)

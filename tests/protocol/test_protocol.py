@@ -53,7 +53,7 @@ def state_first(uuid, state, found, seen, *, right=claims.require_seen):
     right(uuid, state, found, seen)
 
 
-def reads_twice(_plan, _service):
+def reads_twice(_plan, _service, **_given):
     """Read the services once more than their number was read."""
     yield str(services.present(Scene.current)[0])
 

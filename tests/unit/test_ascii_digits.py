@@ -15,7 +15,6 @@ from applier.cli import set_ranges
 from applier.errors import ConfigurationError
 from applier.machines import address
 from applier.machines.simulated_nodes import _share
-from applier.operations.creation import whole_number
 from applier.run.node_states import _natural
 from planner import documents, options, ranges
 from planner.errors import InvalidInput
@@ -23,6 +22,7 @@ from planner.planners import numbers
 from planner.planners.deployment import conditions, fault_tolerance, fields
 from planner.planners.events import grammar
 from planner.planners.rolling_update import functions, members, update_policy
+from planner.ranges import whole_number
 
 ROOT = Path(__file__).parents[2]
 #: Two of each: full width, Arabic, Devanagari, mathematical.

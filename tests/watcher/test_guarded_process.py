@@ -48,7 +48,9 @@ def has_ended(number: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([handle], [], [], PATIENCE_S)[0])
+        ended = select.poll()
+        ended.register(handle, select.POLLIN)
+        return bool(ended.poll(1000 * PATIENCE_S))
     finally:
         os.close(handle)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import falcon
 
+from applier.api.token import AGAIN
 from applier.api.v1 import versions
 from applier.api.v1.links import links
 
@@ -22,7 +23,9 @@ class Root:
     RULES: Mapping[str, str] = {}
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Answer with the versions."""
+        """Answer with the versions; a browser is shown the list of plans."""
+        if "text/html" in (request.get_header("Accept") or ""):
+            raise falcon.HTTPSeeOther(f"/plans{request.env.get(AGAIN, '')}")
         version = {
             "id": "v1",
             "status": "CURRENT",

@@ -11,7 +11,7 @@ from applier.api.parts import Parts, operator_of
 from applier.api.v1 import paging, patches
 from applier.api.v1.forms import plan_form, plan_word
 from applier.errors import PlanConflict, PlanNotFound
-from applier.operations import plans
+from applier.operations import plans, removal
 from applier.pages import PlanHead, PlanKey
 from planner.errors import InvalidTransition
 from planner.model import ActionPlan
@@ -104,7 +104,7 @@ class Plan(OnePlan):
         """Remove the plan, unless it waits or runs."""
         head, operator = self._head(uuid), operator_of(request, [])
         try:
-            plans.delete(self._assembly.store, operator, self._plan(head))
+            removal.delete(self._assembly.store, operator, self._plan(head))
         except (PlanConflict, InvalidTransition):
             word = plan_word(self._head(uuid).state)
             text = f"Couldn't delete when state is '{word}'."

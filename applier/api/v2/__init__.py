@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from applier.api.parts import Parts
 from applier.api.v2 import (
     actions,
+    approvals,
+    archives,
     changes,
     events,
     history,
@@ -15,7 +17,9 @@ from applier.api.v2 import (
     pictures,
     plans,
     product,
+    rehearsals,
     subscriptions,
+    workers,
 )
 from applier.api.v2.operation import Resource
 
@@ -32,21 +36,32 @@ def routes(parts: Parts) -> Mapping[str, Resource]:
         f"{action}/why": actions.Why(parts),
         f"{plan}/graph.svg": pictures.Graph(parts),
         f"{plan}/timeline.svg": pictures.TimelinePicture(parts),
+        f"{plan}/report.html": pictures.ReportPage(parts),
         f"{plan}/diff/{{new}}": pictures.Differences(parts),
         f"{plan}/simulate": pictures.Simulation(parts),
+        f"{plan}/rehearsal": rehearsals.Rehearsal(parts),
+        f"{plan}/dry-run": rehearsals.DryRun(parts),
         f"{plan}/requests": pictures.Requests(parts),
         f"{plan}/history": history.History(parts),
+        f"{plan}/approvals": approvals.Approvals(parts),
+        f"{plan}/export": archives.Export(parts),
         f"{plan}/rollback": changes.Rollback(parts),
         "/v2/history": history.History(parts),
         "/v2/events": events.Events(parts),
         "/v2/dead-events": subscriptions.DeadEvents(parts),
         "/v2/subscriptions": subscriptions.Subscriptions(parts),
         "/v2/subscriptions/remove": subscriptions.Removal(parts),
+        "/v2/imports": archives.Imports(parts),
+        "/v2/durations": archives.Durations(parts),
+        "/v2/durations/export": archives.DurationsExport(parts),
+        "/v2/purge": archives.Purge(parts),
         "/v2/planners": product.Planners(),
         "/v2/action-types": product.ActionTypes(parts),
         "/v2/schemas": product.Schemas(parts),
         "/v2/schemas/{name}": product.Schema(parts),
         "/v2/services": product.Services(parts),
+        "/v2/workers": workers.RegisteredWorkers(parts),
+        "/v2/workers/{worker}/drain": workers.DrainedWorker(parts),
     }
     found |= {f"{plan}/{name}": change for name, change in changes.plan_changes(parts).items()}
     found |= {f"{action}/{name}": change for name, change in changes.action_changes(parts).items()}

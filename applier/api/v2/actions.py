@@ -154,7 +154,8 @@ class Why(Resource):
         found = lookup.find_plan(assembly.store, plan)
         one = lookup.find_action(found, action)
         workers = query.get("max_workers") or assembly.max_workers
-        lines = explanation.explained(assembly, found, one, workers)
+        window = assembly.waits_for(found)(one)
+        lines = explanation.explained(assembly, found, one, workers, window)
         response.media = {"lines": lines}
 
 

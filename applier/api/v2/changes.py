@@ -16,7 +16,16 @@ from applier.api.v2.operation import Operation, Resource
 from applier.api.v2.plans import show
 from applier.assembly import Assembly
 from applier.errors import PlanNotFound
-from applier.operations import Operator, actions, lookup, plans, resuming
+from applier.operations import (
+    Operator,
+    actions,
+    approving,
+    lookup,
+    plans,
+    removal,
+    resuming,
+    start_times,
+)
 from applier.operations.rolling_back import roll_back
 from planner.model import Action, ActionPlan
 from planner.states import ActionState
@@ -43,10 +52,15 @@ class PlanChange(Resource):
     """One thing that operators ask for a plan."""
 
     def __init__(
-        self, parts: Parts, make: OnPlan, summary: str, body: schemas.Schema = schemas.REASON
+        self,
+        parts: Parts,
+        make: OnPlan,
+        summary: str,
+        body: schemas.Schema = schemas.REASON,
+        rule: str = "plan:run",
     ) -> None:
         self._parts, self._make = parts, make
-        self.OPERATIONS = _asked("plan:run", summary, body)
+        self.OPERATIONS = _asked(rule, summary, body)
 
     def on_post(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
         """Do it, and answer what was done."""
@@ -131,16 +145,27 @@ def _done(assembly: Assembly, uuid: str, told: list[str]) -> dict[str, Any]:
     return {"uuid": uuid, "state": str(state), "messages": told}
 
 
+def _start(assembly: Assembly, operator: Operator, plan: ActionPlan, body: Body) -> None:
+    at, in_window = body.get("at"), body.get("in_window", False)
+    at = start_times.wanted(assembly, operator, plan, at, in_window=in_window)
+    plans.start(assembly, operator, plan, accept_drift=body.get("accept_drift", False), at=at)
+
+
 def plan_changes(parts: Parts) -> dict[str, PlanChange]:
     """Return what can be asked for a plan, by the last part of the path."""
     return {
         "start": PlanChange(
             parts,
-            lambda a, o, p, body: plans.start(
-                a, o, p, accept_drift=body.get("accept_drift", False)
-            ),
-            "Queue a plan: an applier service runs it.",
+            _start,
+            "Queue a plan: an applier service runs it, or does at a time, or in a window.",
             schemas.START,
+        ),
+        "approve": PlanChange(
+            parts,
+            lambda a, o, p, body: approving.approve(a, o, p, body["why"]),
+            "Approve a plan as it is now; it is void when anything of the plan differs.",
+            schemas.REASON_NEEDED,
+            rule="plan:approve",
         ),
         "pause": PlanChange(
             parts,
@@ -162,6 +187,12 @@ def plan_changes(parts: Parts) -> dict[str, PlanChange]:
             lambda a, o, p, body: plans.set_limits(a.store, o, p, body["limits"], body.get("why")),
             "Change limits of a running plan, for actions that start from now on.",
             schemas.LIMITS_WANTED,
+        ),
+        "undelete": PlanChange(
+            parts,
+            lambda a, o, p, body: removal.undelete(a.store, o, p, body.get("why")),
+            "Bring a removed plan back, with the state that it had; its whole uuid is needed.",
+            rule="plan:delete",
         ),
     }
 

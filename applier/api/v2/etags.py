@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 
 import falcon
 
 from applier.api.errors import Problem
+from planner import json_text
 from planner.model import ActionPlan
+
+_json = json_text.compact()
 
 
 def of(plan: ActionPlan) -> str:
@@ -17,14 +21,19 @@ def of(plan: ActionPlan) -> str:
     What was planned never changes, so only what runs and operators change is covered.
 
     >>> of(ActionPlan(uuid="u", planner="weight", actions=()))[:9]
-    '"98c35ada'
+    '"caa5468f'
     """
-    covered = hashlib.sha256(f"{plan.uuid} {plan.state} {plan.status_message}".encode())
-    for action in plan.actions:
-        state, outcome, message = str(action.state), str(action.outcome), str(action.status_message)
-        ended = (state, outcome, str(action.attempts), message, action.started_at, action.ended_at)
-        covered.update(repr(ended).encode())
-    return f'"{covered.hexdigest()[:32]}"'
+    of_actions = [
+        (a.state, a.outcome, a.attempts, a.status_message, _text(a.started_at), _text(a.ended_at))
+        for a in plan.actions
+    ]
+    starts = [plan.start_at.isoformat()] if plan.start_at else []
+    covered = _json([plan.uuid, plan.state, plan.status_message, of_actions, *starts])
+    return f'"{hashlib.sha256(covered.encode()).hexdigest()[:32]}"'
+
+
+def _text(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
 
 
 def require(request: falcon.Request, plan: ActionPlan) -> None:

@@ -45,6 +45,10 @@ class EventFeed:
         self._renew()
         return self._store().events(after, limit=limit, plan=plan)
 
+    def newest(self) -> int:
+        """Return the number of the newest event; readers count as subscribed from now on."""
+        return self.page(_AFTER_ALL, 1).newest
+
     def _renew(self) -> None:
         with self._renewing:
             if time.monotonic() < self._renew_at:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from dataclasses import replace
 
 import falcon
 
@@ -41,7 +40,7 @@ def key_of(request: falcon.Request) -> str | None:
 def keyed_operator(request: falcon.Request, told: list[str]) -> Operator:
     """Return the operator of a request, whose entries in the history carry its key."""
     operator, key = operator_of(request, told), key_of(request)
-    return operator if key is None else replace(operator, request_id=_named(operator, key))
+    return operator if key is None else operator._replace(request_id=_named(operator, key))
 
 
 def was_done(request: falcon.Request, store: HistoryStore, plan: str) -> bool:

@@ -23,6 +23,7 @@ _PARAMETERS = {
     "plan": "uuid of a plan, a unique beginning of one, a unique name, or 'last'",
     "action": "uuid of an action, a unique beginning of one, or its name",
     "name": "name of a schema",
+    "worker": "name of a worker",
 }
 _PROBLEM: schemas.Schema = {
     "type": "object",

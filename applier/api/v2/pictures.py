@@ -94,6 +94,35 @@ class TimelinePicture(Resource):
         _send(response, svg.render(made))
 
 
+class ReportPage(Resource):
+    """The report of a plan."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="plan:read",
+            summary="Return the report of a plan: one HTML page to look at, to keep, or to send.",
+            media="text/html",
+            answer=schemas.TEXT,
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
+        """Write a report."""
+        from applier.report import content, page
+
+        self.query(request)
+        assembly = self._parts.assembly
+        found = lookup.find_plan(assembly.store, plan)
+        made = content.report(assembly, found, assembly.max_workers, now=now(), is_stored=True)
+        response.content_type = "text/html; charset=utf-8"
+        policy = f"{page.policy()}; frame-ancestors 'none'"
+        response.set_header("Content-Security-Policy", policy)
+        response.text = page.render(made)
+
+
 class Differences(Resource):
     """What differs between a plan and another one."""
 

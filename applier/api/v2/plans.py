@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import falcon
@@ -16,19 +16,32 @@ from applier.api.policies import COMMANDS
 from applier.api.v2 import etags, idempotency, schemas
 from applier.api.v2.operation import Operation, Resource, document_in
 from applier.errors import PlanConflict
-from applier.operations import creation, hidden_values, lookup, plans
+from applier.operations import creation, hidden_values, lookup, removal
 from applier.operations.creation import read_settings
-from applier.store import PlanSummary
-from planner import planning, saved, secret_references
+from applier.store import TIMES, PlanFilters, PlanSummary
+from planner import json_text, planning, ranges, saved, secret_references
 from planner.documents import Document
 from planner.errors import InvalidInput, Mistake, PlannerError
 from planner.model import JOIN, ActionPlan
 from planner.states import PlanState
 
+_text = json_text.compact()
+
 #: Plans with more actions than this are sent piece by piece, each with so many.
 WHOLE = 100
 #: How many plans are listed unless the query says another number.
 LISTED = 25
+#: How many plans are counted at most, so that the answer does not wait for a count of all.
+COUNTED = 10_000
+TOTAL = {"type": "integer", "maximum": COUNTED, "description": f"counted up to {COUNTED}"}
+#: The filters of a list of plans.
+FILTERS = {
+    "state": schemas.PLAN_STATE,
+    "planner": schemas.TEXT,
+    "creator": schemas.TEXT,
+    "since": schemas.TIME,
+    "until": schemas.TIME,
+}
 
 
 class Plans(Resource):
@@ -38,8 +51,8 @@ class Plans(Resource):
         "GET": Operation(
             rule="plan:read",
             summary="List plans, the latest saved first; removed ones only with state=DELETED.",
-            query={"state": schemas.PLAN_STATE, "limit": schemas.LIMIT},
-            answer=schemas.list_of("plans", schemas.SUMMARY, total={"type": "integer"}),
+            query={**FILTERS, "limit": schemas.LIMIT},
+            answer=schemas.list_of("plans", schemas.SUMMARY, total=TOTAL),
         ),
         "POST": Operation(
             rule="plan:create",
@@ -63,12 +76,12 @@ class Plans(Resource):
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """List plans."""
         query = self.query(request)
-        state = PlanState(query["state"]) if "state" in query else None
+        filters = _filters(query)
         store = self._parts.assembly.store
-        found = store.list_plans(state=state, limit=query.get("limit", LISTED))
+        found = store.list_plans(limit=query.get("limit", LISTED), **filters)
         response.media = {
             "plans": [summary_of(summary) for summary in found],
-            "total": store.count_plans(state=state),
+            "total": store.count_plans(most=COUNTED, **filters),
         }
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
@@ -86,7 +99,7 @@ class Plans(Resource):
             planner=query.get("planner"),
             cloud=assembly.cloud_name,
         )
-        self._require_allowed(request, plan)
+        require_allowed(self._parts, request, plan)
         response.status = falcon.HTTP_201
         if query.get("dry_run"):
             response.status = falcon.HTTP_200
@@ -96,22 +109,6 @@ class Plans(Resource):
             plan = self._stored(request, plan)
             response.set_header("Location", f"{request.prefix}/v2/plans/{plan.uuid}")
         show(self._parts, response, plan)
-
-    def _require_allowed(self, request: falcon.Request, plan: ActionPlan) -> None:
-        """Refuse a plan that runs commands, or reads secrets, for a caller who may not do that."""
-        for action in plan.actions:
-            if action.action_type == JOIN:
-                continue
-            if _runs_commands(self._parts, action.action_type, action.input_parameters):
-                what = f"{action.label!r} is of the type {action.action_type}, which runs commands"
-            elif secret_references.places(action.input_parameters):
-                what = f"{action.label!r} reads a secret of the applier"
-            else:
-                continue
-            if not self._parts.policy.allows(caller_of(request), COMMANDS):
-                text = f"{what}: the rule {COMMANDS!r} of the policy does not let you store it"
-                raise falcon.HTTPForbidden(title="Forbidden", description=text)
-            return
 
     def _stored(self, request: falcon.Request, plan: ActionPlan) -> ActionPlan:
         """Store a plan; return the one that was stored before with the same idempotency key."""
@@ -170,8 +167,45 @@ class Plan(Resource):
         store = self._parts.assembly.store
         found = lookup.find_plan(store, plan)
         etags.require(request, found)
-        plans.delete(store, operator_of(request, []), found)
+        removal.delete(store, operator_of(request, []), found)
         response.status = falcon.HTTP_204
+
+
+def require_allowed(parts: Parts, request: falcon.Request, plan: ActionPlan) -> None:
+    """Refuse a plan that runs commands, or reads secrets, for a caller who may not do that."""
+    for action in plan.actions:
+        if action.action_type == JOIN:
+            continue
+        if _runs_commands(parts, action.action_type, action.input_parameters):
+            what = f"{action.label!r} is of the type {action.action_type}, which runs commands"
+        elif secret_references.places(action.input_parameters):
+            what = f"{action.label!r} reads a secret of the applier"
+        else:
+            continue
+        if not parts.policy.allows(caller_of(request), COMMANDS):
+            text = f"{what}: the rule {COMMANDS!r} of the policy does not let you store it"
+            raise falcon.HTTPForbidden(title="Forbidden", description=text)
+        return
+
+
+def _filters(query: Mapping[str, Any]) -> PlanFilters:
+    """Return the filters of a query; raises InvalidInput for a time that does not exist."""
+    times, mistakes = dict[str, datetime](), []
+    for name in TIMES:
+        if name in query:
+            try:
+                times[name] = ranges.moment(query[name])
+            except ValueError as reason:
+                mistakes.append(Mistake(str(reason), place=f"query {name}"))
+    if mistakes:
+        raise InvalidInput(mistakes)
+    return PlanFilters(
+        state=PlanState(query["state"]) if "state" in query else None,
+        planner=query.get("planner"),
+        creator=query.get("creator"),
+        since=times.get("since"),
+        until=times.get("until"),
+    )
 
 
 def show(parts: Parts, response: falcon.Response, plan: ActionPlan) -> None:
@@ -186,12 +220,12 @@ def show(parts: Parts, response: falcon.Response, plan: ActionPlan) -> None:
 
 
 def _pieces(parts: Parts, plan: ActionPlan) -> Iterator[bytes]:
-    yield json.dumps(plan.head())[:-1].encode() + b', "actions": ['
+    yield f'{_text(plan.head())[:-1]},"actions":['.encode()
     types = parts.assembly.action_types
     for first in range(0, len(plan.actions), WHOLE):
         some = plan.actions[first : first + WHOLE]
         shown = [hidden_values.action_without(action, types).to_dict() for action in some]
-        yield (b", " if first else b"") + json.dumps(shown)[1:-1].encode()
+        yield (b"," if first else b"") + _text(shown)[1:-1].encode()
     yield b"]}"
 
 
@@ -205,7 +239,9 @@ def summary_of(plan: PlanSummary) -> dict[str, Any]:
         "created_at": plan.created_at.isoformat() if plan.created_at else None,
         "updated_at": plan.updated_at.isoformat() if plan.updated_at else None,
         "cloud": plan.cloud,
+        "creator": plan.creator,
         "actions": {str(state): number for state, number in plan.actions.items()},
+        "start_at": plan.start_at.isoformat() if plan.start_at else None,
         "damage": plan.damage,
     }
 

@@ -17,6 +17,7 @@ TEXT_OR_NONE: Schema = {"type": ["string", "null"]}
 NUMBER: Schema = {"type": "number"}
 WHOLE: Schema = {"type": "integer", "minimum": 1, "maximum": ranges.MOST}
 FLAG: Schema = {"type": "boolean"}
+TIME: Schema = {"type": "string", "format": "date-time"}
 MOMENT: Schema = {"type": ["string", "null"], "format": "date-time"}
 WHY: Schema = {"type": "string", "minLength": 1, "maxLength": 2000}
 LINES: Schema = {"type": "array", "items": TEXT}
@@ -42,7 +43,7 @@ def list_of(name: str, item: Schema, **more: Schema) -> Schema:
 
 REASON = mapping({}, why=WHY)
 REASON_NEEDED = mapping({"why": WHY})
-START = mapping({}, accept_drift=FLAG)
+START = mapping({}, accept_drift=FLAG, at=TIME, in_window=FLAG)
 SETTLE = mapping({"state": {"enum": ["SUCCEEDED", "FAILED"]}, "why": WHY})
 LIMITS = mapping({"limits": {"type": "object", "minProperties": 1, "additionalProperties": WHOLE}})
 LIMITS_WANTED = {**LIMITS, "properties": {**LIMITS["properties"], "why": WHY}}
@@ -58,7 +59,9 @@ SUMMARY = mapping(
         "created_at": MOMENT,
         "updated_at": MOMENT,
         "cloud": TEXT_OR_NONE,
+        "creator": TEXT_OR_NONE,
         "actions": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "start_at": MOMENT,
         "damage": TEXT_OR_NONE,
     }
 )

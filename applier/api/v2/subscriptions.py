@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import falcon
@@ -125,11 +124,11 @@ def _of(subscription: Subscription, newest: int) -> dict[str, Any]:
 
 
 def _trouble(trouble: Trouble) -> dict[str, Any]:
-    return {**asdict(trouble), "since": _text(trouble.since)}
+    return {**trouble._asdict(), "since": _text(trouble.since)}
 
 
 def _dead(dead: DeadEvent) -> dict[str, Any]:
-    return {**asdict(dead), "at": _text(dead.at)}
+    return {**dead._asdict(), "at": _text(dead.at)}
 
 
 def _text(at: Any) -> str:

@@ -9,12 +9,15 @@ from typing import Any
 
 from applier.cli.reporters.joins import through
 from applier.store import Attempt
-from applier.wording import duration, one_line
+from applier.wording import count, duration, one_line, some
+from planner.failure_costs import FailureCosts
 from planner.model import JOIN, Action, ActionPlan
 from planner.secret_references import labelled
 
 #: The maximum numbers of output lines that are shown of the last attempt, and of earlier ones.
 _LAST, _EARLIER = 20, 5
+#: The maximum number of actions that a sentence names.
+_NAMED = 6
 _TIME = "%Y-%m-%d %H:%M:%S"
 
 
@@ -41,6 +44,7 @@ def described(plan: ActionPlan, action: Action, width: int) -> Iterator[str]:
         "blocked by": ", ".join(
             f"{names[b.action]} on {' or '.join(b.outcomes)}" for b in action.blocked_by
         ),
+        "if it fails": _not_run(FailureCosts(plan.actions).not_run(action.uuid)),
         "holds": ", ".join(action.tokens),
         "parameters": ", ".join(f"{k}={v}" for k, v in labelled(action.input_parameters).items()),
         "started": action.started_at and f"{action.started_at:%Y-%m-%d %H:%M:%S} UTC",
@@ -50,6 +54,12 @@ def described(plan: ActionPlan, action: Action, width: int) -> Iterator[str]:
     for title, value in known.items():
         if value:
             yield from wrapped(f"  {title:<11} {one_line(value)}", 14, width)
+
+
+def _not_run(actions: Sequence[Action]) -> str:
+    """Return a sentence that names the actions that do not run, or an empty text."""
+    names = some([a.label for a in actions], _NAMED, ", ")
+    return f"{count(len(actions), 'action')} would not run: {names}" if actions else ""
 
 
 def tried(action: Action, attempts: Sequence[Attempt], width: int) -> Iterator[str]:

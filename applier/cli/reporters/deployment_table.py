@@ -10,7 +10,7 @@ from typing import TextIO
 from rich.table import Table
 from rich.text import Text
 
-from applier.cli.reporters.plan_table import BETWEEN, NARROW, console, put, table_of
+from applier.cli.reporters.plan_table import console, put, table_of
 from applier.run import node_states
 from applier.run.node_states import NodeResult, Status, Word
 from applier.wording import count, one_line, some
@@ -47,24 +47,19 @@ def show(plan: ActionPlan, stream: TextIO) -> None:
     if found.nodes:
         together = len(found.nodes) > MOST_NODES
         lines = _alike(found.nodes) if together else [[node] for node in found.nodes]
-        put(out, _table(lines[:_MOST_LINES], out.width))
+        put(out, _table(lines[:_MOST_LINES]))
         left = sum(map(len, lines[_MOST_LINES:]))
         if left:
             out.print(f"and {left} more nodes")
 
 
-def _table(lines: Sequence[Sequence[NodeResult]], room: int) -> Table:
+def _table(lines: Sequence[Sequence[NodeResult]]) -> Table:
     """Return the table of nodes, with one row for each group of equal ones."""
     words = [w for w in Word if any(nodes[0].counts.get(w) for nodes in lines)]
     made = table_of("nodes", "status", *words, numbers=words)
-    # Each column is as wide as the longest word of its head. Names have the rest.
-    widths = [max(len("status"), *(len(nodes[0].status) for nodes in lines))]
-    widths += [max(map(len, word.split())) for word in words]
-    for column, width in zip(made.columns[1:], widths, strict=True):
-        column.min_width = column.max_width = width
-    left = room - sum(width + BETWEEN for width in widths) - 1
-    made.columns[0].max_width = max(left, NARROW)
-    made.columns[0].overflow, made.columns[0].no_wrap = "ellipsis", True
+    # The columns of numbers are as wide as the longest word of their heads.
+    for column, word in zip(made.columns[2:], words, strict=True):
+        column.max_width = max(map(len, word.split()))
     for nodes in lines:
         uids = Text(one_line(some([node.uid for node in nodes], _NAMED)))
         status, counts = nodes[0].status, nodes[0].counts

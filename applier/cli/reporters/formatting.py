@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from planner.model import ActionPlan
 from planner.states import ActionState
 
 #: Width of output that is not written to a terminal.
@@ -20,3 +23,12 @@ STYLES = {
 }
 #: Columns of a recap, in order.
 RESULTS = ("changed", "already", "skipped", "failed", "in doubt", "not run")
+
+
+def ages_s(plan: ActionPlan, at: datetime) -> dict[str, float]:
+    """Return by uuid how many seconds before a time each action started, as far as it has.
+
+    A clock that is behind that of the applier gives 0.
+    """
+    started = {a.uuid: a.started_at for a in plan.actions if a.started_at is not None}
+    return {uuid: max((at - then).total_seconds(), 0.0) for uuid, then in started.items()}

@@ -11,14 +11,16 @@ from typing import Literal, TextIO
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
-from applier.cli.reporters.cloud_name import cloud_of
+from applier.cli.reporters import column_widths
+from applier.cli.reporters.action_text import wrapped
 from applier.cli.reporters.formatting import STYLES, WIDTH
 from applier.cli.reporters.joins import through
 from applier.cli.terminal import exact
-from applier.wording import count, duration, one_line, resources, some
+from applier.operations.cloud_names import cloud_of
+from applier.wording import count, duration, gains, one_line, resources, some, standing
 from planner import graph
 from planner.errors import shortened, shown
 from planner.model import JOIN, Action, ActionPlan
@@ -28,14 +30,16 @@ from planner.visible_text import visible
 #: A plan with more actions than this is shown with one line for each wave, unless --all is given.
 MOST_ROWS = 60
 
-#: Names up to this width are not folded, however narrow the terminal is.
+#: Names up to this width are broken only if nothing else can be.
 _NAME = 24
 #: The number of last waves that are shown if not all are.
 _LAST = 5
+#: The name of the number of workers among limits that were set.
+_WORKERS = "max_workers"
+#: The number of actions that are named because their failure costs most.
+_DANGERS = 3
 #: The number of blanks between two columns.
 BETWEEN = 2
-#: Smallest width of a folded column, if the terminal has room for it.
-NARROW = 6
 
 
 class _Console(Console):
@@ -53,9 +57,9 @@ class _Console(Console):
 
 
 def console(stream: TextIO) -> Console:
-    """Return a console of at most 100 columns, with colours on terminals only."""
+    """Return a console as wide as the terminal, with colours; elsewhere of 100 columns, without."""
     made = _Console(file=exact(stream), highlight=False, markup=False, emoji=False)
-    made.width = min(made.width, WIDTH) if made.is_terminal else WIDTH
+    made.width = made.width if made.is_terminal else WIDTH
     return made
 
 
@@ -66,12 +70,16 @@ def show(
     whole: bool = False,
     max_workers: int | None = None,
     run_by: Iterable[str] = (),
+    changed: Mapping[str, int] = {},
 ) -> None:
-    """Write a plan: title, waves, touched resources, warnings."""
+    """Write a plan: title, waves, touched resources, warnings.
+
+    ``changed`` are the limits that were set for the run under way, and hold now.
+    """
     out = console(stream)
     name = f"  {one_line(plan.name)}" if plan.name else ""
-    planner = one_line(plan.planner)
-    out.print(Text(f"Plan {plan.uuid[:8]}{name}  {plan.state}  planner {planner}", "bold"))
+    planner, state = one_line(plan.planner), standing(plan.state, plan.start_at)
+    out.print(Text(f"Plan {plan.uuid[:8]}{name}  {state}  planner {planner}", "bold"))
     for line in (f"Cloud: {cloud_of(plan)}", *run_by, plan.status_message):
         if line:
             out.print(Text(one_line(line)), soft_wrap=not out.is_terminal)
@@ -87,22 +95,11 @@ def show(
         put(out, _by_wave(waves) if short else _by_action(plan, waves, prefix))
         if short:
             out.print(f"{rows} actions: a line for each wave; every action with --all")
-    for line in footer(plan, waves, max_workers):
+    for line in footer(plan, waves, max_workers, changed, out.width):
         out.print(Text(line))
     if plan.warnings:
         for warning in shown([shortened(one_line(warning)) for warning in plan.warnings]):
             out.print(Text(f"Warning: {warning}", "yellow"))
-
-
-def gains(plan: ActionPlan) -> Iterator[str]:
-    """Yield the efficacy indicators of the plan, one line each."""
-    for indicator in (*plan.efficacy_indicators, *plan.global_efficacy):
-        if not isinstance(indicator, Mapping) or not indicator.get("description"):
-            continue
-        text, value = str(indicator["description"]), indicator.get("value")
-        if isinstance(value, str | int | float):
-            text = f"{text} {value} {indicator.get('unit') or ''}"
-        yield one_line(text.rstrip())
 
 
 def table_of(*columns: str, numbers: Container[str] = ("wave", "est", "longest")) -> Table:
@@ -110,30 +107,56 @@ def table_of(*columns: str, numbers: Container[str] = ("wave", "est", "longest")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for column in columns:
         side: Literal["left", "right"] = "right" if column in numbers else "left"
-        table.add_column(column, justify=side, overflow="fold")
+        table.add_column(column, justify=side)
     return table
 
 
 def put(out: Console, table: Table) -> None:
-    """Write a table without trailing blanks; columns that are too wide are folded."""
-    # rich does not shrink other columns for a min_width: it cuts off the end of every line.
-    head = next(iter(Segment.split_lines(out.render(table))))
-    if Segment.get_line_length(head) > out.width:
-        _make_room(table.columns, out.width)
+    """Write a table without trailing blanks.
+
+    Columns are as wide as what is in them. If that is too wide, their texts are broken at blanks,
+    and words only if it does not fit otherwise.
+    """
     with out.capture() as written:
-        out.print(table)
+        out.print(_fitted(table, out.width))
     for line in written.get().splitlines():
         out.file.write(f"{line.rstrip()}\n")
 
 
-def _make_room(columns: Sequence[Column], width: int) -> None:
-    """Shrink other columns for those with a min_width, the narrowest first."""
-    left = width - len(columns) * (NARROW + BETWEEN)
-    for column in sorted(columns, key=lambda column: column.min_width or 0):
-        least = column.min_width or 0
-        if least and least - NARROW <= left:
-            column.width, left = least, left - (least - NARROW)
-        column.min_width = None
+def _fitted(table: Table, room: int) -> Table:
+    """Return a table with the same rows whose texts are broken so that it fits."""
+    texts = [[_text(one) for one in (column.header, *column.cells)] for column in table.columns]
+    extents = [
+        column_widths.Extent(column.width, (column.width,) * 4)
+        if column.width
+        else column_widths.extent(
+            [text.plain for text in cells], column.min_width or 0, column.max_width
+        )
+        for column, cells in zip(table.columns, texts, strict=True)
+    ]
+    widths = column_widths.widths(extents, room - BETWEEN * (len(extents) - 1))
+    cells = [
+        column if whole.width else [_broken(text, width) for text in column]
+        for column, width, whole in zip(texts, widths, table.columns, strict=True)
+    ]
+    made = table_of()
+    for column, (header, *_), width in zip(table.columns, cells, widths, strict=True):
+        made.add_column(header, justify=column.justify, width=width, no_wrap=True)
+    for number, row in enumerate(table.rows, 1):
+        style, ends = row.style, row.end_section
+        made.add_row(*(column[number] for column in cells), style=style, end_section=ends)
+    return made
+
+
+def _text(given: RenderableType) -> Text:
+    return given if isinstance(given, Text) else Text(str(given))
+
+
+def _broken(text: Text, width: int) -> Text:
+    """Break a text into lines that fit a width; it keeps its colours."""
+    if text.cell_len <= width:
+        return text
+    return Text("\n").join(text[begin:end] for begin, end in column_widths.lines(text.plain, width))
 
 
 def cell(text: str) -> Text:
@@ -166,7 +189,7 @@ def _by_action(plan: ActionPlan, waves: list[list[Action]], prefix: str) -> Tabl
     reasoned = not begun and any(a.reason for a in plan.actions)
     last = ["state"] if begun else ["why here"] if reasoned else []
     table = table_of("wave", "action", "what", *(["est"] if timed else []), "needs", *last)
-    # Users type names, so this column is folded last.
+    # Users type names, so this column is broken last.
     rows = [action.uuid for wave in waves for action in wave]
     table.columns[1].min_width = min(_NAME, max(cell(names[uuid]).cell_len for uuid in rows))
     for number, wave in enumerate(waves, 1):
@@ -221,7 +244,23 @@ def _counted(words: Counter[str]) -> str:
     return ", ".join(f"{number} x {word}" for word, number in words.items())
 
 
-def footer(plan: ActionPlan, waves: list[list[Action]], max_workers: int | None) -> list[str]:
+def of_all(number: int, word: str, totals: Mapping[str, int]) -> str:
+    """Return how many are touched, of how many if that is known.
+
+    >>> of_all(1, "host", {"hosts": 14}), of_all(2, "host", {})
+    ('1 of 14 hosts', '2 hosts')
+    """
+    total = totals.get(f"{word}s")
+    return count(number, word) if total is None else f"{number} of {count(total, word)}"
+
+
+def footer(
+    plan: ActionPlan,
+    waves: list[list[Action]],
+    max_workers: int | None,
+    changed: Mapping[str, int] = {},
+    width: int = WIDTH,
+) -> list[str]:
     """Return lines about the size of the plan, the touched resources, and the limits."""
     if not waves:
         return ["Nothing to do: the plan has no actions."]
@@ -230,16 +269,32 @@ def footer(plan: ActionPlan, waves: list[list[Action]], max_workers: int | None)
     size = f"{count(rows, 'action')} in {count(len(waves), 'wave')}, the widest of "
     alone = f"; one by one about {duration(sum(estimates))}" if len(estimates) == rows else ""
     lines = [f"{size}{max(map(len, waves))}{alone}."]
+    totals = {share.name: share.total for share in plan.guards.extent}
     touched = [
-        count(len(found), word)
+        of_all(len(found), word, totals)
         for kind, word in (("node", "host"), ("instance", "instance"), ("volume", "volume"))
         if (found := resources(plan.actions, kind))
     ]
+    max_workers = changed.get(_WORKERS, max_workers)
     bound = f"at most {max_workers} at once" if max_workers else ""
-    limits = ", ".join(f"{token} {number}" for token, number in plan.limits.items())
+    holding = {**plan.limits, **{t: n for t, n in changed.items() if t != _WORKERS}}
+    limits = ", ".join(
+        f"{token} {number}" + (f" (planned: {plan.limits.get(token, 'none')})" * (token in changed))
+        for token, number in holding.items()
+    )
     parts = [
         f"Touches {', '.join(touched)}" if touched else "Touches no host or instance",
         *([bound] if bound else []),
         *([f"limits: {one_line(limits)}"] if limits else []),
     ]
-    return [*lines, "; ".join(parts) + "."]
+    return [*lines, "; ".join(parts) + ".", *_dangers(plan, width)]
+
+
+def _dangers(plan: ActionPlan, width: int) -> list[str]:
+    """Return a line with the actions whose failure keeps most others from running, if any do."""
+    if len(plan.actions) < 2 or plan.on_failure == "continue":
+        return []
+    from planner.failure_costs import FailureCosts, sentence
+
+    told = sentence(FailureCosts(plan.actions).highest(_DANGERS))
+    return wrapped(one_line(told), 2, width) if told else []

@@ -6,6 +6,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from datetime import datetime
 from typing import TextIO
 
 from rich.console import Group, RenderableType
@@ -14,10 +16,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from applier.cli.reporters.cloud_name import shown_name
-from applier.cli.reporters.formatting import STYLES
+from applier.cli.reporters.formatting import STYLES, ages_s
 from applier.cli.reporters.plan_table import console
+from applier.cli.unechoed import unechoed
 from applier.contracts import Report
+from applier.operations.cloud_names import shown_name
 from applier.operations.triggers import TriggerNames
 from applier.wording import duration, minutes, one_line, result, retold
 from planner.model import JOIN, Action, ActionPlan
@@ -28,11 +31,21 @@ _MOST_RUNNING, _MOST_BAD = 12, 5
 
 
 class ProgressBlock:
-    """Redraws one block: a bar, failed actions, running actions, the last message."""
+    """Redraws one block: a bar, failed actions, running actions, the last message.
+
+    It counts from its own beginning, or with ``at``, the time now, from the first start of the run.
+    """
 
     def __init__(
-        self, plan: ActionPlan, stream: TextIO, clock: Callable[[], float] = time.monotonic
+        self,
+        plan: ActionPlan,
+        stream: TextIO,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        at: datetime | None = None,
     ) -> None:
+        self._ages = ages_s(plan, at) if at else {}
+        self._awaits_start = at is not None and not self._ages
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._ended = Counter(result(a) for a in self._actions.values() if a.state not in OPEN)
         # Replaced, never changed in place: another thread draws the block.
@@ -42,7 +55,8 @@ class ProgressBlock:
         self._state = self._told = ""
         self._triggers = TriggerNames(plan)
         self._cloud = shown_name(plan)
-        self._clock, self._began = clock, clock()
+        self._clock, self._began = clock, clock() - max(self._ages.values(), default=0.0)
+        self._quiet = ExitStack()
         self._live = Live(
             console=console(stream),
             get_renderable=self.render,
@@ -51,11 +65,15 @@ class ProgressBlock:
         )
 
     def __enter__(self) -> ProgressBlock:
+        self._quiet.enter_context(unechoed())
         self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        try:
+            self._live.stop()
+        finally:
+            self._quiet.close()
 
     def on_reports(self, reports: Iterable[Report]) -> None:
         """Store committed starts and ends; the block is redrawn by a timer."""
@@ -67,7 +85,10 @@ class ProgressBlock:
                 continue
             self._again = {u: r for u, r in self._again.items() if u != report.uuid}
             if report.state is ActionState.ONGOING:
-                self._running = {**self._running, report.uuid: self._clock()}
+                if self._awaits_start:
+                    self._began, self._awaits_start = self._clock(), False
+                since = self._clock() - self._ages.pop(report.uuid, 0.0)
+                self._running = {**self._running, report.uuid: since}
                 continue
             self._running = {u: t for u, t in self._running.items() if u != report.uuid}
             if report.old not in OPEN:

@@ -6,8 +6,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import TextIO
 
+from applier.cli.reporters.formatting import ages_s
 from applier.contracts import Report
 from applier.operations.triggers import TriggerNames
 from applier.wording import minutes, one_line, retold
@@ -17,16 +19,28 @@ from planner.visible_text import visible
 
 
 class ProgressLines:
-    """Writes a line for each start, each end and each failed attempt, with the time so far."""
+    """Writes a line for each start, each end and each failed attempt, with the time so far.
+
+    The time counts from the first line, or with ``at``, the time now, from the first start of the
+    run.
+    """
 
     def __init__(
-        self, plan: ActionPlan, stream: TextIO, clock: Callable[[], float] = time.monotonic
+        self,
+        plan: ActionPlan,
+        stream: TextIO,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        at: datetime | None = None,
     ) -> None:
+        self._ages = ages_s(plan, at) if at else {}
+        self._awaits_start = at is not None and not self._ages
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._total = len(self._actions)
         self._ended = sum(a.state not in OPEN for a in self._actions.values())
         self._triggers = TriggerNames(plan)
-        self._stream, self._clock, self._began = stream, clock, clock()
+        self._stream, self._clock = stream, clock
+        self._began = clock() - max(self._ages.values(), default=0.0)
 
     def __enter__(self) -> ProgressLines:
         return self
@@ -42,6 +56,8 @@ class ProgressLines:
             action = self._actions.get(report.uuid)
             if action is None:
                 continue
+            if report.state is ActionState.ONGOING and self._awaits_start:
+                self._began, self._awaits_start = self._clock(), False
             at = minutes(self._clock() - self._began)
             if report.state is ActionState.ONGOING:
                 self._write(f"{at}  start      {self._triggers.describe(action)}")

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from applier.cli.reporters import deployment_table
-from applier.cli.reporters.cloud_name import cloud_of
 from applier.cli.reporters.formatting import RESULTS
 from applier.cli.reporters.plan_table import console, put, table_of
+from applier.operations.cloud_names import cloud_of
 from applier.run import node_states
 from applier.wording import duration, one_line, resources, result, some
 from planner.model import JOIN, Action, ActionPlan

@@ -13,7 +13,7 @@ from cliff.formatters.base import ListFormatter
 from applier.cli.reporters.formatting import WIDTH
 from applier.wording import one_line
 
-#: Columns that are no wider than this are not folded, except the widest one.
+#: Columns that are no wider than this are broken last, except the widest one.
 _SHORT = 26
 #: The number of blanks between two columns.
 _BETWEEN = "  "
@@ -22,7 +22,7 @@ _TERMINAL_ASSUMED = ("FORCE_COLOR", "TTY_COMPATIBLE")
 
 
 class RowTable(ListFormatter):
-    """Writes rows in the common style, at most 100 columns wide."""
+    """Writes rows in the common style, as wide as the terminal; elsewhere 100 columns at most."""
 
     def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
         """Add no options."""
@@ -34,7 +34,7 @@ class RowTable(ListFormatter):
         stdout: TextIO,
         parsed_args: argparse.Namespace,  # noqa: ARG002
     ) -> None:
-        """Write the table; if it is too wide, its widest column is folded."""
+        """Write the table; if it is too wide, its widest columns are broken."""
         rows = list(data)
         numbers = {
             name

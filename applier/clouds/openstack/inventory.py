@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a whole cloud: servers, hosts, services, flavors, server groups, by one list call each.
+"""Reads a whole cloud: servers, hosts, services, flavors, groups, by one list call each.
 
 What is free on a host is what Placement gives out and has not given yet, so overcommitment and
 reservations count. It is told by one call about all hosts that have any memory left; of the others
@@ -24,6 +24,8 @@ _CANDIDATES = "/allocation_candidates?resources=MEMORY_MB:1"
 _WHOLE_SUMMARIES = "1.27"
 #: Names of Placement for the kinds of capacity.
 _CLASSES = {"vcpus": "VCPU", "ram_mb": "MEMORY_MB"}
+#: The labels of a host besides the metadata of its aggregates, and where Nova keeps a zone there.
+AGGREGATE, ZONE, _ZONE_OF_AGGREGATE = "aggregate", "zone", "availability_zone"
 _DISK = {"disk_gb": "DISK_GB"}
 
 
@@ -37,27 +39,31 @@ class Inventory:
         """Return the facts of a cloud of this name: see ``Cloud.facts``."""
         at = datetime.now(UTC)
         servers = self._list(lambda: self._nova.servers(all_projects=True))
+        services = self._list(lambda: self._nova.services(binary="nova-compute"))
         return {
             "cloud": cloud,
             "at": at.isoformat(timespec="seconds"),
             "instances": {server.id: view(server) for server in servers if not is_gone(server)},
-            "hosts": self._hosts(),
-            "services": self._services(),
+            "hosts": self._hosts(services),
+            "services": _services(services),
             "flavors": self._flavors(servers),
             "server_groups": self._server_groups(),
         }
 
-    def _hosts(self) -> dict[str, dict[str, Any]]:
+    def _hosts(self, services: list[Any]) -> dict[str, dict[str, Any]]:
         """Return the hosts of one hypervisor each; one of many is a front of bare metal."""
         hypervisors = self._list(lambda: self._nova.hypervisors(details=True))
         found, powers = self._capacities(), self._powers()
+        labels = _labels(services, self._list(self._nova.aggregates))
         by_host: dict[str, list[str]] = {}
         for hypervisor in hypervisors:
             by_host.setdefault(hypervisor.service_details["host"], []).append(hypervisor.id)
         hosts: dict[str, dict[str, Any]] = {}
         for host, ids in by_host.items():
             power = {"power": powers[host]} if host in powers else {}
-            hosts[host] = {**(_room(found.get(ids[0])) if len(ids) == 1 else {}), **power}
+            labelled = {"labels": labels[host]} if host in labels else {}
+            room = _room(found.get(ids[0])) if len(ids) == 1 else {}
+            hosts[host] = {**room, **power, **labelled}
         return hosts
 
     def _capacities(self) -> Mapping[str, Mapping[str, Any]]:
@@ -83,17 +89,6 @@ class Inventory:
             if state in ("power on", "power off")
         }
 
-    def _services(self) -> dict[str, dict[str, Any]]:
-        found = self._list(lambda: self._nova.services(binary="nova-compute"))
-        return {
-            service.host: {
-                "status": service.status,
-                "reason": service.disabled_reason,
-                "state": service.state,
-            }
-            for service in found
-        }
-
     def _flavors(self, servers: list[Any]) -> dict[str, dict[str, Any]]:
         """Return the flavors, and those that servers still have although they were deleted."""
         flavors = self._list(lambda: self._nova.flavors(is_public="None"))
@@ -110,6 +105,40 @@ class Inventory:
 
     def _list(self, call: Callable[[], Any]) -> list[Any]:
         return self._compute.calls.read(lambda: list(call())) or []
+
+
+def _services(found: list[Any]) -> dict[str, dict[str, Any]]:
+    return {
+        service.host: {
+            "status": service.status,
+            "reason": service.disabled_reason,
+            "state": service.state,
+        }
+        for service in found
+    }
+
+
+def _labels(services: list[Any], aggregates: list[Any]) -> dict[str, dict[str, Any]]:
+    """Return the labels of hosts: metadata of their aggregates, the names of those, their zone.
+
+    A label that has several values, such as the aggregates of a host, is a list.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for aggregate in sorted(aggregates, key=lambda one: str(one.name)):
+        metadata = {str(key): str(value) for key, value in (aggregate.metadata or {}).items()}
+        metadata.pop(_ZONE_OF_AGGREGATE, None)
+        for host in aggregate.hosts or ():
+            labels = found.setdefault(host, {})
+            for label, value in {**metadata, AGGREGATE: str(aggregate.name)}.items():
+                known = labels.setdefault(label, [])
+                known += [] if value in known else [value]
+    for service in services:
+        if service.availability_zone:
+            found.setdefault(service.host, {})[ZONE] = [service.availability_zone]
+    return {
+        host: {label: v[0] if len(v) == 1 else v for label, v in labels.items()}
+        for host, labels in found.items()
+    }
 
 
 def _room(resources: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from applier.contracts import Report
-from applier.errors import ActionNotFound
-from applier.store import Attempt
+from applier.errors import ActionNotFound, PlanNotFound
+from applier.store import Attempt, Store
 from applier.testing.refusals import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
@@ -28,6 +28,34 @@ from applier.testing.store_checks.running_plans import (
 from planner.states import ActionState, Outcome, PlanState
 
 
+class AllAttemptsChecks:
+    """The attempts of all actions of a plan at once."""
+
+    def test_all_attempts_are_by_action_with_the_ends_of_their_outputs(self, store: Store) -> None:
+        """Only ended ones are there, and those of other plans are not."""
+        plan, other = new_plan("a", "b"), new_plan("c")
+        a, b = plan.actions
+        claim = claimed(store, plan)
+        store.commit(plan.uuid, claim, [starts(a), starts(b)], now=NOW)
+        store.commit(plan.uuid, claim, [retries(a, message="no", output="12345")], now=LATER)
+        again = replace(a, state=ActionState.PENDING, attempts=1)
+        store.commit(plan.uuid, claim, [starts(again)], now=LATER)
+        store.commit(plan.uuid, claim, [succeeds(a, output="abc")], now=AFTERWARDS)
+        store.save_plan(other)
+        assert store.all_attempts(other.uuid, most=3) == {}
+        found = store.all_attempts(plan.uuid, most=3)
+        assert {uuid: [one.output for one in tried] for uuid, tried in found.items()} == {
+            a.uuid: ["345", "abc"]
+        }
+        whole = store.all_attempts(plan.uuid, most=5)
+        assert whole[a.uuid] == store.attempts(plan.uuid, a.uuid)
+
+    def test_the_attempts_of_an_unknown_plan_are_refused(self, store: Store) -> None:
+        """The error names it."""
+        with refused(PlanNotFound):
+            store.all_attempts("nope", most=1)
+
+
 class AttemptChecks:
     """Start, end, outcome and output of attempts."""
 
@@ -41,8 +69,7 @@ class AttemptChecks:
         running = Attempt(number=1, started_at=NOW)
         assert store.attempts(plan.uuid, a.uuid) == [running]
         store.commit(plan.uuid, claim, [succeeds(a, message="moved", output="all")], now=LATER)
-        ended = replace(
-            running,
+        ended = running._replace(
             ended_at=LATER,
             state=ActionState.SUCCEEDED,
             outcome=Outcome.CHANGED,

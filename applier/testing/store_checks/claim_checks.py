@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -60,7 +59,7 @@ class ClaimChecks:
             store.save_plan(plan)
 
             def claim(index: int, uuid: str = plan.uuid) -> str:
-                return store.claim_plan(uuid, replace(ME, pid=index), now=NOW)
+                return store.claim_plan(uuid, ME._replace(pid=index), now=NOW)
 
             answers = at_once(4, claim)
             (token,) = [answer for answer in answers if isinstance(answer, str)]

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -37,9 +36,9 @@ class ClaimantChecks:
         store.save_plan(plan)
         assert store.claimant(plan.uuid) is None
         claim = store.claim_plan(plan.uuid, ME, now=NOW)
-        assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=NOW)
+        assert store.claimant(plan.uuid) == ME._replace(heartbeat_at=NOW)
         store.move_claimed(plan.uuid, claim, PlanState.CANCELLING, now=NOW)
-        assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=NOW)
+        assert store.claimant(plan.uuid) == ME._replace(heartbeat_at=NOW)
         store.move_claimed(plan.uuid, claim, PlanState.CANCELLED, now=NOW)
         assert store.claimant(plan.uuid) is None
 
@@ -48,19 +47,19 @@ class ClaimantChecks:
         plan = new_plan("a", state=PlanState.PENDING)
         store.save_plan(plan)
         answers = at_once(
-            4, lambda index: store.claim_plan(plan.uuid, replace(ME, pid=index), now=NOW)
+            4, lambda index: store.claim_plan(plan.uuid, ME._replace(pid=index), now=NOW)
         )
         (winner,) = [index for index, answer in enumerate(answers) if isinstance(answer, str)]
-        assert store.claimant(plan.uuid) == replace(ME, pid=winner, heartbeat_at=NOW)
+        assert store.claimant(plan.uuid) == ME._replace(pid=winner, heartbeat_at=NOW)
 
     def test_a_claimant_is_heard_of_when_it_claims_and_when_it_says_so(self, store: Store) -> None:
         """A heartbeat earlier than the last is stored too; heartbeats do not change the plan."""
         plan = new_plan("a")
         claim = claimed(store, plan)
-        assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=MADE)
+        assert store.claimant(plan.uuid) == ME._replace(heartbeat_at=MADE)
         for now in (LATER, NOW):
             store.beat(plan.uuid, claim, now=now)
-            assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=now)
+            assert store.claimant(plan.uuid) == ME._replace(heartbeat_at=now)
         assert store.load_plan(plan.uuid).updated_at == MADE
 
     @pytest.mark.parametrize("interval_s", [0.5, 5.0, 3600.0])
@@ -69,10 +68,10 @@ class ClaimantChecks:
         plan = new_plan("a", state=PlanState.PENDING)
         store.save_plan(plan)
         for says_s in (interval_s, 2 * interval_s):
-            me = replace(ME, heartbeat_interval_s=says_s)
+            me = ME._replace(heartbeat_interval_s=says_s)
             claim = store.claim_plan(plan.uuid, me, now=NOW)
             store.beat(plan.uuid, claim, now=LATER)
-            assert store.claimant(plan.uuid) == replace(me, heartbeat_at=LATER)
+            assert store.claimant(plan.uuid) == me._replace(heartbeat_at=LATER)
             store.move_claimed(plan.uuid, claim, PlanState.PENDING, now=LATER)
             found = store.last_claimant(plan.uuid)
             assert found is not None
@@ -84,12 +83,12 @@ class ClaimantChecks:
         claim = claimed(store, plan)
         a, b = plan.actions
         store.commit(plan.uuid, claim, [starts(a)], now=NOW)
-        assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=NOW)
+        assert store.claimant(plan.uuid) == ME._replace(heartbeat_at=NOW)
         store.commit(plan.uuid, claim, [succeeds(a), starts(b)], now=LATER)
-        assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=LATER)
+        assert store.claimant(plan.uuid) == ME._replace(heartbeat_at=LATER)
         with pytest.raises(PlanConflict):
             store.commit(plan.uuid, claim, [starts(b)], now=NOW)
-        assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=LATER)
+        assert store.claimant(plan.uuid) == ME._replace(heartbeat_at=LATER)
 
     def test_a_claim_does_not_end_over_a_request_that_was_not_read(self, store: Store) -> None:
         """Without a number of the last request, it ends all the same."""
@@ -118,7 +117,7 @@ class ClaimantChecks:
         store.claim_plan(plan.uuid, ME, now=NOW)
         with refused(PlanConflict, plan=plan.uuid, state="ONGOING"):
             store.beat(plan.uuid, claim, now=LATER)
-        assert store.claimant(plan.uuid) == replace(ME, heartbeat_at=NOW)
+        assert store.claimant(plan.uuid) == ME._replace(heartbeat_at=NOW)
 
     def test_a_plan_may_be_handed_back_by_its_claimant(self, store: Store) -> None:
         """The plan is PENDING, so that another applier can claim it."""

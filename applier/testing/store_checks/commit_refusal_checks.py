@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applier.contracts import Report
@@ -42,7 +40,7 @@ class CommitRefusalChecks:
         batch = [succeeds(a, output="a"), starts(b), starts(c)]
         with refused(PlanConflict, plan=plan.uuid):
             store.commit(plan.uuid, claim, batch, now=LATER)
-        unknown = replace(starts(c), uuid="none")
+        unknown = starts(c)._replace(uuid="none")
         with refused(ActionNotFound, reference="none"):
             store.commit(plan.uuid, claim, [succeeds(a), unknown, starts(c)], now=LATER)
         again = Report(uuid=c.uuid, old=ActionState.SUCCEEDED, state=ActionState.ONGOING)

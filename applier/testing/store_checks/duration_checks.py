@@ -6,9 +6,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from applier.contracts import HistoryEntry
+from applier.samples import Sample
+from applier.store import Store
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
     AFTERWARDS,
@@ -16,12 +20,21 @@ from applier.testing.store_checks.running_plans import (
     ME,
     NOW,
     RunStoreUnderTest,
+    at_once,
     claimed,
     ends,
     starts,
     succeeds,
 )
 from planner.states import ActionState, Outcome, PlanState
+
+LARGE = {"flavor": "m1.large"}
+IMPORTED = HistoryEntry(verb="import", who="wanda", at=NOW, why="two of nop")
+
+
+def seconds(found: Mapping[str, Sequence[Sample]]) -> dict[str, list[float]]:
+    """Return durations without the sizes and nodes, which not every store knows."""
+    return {name: [sample.seconds for sample in samples] for name, samples in found.items()}
 
 
 class DurationChecks:
@@ -46,9 +59,9 @@ class DurationChecks:
         ]
         for report, after in last:
             store.commit(plan.uuid, claim, [report], now=NOW + timedelta(seconds=after))
-        asked = store.durations(["nop", "x", "none"])
+        asked = seconds(store.durations(["nop", "x", "none"]))
         assert asked == {"nop": [20.0, 60.0], "x": [0.25], "none": []}
-        assert store.durations(["x", "nop"], most=2) == {"nop": [20.0], "x": [0.25]}
+        assert seconds(store.durations(["x", "nop"], most=2)) == {"nop": [20.0], "x": [0.25]}
 
     def test_work_that_was_cut_off_has_no_duration(self, store: RunStoreUnderTest) -> None:
         """The next claimant finds the work done; when it was done is unknown."""
@@ -60,3 +73,57 @@ class DurationChecks:
         claim = store.claim_plan(plan.uuid, ME, now=LATER)
         store.commit(plan.uuid, claim, [succeeds(a)], now=AFTERWARDS)
         assert store.durations(["nop"]) == {"nop": []}
+
+
+class NodeDurationChecks:
+    """What a store that keeps its own plans knows about durations."""
+
+    def test_imported_durations_come_after_those_of_its_own_plans(self, store: Store) -> None:
+        """The latest ones come first, as many as are asked for."""
+        plan = new_plan("a")
+        (a,) = plan.actions
+        claim = claimed(store, replace(plan, actions=(replace(a, input_parameters=LARGE),)))
+        store.commit(plan.uuid, claim, [starts(a)], now=NOW)
+        store.commit(plan.uuid, claim, [succeeds(a)], now=NOW + timedelta(seconds=2))
+        given = [Sample(7.5, "m1.tiny", "c1"), Sample(6.0)]
+        store.import_durations({"nop": given, "x": [Sample(1.0)]}, history=IMPORTED)
+        own, elsewhere = Sample(2.0, "m1.large"), [s._replace(imported=True) for s in given]
+        assert store.durations(["nop"]) == {"nop": [own, *elsewhere]}
+        assert store.durations(["nop"], most=2) == {"nop": [own, elsewhere[0]]}
+        assert store.imported_types() == ["nop", "x"]
+
+    def test_an_import_replaces_earlier_ones_of_its_types(self, store: Store) -> None:
+        """So the same file may be imported again, and none at all be left of a type."""
+        store.import_durations({"nop": [Sample(1.0)], "x": [Sample(2.0)]}, history=IMPORTED)
+        store.import_durations({"nop": [Sample(3.0)]}, history=IMPORTED)
+        store.import_durations({"nop": [Sample(3.0)], "x": []}, history=IMPORTED)
+        found = store.durations(["nop", "x"])
+        assert found == {"nop": [Sample(3.0, imported=True)], "x": []}
+        assert store.imported_types() == ["nop"]
+        told = [(e.plan, e.verb, e.who, e.why) for e in store.history()]
+        assert told == [("", "import", "wanda", "two of nop")] * 3
+
+    def test_of_two_imports_at_once_one_is_kept(self, store: Store) -> None:
+        """The one that came last, as a whole."""
+
+        def run(number: int) -> None:
+            samples = [Sample(float(number))] * 50
+            store.import_durations({"nop": samples}, history=IMPORTED)
+
+        at_once(4, run)
+        kept = [sample.seconds for sample in store.durations(["nop"])["nop"]]
+        assert (len(kept), len(set(kept))) == (50, 1)
+
+    def test_the_node_of_a_duration_is_the_first_that_its_action_touches(
+        self, store: Store
+    ) -> None:
+        """An action without nodes has none."""
+        plan = new_plan("a", "b")
+        a, b = plan.actions
+        a = replace(a, tokens=("type:nop", "node:c1", "node:c2"))
+        claim = claimed(store, replace(plan, actions=(a, b)))
+        for action, after in ((a, 1), (b, 3)):
+            store.commit(plan.uuid, claim, [starts(action)], now=NOW)
+            done = NOW + timedelta(seconds=after)
+            store.commit(plan.uuid, claim, [succeeds(action)], now=done)
+        assert store.durations(["nop"]) == {"nop": [Sample(3.0), Sample(1.0, None, "c1")]}

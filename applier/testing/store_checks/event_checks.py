@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from applier.store import Store
@@ -92,7 +91,7 @@ class EventChecks:
         assert (page.events, page.deleted, page.newest) == ([], 2, 2)
         plan = happen(store, 1)
         over = AFTERWARDS + 2 * SOON
-        store.add_history(plan, replace(entry("note"), at=over))
+        store.add_history(plan, entry("note")._replace(at=over))
         assert store.events().newest == 3
 
     def test_one_process_delivers(self, store: Store) -> None:
@@ -109,8 +108,8 @@ class EventChecks:
         taken = store.hold("ops", "you", seen=seen)
         assert taken is not None
         assert taken.holder == "you"
-        assert not store.record_delivery(replace(mine, delivered=5))
-        assert store.record_delivery(replace(taken, delivered=0))
+        assert not store.record_delivery(mine._replace(delivered=5))
+        assert store.record_delivery(taken._replace(delivered=0))
 
     def test_one_of_many_processes_takes_over(self, store: Store) -> None:
         """If several see the same dead holder, one gets the subscription."""
@@ -123,15 +122,15 @@ class EventChecks:
         mine = held(store, "ops", "me")
         plan = happen(store, 3)
         back = Trouble(number=2, since=NOW, tries=3, why="400 Bad Request\0")
-        mine = replace(mine, delivered=3, held_back={plan: back}, away=replace(back, why="away"))
+        mine = mine._replace(delivered=3, held_back={plan: back}, away=back._replace(why="away"))
         dead = DeadEvent(subscription="ops", event=store.events().events[0], why="old", at=LATER)
         assert store.record_delivery(mine, [dead])
         assert store.record_delivery(mine, [dead])
         [found] = store.subscriptions()
         assert found.held_back == {
-            plan: replace(back, why="400 Bad Request\N{REPLACEMENT CHARACTER}")
+            plan: back._replace(why="400 Bad Request\N{REPLACEMENT CHARACTER}")
         }
-        assert (found.delivered, found.away, found.holder) == (3, replace(back, why="away"), "me")
+        assert (found.delivered, found.away, found.holder) == (3, back._replace(why="away"), "me")
         assert store.dead_events() == store.dead_events(limit=1) == [dead]
         store.unsubscribe("ops")
         assert store.dead_events() == []
@@ -140,10 +139,10 @@ class EventChecks:
         """An event that is held back keeps all after it."""
         mine, yours = held(store, "ops", "me"), held(store, "tickets", "me")
         plan = happen(store, 4)
-        assert store.record_delivery(replace(yours, delivered=4))
+        assert store.record_delivery(yours._replace(delivered=4))
         assert store.delete_events(before=AFTERWARDS, now=AFTERWARDS) == 0
         back = {plan: Trouble(number=3, since=NOW, tries=1, why="")}
-        assert store.record_delivery(replace(mine, delivered=4, held_back=back))
+        assert store.record_delivery(mine._replace(delivered=4, held_back=back))
         assert store.delete_events(before=AFTERWARDS, now=AFTERWARDS) == 2
         page = store.events()
         assert ([e["number"] for e in page.events], page.deleted) == ([3, 4], 2)
@@ -152,7 +151,7 @@ class EventChecks:
         """Events of receivers are kept for readers as well."""
         store.subscribe("readers", now=NOW, until=AFTERWARDS)
         plan = happen(store, 1)
-        store.add_history(plan, replace(entry("note"), at=LATER))
+        store.add_history(plan, entry("note")._replace(at=LATER))
         assert store.delete_events(before=LATER, now=LATER) == 1
         assert [e["number"] for e in store.events().events] == [2]
         assert store.delete_events(before=LATER, now=LATER) == 0

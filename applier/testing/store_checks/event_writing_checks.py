@@ -67,8 +67,8 @@ class EventWritingChecks:
         store.commit(plan.uuid, claim, [retries(first, message="again\0")], now=NOW)
         store.commit(plan.uuid, claim, [succeeds(second), starts(first)], now=LATER)
         failed = ends(first, ActionState.FAILED, outcome=Outcome.FAILED, message="no")
-        skipped = replace(
-            starts(third), state=ActionState.SKIPPED, state_reason=StateReason.NOT_TRIGGERED
+        skipped = starts(third)._replace(
+            state=ActionState.SKIPPED, state_reason=StateReason.NOT_TRIGGERED
         )
         store.commit(plan.uuid, claim, [failed, skipped], now=LATER)
         store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=LATER, message="1 failed")
@@ -216,10 +216,10 @@ class EventWritingChecks:
         store.commit(rollback.uuid, claim, [starts(a) for a in rollback.actions], now=NOW)
         after, of_plan = store.events().last, ActionOf(plan.uuid, undone.uuid)
         first, second = (
-            replace(succeeds(a), undoes=u)
+            succeeds(a)._replace(undoes=u)
             for a, u in zip(rollback.actions, (of_plan, ActionOf("gone", "x")), strict=True)
         )
-        failed = replace(first, state=ActionState.FAILED, outcome=Outcome.FAILED, message="no")
+        failed = first._replace(state=ActionState.FAILED, outcome=Outcome.FAILED, message="no")
         store.commit(rollback.uuid, claim, [failed, second], now=NOW)
         assert told(store, after=after) == [
             ("r", "ONGOING", "FAILED"),

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from applier.figures import Figures, Heartbeat, Outbox
@@ -90,7 +89,7 @@ class FiguresChecks:
         assert held is not None
         [event] = store.events().events
         dead = DeadEvent(subscription="ops", event=event, why="old", at=NOW)
-        assert store.record_delivery(replace(held, delivered=1), [dead])
+        assert store.record_delivery(held._replace(delivered=1), [dead])
         assert store.figures().outboxes == (
             Outbox(subscription="ops", waiting=0, oldest_at=None, held_back=0, dead=1),
         )

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applier.contracts import HistoryEntry, Request
 from applier.errors import PlanConflict, PlanNotFound
 from applier.store import Store
@@ -61,7 +59,7 @@ class HistoryChecks:
         assert {e.plan for e in found} == {plan.uuid}
         numbers = [e.number for e in found]
         assert numbers == sorted(set(numbers))
-        assert replace(found[1], number=0, plan="") == skip
+        assert found[1]._replace(number=0, plan="") == skip
         assert (found[3].who, found[3].at) == (ME.user, LATER)
         assert found[4].why == "wrong"
 

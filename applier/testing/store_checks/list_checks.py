@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Unpack
 from uuid import uuid4
 
+from applier.contracts import HistoryEntry
 from applier.errors import ActionNotFound, PlanNotFound
-from applier.store import Store
+from applier.store import PlanFilters, Store
 from applier.testing.refusals import refused
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import (
@@ -68,6 +70,38 @@ class ListChecks:
         deleted = PlanState.DELETED
         assert [plan.uuid for plan in store.list_plans(state=deleted, name="web")] == ["d"]
         assert store.list_plans(state=deleted, name="we") == []
+
+    def test_plans_are_filtered_by_who_made_them_how_and_when(self, store: Store) -> None:
+        """Filters are combined. By time, the plan made last comes first, however it was saved."""
+        day = timedelta(days=1)
+        for uuid, planner, creator, made in (
+            ("a", "weight", "ada", MADE + 2 * day),
+            ("b", "events", "ada", MADE + day),
+            ("c", "weight", "bob", MADE),
+            ("d", "weight", "ada ", None),
+            ("e", "weight", None, MADE + day),
+        ):
+            plan = replace(new_plan("x", uuid=uuid, created_at=made), planner=planner)
+            entry = HistoryEntry(verb="create", who=creator, at=NOW) if creator else None
+            store.save_plan(plan, history=entry)
+        store.move_plan("e", PlanState.DELETED, now=NOW)
+
+        def listed(limit: int | None = None, **filters: Unpack[PlanFilters]) -> str:
+            found = store.list_plans(limit=limit, **filters)
+            assert store.count_plans(most=limit, **filters) == len(found)
+            assert all(plan.actions == {ActionState.PENDING: 1} for plan in found)
+            return "".join(plan.uuid for plan in found)
+
+        assert [plan.creator for plan in store.list_plans()] == ["ada ", "bob", "ada", "ada"]
+        assert (listed(creator="ada"), listed(creator="ada ")) == ("ba", "d")
+        assert (listed(planner="weight"), listed(planner="weigh")) == ("dca", "")
+        assert listed(planner="weight", creator="ada") == "a"
+        assert (listed(since=MADE), listed(until=MADE)) == ("abc", "")
+        assert listed(since=MADE, until=MADE + 2 * day) == "bc"
+        assert listed(since=MADE, creator="ada", limit=1) == "a"
+        assert listed(until=MADE + day, planner="weight") == "c"
+        assert listed(state=PlanState.DELETED, since=MADE) == "e"
+        assert listed(limit=3) == "dcb"
 
     def test_plans_wait_in_the_order_in_which_they_began_to_wait(self, store: Store) -> None:
         """The order of saving and the clock do not matter."""

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applier.contracts import Request
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
@@ -34,8 +32,8 @@ class RequestChecks:
         store.add_request(plan.uuid, skip, now=NOW)
         store.add_request(other.uuid, cancel, now=NOW)
         store.add_request(plan.uuid, cancel, now=LATER)
-        first = replace(skip, number=1, created_at=NOW)
-        second = replace(cancel, number=2, created_at=LATER)
+        first = skip._replace(number=1, created_at=NOW)
+        second = cancel._replace(number=2, created_at=LATER)
         assert store.requests(plan.uuid) == [first, second]
         assert store.requests(plan.uuid, after=1) == [second]
         assert store.requests(plan.uuid, after=2) == []

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from applier.errors import PlanConflict
@@ -32,7 +30,7 @@ class ReservationChecks:
         """Save and claim a plan, and reserve resources for it; return it and its claim."""
         plan = new_plan("a", name=name, state=PlanState.PENDING)
         store.save_plan(plan)
-        claim = store.claim_plan(plan.uuid, replace(ME, user=f"user of {name}"), now=MADE)
+        claim = store.claim_plan(plan.uuid, ME._replace(user=f"user of {name}"), now=MADE)
         store.reserve(plan.uuid, claim, resources, now=NOW)
         return plan, claim
 

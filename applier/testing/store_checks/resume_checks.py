@@ -87,7 +87,7 @@ class ResumeChecks:
         for each, undone in ((plan, None), (rollback, undoes)):
             claim = claimed(store, each)
             store.commit(each.uuid, claim, [starts(each.actions[0])], now=NOW)
-            end = replace(succeeds(each.actions[0]), undoes=undone)
+            end = succeeds(each.actions[0])._replace(undoes=undone)
             store.commit(each.uuid, claim, [end], now=NOW)
             store.move_claimed(each.uuid, claim, PlanState.SUCCEEDED, now=NOW)
         with refused(InvalidTransition, uuid=plan.uuid, old="SUCCEEDED"):

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from applier.contracts import ActionOf
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
@@ -31,7 +29,7 @@ class RevertChecks:
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(a) for a in plan.actions], now=NOW)
         ends = [succeeds(a) for a in (stands, fails, doubtful, other)]
-        ends.append(replace(succeeds(failed), state=ActionState.FAILED, outcome=Outcome.FAILED))
+        ends.append(succeeds(failed)._replace(state=ActionState.FAILED, outcome=Outcome.FAILED))
         store.commit(plan.uuid, claim, ends, now=NOW)
         store.move_claimed(plan.uuid, claim, PlanState.FAILED, now=NOW)
         before = store.load_plan(plan.uuid)
@@ -41,15 +39,15 @@ class RevertChecks:
         store.commit(rollback.uuid, claim, [starts(a) for a in rollback.actions], now=LATER)
         ends = [
             succeeds(rollback.actions[0]),
-            replace(succeeds(rollback.actions[1]), state=ActionState.FAILED, message="no route"),
-            replace(succeeds(rollback.actions[2]), state=ActionState.UNKNOWN, message="cut off"),
+            succeeds(rollback.actions[1])._replace(state=ActionState.FAILED, message="no route"),
+            succeeds(rollback.actions[2])._replace(state=ActionState.UNKNOWN, message="cut off"),
             succeeds(rollback.actions[3]),
             succeeds(rollback.actions[4]),
         ]
         undoes = [ActionOf(plan.uuid, a.uuid) for a in (stands, fails, doubtful, failed)]
         ends = [
-            *(replace(r, undoes=u) for r, u in zip(ends, undoes, strict=False)),
-            replace(ends[4], undoes=ActionOf("gone", other.uuid)),
+            *(r._replace(undoes=u) for r, u in zip(ends, undoes, strict=False)),
+            ends[4]._replace(undoes=ActionOf("gone", other.uuid)),
         ]
         store.commit(rollback.uuid, claim, ends, now=LATER)
         found = store.load_plan(plan.uuid)

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -33,7 +32,7 @@ class ServiceChecks:
         for service in (late, early):
             store.report_service(service)
         assert store.services() == [late, early]
-        early = replace(early, heartbeat_at=LATER + timedelta(seconds=1), plans=2)
+        early = early._replace(heartbeat_at=LATER + timedelta(seconds=1), plans=2)
         store.report_service(early)
         assert store.services() == [early, late]
         store.remove_service("a")

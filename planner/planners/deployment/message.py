@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path, short
 from planner.graph_algorithms import CycleError, topological_order
+from planner.guards import NO_GUARDS
 from planner.model import JOIN, Action, ActionPlan
 from planner.planners.deployment.schema import RUNNABLE
 from planner.planners.deployment.steps import tokens
@@ -57,6 +58,7 @@ def write(plan: ActionPlan) -> dict[str, Any]:
         "limits": dict(plan.limits),
         "tolerances": [dict(t) for t in plan.tolerances],
         "on_failure": plan.on_failure,
+        **({} if plan.guards == NO_GUARDS else {"guards": plan.guards.covered()}),
         "warnings": list(plan.warnings),
         "joins": joins,
         "nodes": [{"node": uid, "tasks": tasks} for uid, tasks in nodes.items()],
@@ -237,7 +239,7 @@ class _MessageReader:
         return self._uuids_of([*direct, *(entry.get(f"{field}_joins") or ())], path)
 
     def _uuids_of(self, names: Sequence[str], path: Path) -> tuple[str, ...]:
-        """Return uuids in the order of the plan; equal lists are one object."""
+        """Return uuids in the order of the plan; equal lists share one object."""
         unknown = [name for name in names if name not in self._place]
         self.mistakes += [Mistake(f"there is no {name} in this message", path) for name in unknown]
         known = sorted({*names} - {*unknown}, key=self._place.__getitem__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from planner.contract import Surroundings
@@ -133,7 +133,7 @@ def _mapped(raw: Mapping[str, Any]) -> EventText:
 def _by_name(mistake: Mistake, names: Sequence[str]) -> Mistake:
     """Change the path of a mistake from the list of actions to the mapping in the document."""
     actions, i, *rest = mistake.path
-    return replace(mistake, path=(actions, names[int(i)], *rest))
+    return mistake._replace(path=(actions, names[int(i)], *rest))
 
 
 def _listed(document: Mapping[str, Any], field: str) -> Sequence[str]:

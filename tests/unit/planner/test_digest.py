@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from planner import digest
+from planner.guards import Guards
 from planner.model import Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome, PlanState, StateReason
 from tests.unit.planner.test_model import NOW, rich_plan, with_action
@@ -24,6 +25,7 @@ PLAN_COVERED: dict[str, list[Any]] = {
     ],
     "on_failure": [None, "continue"],
     "cloud": [None, "west"],
+    "guards": [Guards(approvals=1), Guards(labels=("prod",))],
     "actions": [(), rich_plan().actions[:4], rich_plan().actions[::-1]],
 }
 PLAN_LEFT_OUT: dict[str, Any] = {
@@ -32,6 +34,8 @@ PLAN_LEFT_OUT: dict[str, Any] = {
     "state": PlanState.SUCCEEDED,
     "created_at": None,
     "updated_at": NOW,
+    "start_at": NOW,
+    "facts_at": NOW,
     "status_message": "over",
     "audit_uuid": "audit",
     "strategy_name": "strategy",

@@ -78,6 +78,11 @@ PLAN_ROWS = {
         ("FAILED", "DELETED"),
         ("CANCELLED", "DELETED"),
         ("SUPERSEDED", "DELETED"),
+        ("DELETED", "RECOMMENDED"),
+        ("DELETED", "SUCCEEDED"),
+        ("DELETED", "FAILED"),
+        ("DELETED", "CANCELLED"),
+        ("DELETED", "SUPERSEDED"),
     },
     "ENGINE": {
         ("PENDING", "ONGOING"),
@@ -121,8 +126,8 @@ def test_a_refusal_names_a_plan_as_lists_do() -> None:
 
 
 def test_a_state_that_nothing_leads_to_says_so() -> None:
-    with pytest.raises(InvalidTransition, match="is PENDING: nothing can become RECOMMENDED"):
-        check("plan", "u1", PlanState.PENDING, PlanState.RECOMMENDED, Who.OPERATOR)
+    with pytest.raises(InvalidTransition, match="is PENDING: nothing can become SUPERSEDED"):
+        check("plan", "u1", PlanState.PENDING, PlanState.SUPERSEDED, Who.ENGINE)
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=["action", "plan"])

@@ -7,7 +7,6 @@ import csv
 import io
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import jsonschema
@@ -105,7 +104,7 @@ def test_what_was_given_up_is_listed_with_why(run: Run, store: Store, changed: s
         DeadEvent(subscription=held.name, event=event, why="it answers 400", at=NOW)
         for event in (events[0], events[-1])
     ]
-    store.record_delivery(replace(held, delivered=events[-1]["number"]), dead)
+    store.record_delivery(held._replace(delivered=events[-1]["number"]), dead)
     _, out, _ = run(*LIST, "--dead")
     why = ["webhook", "ops", "it", "answers", "400"]
     assert out.split("\n")[0].split() == ["at", "number", "plan", "type", "subscription", "why"]
@@ -161,7 +160,7 @@ def test_a_subscription_is_listed_with_what_waits_for_it(
     since = NOW - timedelta(minutes=3)
     untried = Trouble(number=1, since=since, tries=0, why="")
     refused = Trouble(number=2, since=since, tries=4, why="it answers 400\x1b")
-    changes = replace(held, delivered=3, held_back={"one": refused, "other": untried})
+    changes = held._replace(delivered=3, held_back={"one": refused, "other": untried})
     assert store.record_delivery(changes)
     found = {s["name"]: s for s in json.loads(run(*SUBSCRIPTIONS, "-f", "json")[1])}
     newest = store.events().newest
@@ -190,8 +189,8 @@ def test_a_receiver_that_is_away_says_so_first(run: Run, store: Store) -> None:
     held = store.hold("ops", "me", seen=None)
     assert held is not None
     trouble = Trouble(number=1, since=NOW, tries=1, why="it answers 400")
-    away = replace(trouble, why="Connection refused")
-    assert store.record_delivery(replace(held, away=away, held_back={"one": trouble}))
+    away = trouble._replace(why="Connection refused")
+    assert store.record_delivery(held._replace(away=away, held_back={"one": trouble}))
     [found] = json.loads(run(*SUBSCRIPTIONS, "-f", "json")[1])
     assert found["why"] == "Connection refused"
 

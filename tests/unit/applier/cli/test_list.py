@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from applier.cli.reporters import table
+from applier.contracts import HistoryEntry
 from applier.store import Store
-from applier.testing.sample_plans import new_plan
+from applier.testing.sample_plans import MADE, new_plan
 
 from .conftest import Run
 
@@ -47,6 +49,37 @@ def test_a_state_is_kept_in_the_command_that_lists_all(run: Run, kept: list[str]
     assert rows(out) == kept[:26]
     told = "1 older plan not listed. To list all: actionplan list --state RECOMMENDED --all\n"
     assert out.endswith(told)
+
+
+def test_who_made_a_plan_is_shown_and_filtered_by(run: Run, store: Store) -> None:
+    for who, made in (("ada", MADE), ("bob", MADE + timedelta(days=1))):
+        entry = HistoryEntry(verb="create", who=who, at=MADE)
+        store.save_plan(new_plan("a", name=f"plan-of-{who}", created_at=made), history=entry)
+    listed = json.loads(run("list", "-f", "json")[1])
+    assert [plan["creator"] for plan in listed] == ["bob", "ada"]
+    assert rows(run("list", "--creator", "ada")[1]) == ["plan-of-ada"]
+    assert rows(run("list", "--planner", "weight", "--until", f"{MADE:%Y-%m-%dT%H:%M:%S}")[1]) == []
+    day = f"{MADE + timedelta(hours=12):%Y-%m-%dT%H:%M}"
+    assert rows(run("list", "--since", day)[1]) == ["plan-of-bob"]
+    assert rows(run("list", "--since", "999w")[1]) == ["plan-of-bob", "plan-of-ada"]
+    _, out, _ = run("list", "--creator", "bob", "--since", day, "--limit", "1")
+    assert rows(out) == ["plan-of-bob"]
+
+
+def test_the_command_that_lists_all_has_the_filters(run: Run, kept: list[str]) -> None:
+    since = MADE.isoformat()
+    _, out, _ = run("list", "--planner", "weight", "--since", since, "--limit", "26")
+    again = f"actionplan list --planner weight --since {since} --all"
+    assert out.endswith(f"1 older plan not listed. To list all: {again}\n")
+
+
+@pytest.mark.parametrize("time", ["yesterday", "2026-02-30", "٣d", "7", "", "99999999999999w"])
+def test_a_time_that_is_none_is_refused(
+    run: Run, capsys: pytest.CaptureFixture[str], time: str
+) -> None:
+    with pytest.raises(SystemExit):
+        run("list", f"--since={time}")
+    assert "is neither a time such as 2026-03-01" in capsys.readouterr().err
 
 
 def test_clouds_have_a_column_where_one_is_not_simulated(run: Run, store: Store) -> None:

@@ -36,7 +36,7 @@ ANSWERS = {
 VERBS = (
     ("cancel", "plan-1"),
     ("action", "skip", "plan-1", "a", "--reason", "by hand"),
-    ("delete", "plan-1"),
+    ("delete", "plan-1", "--yes"),
     ("start", "plan-1"),
     ("apply", "plan-1", "--yes"),
     ("resume", "plan-1"),

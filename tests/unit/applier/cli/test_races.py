@@ -91,7 +91,7 @@ def test_the_second_of_two_who_start_a_plan_is_told_what_is_possible(
 ) -> None:
     uuid = saved(store, PlanState.RECOMMENDED)
     other = PlanState.PENDING
-    before(monkeypatch, "move_plan", lambda: store.move_plan(uuid, other, now=MADE))
+    before(monkeypatch, "start_plan", lambda: store.move_plan(uuid, other, now=MADE))
     code, _, err = run("start", uuid)
     assert code == 1
     told = "is PENDING: it waits for an applier already; run it here: actionplan apply"

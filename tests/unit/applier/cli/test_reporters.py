@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from rich.console import Console
@@ -264,6 +265,32 @@ def test_what_was_in_doubt_and_runs_again_has_not_ended() -> None:
     assert "1/1 ended" in drawn(block)
     assert "retry:" not in drawn(block)
     assert out.getvalue().splitlines()[-1] == "  0:00  SUCCEEDED [1/1] a"
+
+
+def test_what_began_before_somebody_watched_is_counted_from_its_start() -> None:
+    began = datetime(2026, 11, 23, 9, tzinfo=UTC)
+    ended = action("a", state=S.SUCCEEDED, started_at=began)
+    runs = action("b", state=S.ONGOING, started_at=began + timedelta(seconds=50))
+    at, out = began + timedelta(seconds=80), io.StringIO()
+    block = ProgressBlock(plan(ended, runs), io.StringIO(), clock=lambda: 7.0, at=at)
+    lines = ProgressLines(plan(ended, runs), out, clock=lambda: 7.0, at=at)
+    for shown in (block, lines):
+        shown.on_reports([Report(uuid="b", old=S.PENDING, state=S.ONGOING)])
+    assert "elapsed 1:20" in drawn(block)
+    assert "running 30s  b" in drawn(block)
+    assert out.getvalue().splitlines() == ["  1:20  start      b  nop"]
+    early = ProgressBlock(plan(ended), io.StringIO(), clock=lambda: 7.0, at=began - timedelta(1))
+    assert "elapsed 0:00" in drawn(early)
+
+
+def test_a_watched_plan_that_waits_is_counted_from_its_first_start() -> None:
+    out, times = io.StringIO(), clock(0, 40, 41, 41, 45)
+    at = datetime(2026, 11, 23, 9, tzinfo=UTC)
+    lines = ProgressLines(plan(action("a")), out, clock=lambda: next(times), at=at)
+    lines.on_plan(PlanState.PENDING, None)
+    lines.on_reports([Report(uuid="a", old=S.PENDING, state=S.ONGOING)])
+    lines.on_reports([Report(uuid="a", old=S.ONGOING, state=S.SUCCEEDED)])
+    assert [line.split()[0] for line in out.getvalue().splitlines()] == ["0:40", "0:00", "0:04"]
 
 
 def drawn(block: ProgressBlock, width: int = 80) -> str:

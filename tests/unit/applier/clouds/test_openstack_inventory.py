@@ -55,6 +55,7 @@ class Nova:
                 hypervisor("metal", "h3"),
                 hypervisor("metal", "h4"),
             ],
+            "aggregates": [],
             "services": [
                 Service(host="c1", status="disabled", state="up", disabled_reason="fans"),
             ],

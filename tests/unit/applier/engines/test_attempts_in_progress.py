@@ -10,14 +10,16 @@ import pytest
 
 from applier.contracts import Report
 from applier.engines.in_progress import AttemptsInProgress
+from applier.engines.threads import Threads
 from applier.engines.workers import Timer, Timers
 from planner.states import ActionState, Outcome
 
 
-class WorkersLog:
+class WorkersLog(Threads):
     """Notes what is asked of the workers."""
 
     def __init__(self) -> None:
+        super().__init__(1, lambda _: None)
         self.asked: list[str] = []
 
     def grow(self, number, extra=0):
@@ -26,8 +28,11 @@ class WorkersLog:
     def replace(self):
         self.asked.append("replace")
 
-    def submit(self, execute):
-        self.asked.append(f"submit {execute()}")
+    def submit(self, task):
+        self.asked.append(f"submit {task.execute()}")
+
+    def adopt(self, task):
+        self.asked.append(f"adopt {task.execute()}")
 
 
 def task(
@@ -44,6 +49,7 @@ def task(
         waits_s=waits_s,
         limit_s=limit_s,
         continued_s=continued_s,
+        action=SimpleNamespace(uuid=uuid),
         let_go=let_go.set,
         is_let_go=let_go.is_set,
         stop=stop,

@@ -243,7 +243,7 @@ class Inline:
     def __exit__(self, *error):
         pass
 
-    def grow(self, number):
+    def grow(self, number, extra=0):
         pass
 
     def submit(self, work):
@@ -252,7 +252,7 @@ class Inline:
 
 def test_work_begins_after_the_commit_that_holds_its_start(engine_for, monkeypatch):
     """And an end is on record before what depends on it begins."""
-    monkeypatch.setattr("applier.engines.linear.Workers", Inline)
+    monkeypatch.setattr("applier.engines.threads.Workers", Inline)
     seen = []
 
     def work(*_given):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,10 @@ from applier.machines.job_names import AttemptName, attempt_of
 
 pytestmark = pytest.mark.slow
 PATIENCE_S = 120.0
-ATTEMPT = AttemptName("p", "a", 1)
+#: Jobs are found by the name of their attempt on the whole machine, also those of other test runs.
+PLAN = uuid.uuid4().hex
+ATTEMPT = AttemptName(PLAN, "a", 1)
+JOB = ATTEMPT.job(1)
 
 
 @pytest.fixture
@@ -50,11 +54,11 @@ def run(place: Path, line: str, *, stop=None, output=lambda _: None, let_go=None
 
 def test_a_job_leaves_its_output_and_its_exit_code(place):
     run(place, "echo $ACTIONPLAN_JOB; exit 7")
-    folder = place / "p.a.1.1"
-    assert (folder / "out").read_text() == "p/a/1\n"
+    folder = place / JOB.folder
+    assert (folder / "out").read_text() == f"{JOB.mark}\n"
     assert (folder / "rc").read_text() == "7\n"
     assert (place.stat().st_mode & 0o777, folder.stat().st_mode & 0o777) == (0o700, 0o700)
-    (found,) = process.find(place, ATTEMPT.prefix, ATTEMPT.job(1).mark)
+    (found,) = process.find(place, ATTEMPT.prefix, JOB.mark)
     assert (found.state, found.code) == (JobState.ENDED, 7)
 
 
@@ -94,7 +98,7 @@ def when_trimmed(out: Path, go: Path) -> threading.Thread:
 
 def test_output_without_end_takes_bounded_room_and_its_end_is_kept(place, tmp_path):
     """Whoever follows later has its end, and is told how much was dropped."""
-    go, out = tmp_path / "go", place / "p.a.1.1" / "out"
+    go, out = tmp_path / "go", place / JOB.folder / "out"
     watching = when_trimmed(out, go)
     ended = run(place, FLOOD.format(go=go) + "; exit 3")
     watching.join()
@@ -110,7 +114,7 @@ def test_output_without_end_takes_bounded_room_and_its_end_is_kept(place, tmp_pa
 
 
 def test_a_follower_that_is_slower_than_its_command_goes_on_with_what_is_left(place, tmp_path):
-    go, out = tmp_path / "go", place / "p.a.1.1" / "out"
+    go, out = tmp_path / "go", place / JOB.folder / "out"
     printed: list[str] = []
 
     def slow(text: str) -> None:
@@ -134,7 +138,7 @@ def test_a_file_system_that_gives_back_no_part_of_a_file_drops_all(place, tmp_pa
     failing.write_text("#!/bin/sh\nexit 1\n")
     failing.chmod(0o755)
     monkeypatch.setenv("PATH", f"{failing.parent}:{os.environ['PATH']}")
-    go, out = tmp_path / "go", place / "p.a.1.1" / "out"
+    go, out = tmp_path / "go", place / JOB.folder / "out"
     watching = when_trimmed(out, go)
     ended = run(place, FLOOD.format(go=go))
     watching.join()
@@ -161,7 +165,7 @@ def test_what_watches_the_output_ends_with_the_command_and_has_no_mark(place, tm
     watchers: list[int] = []
 
     def look(_: str) -> None:
-        wrapper = int((place / "p.a.1.1" / "pid").read_text().split()[0])
+        wrapper = int((place / JOB.folder / "pid").read_text().split()[0])
         end = time.monotonic() + PATIENCE_S
         while not watchers and time.monotonic() < end:
             watchers.extend(watchers_of(wrapper))
@@ -187,9 +191,9 @@ def test_its_exit_code_waits_for_room_on_a_full_disk(tmp_path):
         follower = threading.Thread(target=lambda: codes.append(run(place, line).code))
         follower.start()
         end = time.monotonic() + PATIENCE_S
-        while not (place / "p.a.1.1" / "rc").exists() and time.monotonic() < end:
+        while not (place / JOB.folder / "rc").exists() and time.monotonic() < end:
             threading.Event().wait(0.02)
-        assert not (place / "p.a.1.1" / "rc").read_text(), "there was room for it"
+        assert not (place / JOB.folder / "rc").read_text(), "there was room for it"
         filler.unlink()
         follower.join(PATIENCE_S)
     finally:
@@ -213,15 +217,15 @@ def test_of_many_who_start_it_at_once_all_follow_the_same(place, tmp_path):
 
 def test_a_folder_without_a_process_is_started(place):
     """Its starter was killed before the wrapper began."""
-    (place / "p.a.1.1").mkdir(parents=True)
+    (place / JOB.folder).mkdir(parents=True)
     assert process.find(place)[0].state is JobState.NONE
     assert run(place, "exit 4").code == 4
 
 
 def test_one_whose_wrapper_had_begun_is_not_started_even_if_it_wrote_nothing(place):
     """Its file may have been emptied by a power failure, and another follower may be later."""
-    (place / "p.a.1.1").mkdir(parents=True)
-    (place / "p.a.1.1" / "pid").touch()
+    (place / JOB.folder).mkdir(parents=True)
+    (place / JOB.folder / "pid").touch()
     with pytest.raises(JobLost, match="killed together with its shell") as lost:
         run(place, "exit 4")
     assert lost.value.is_over
@@ -256,7 +260,7 @@ from applier.machines.job_names import AttemptName
 stop, let_go = threading.Event(), threading.Event()
 let_go.set()
 line = ["/bin/sh", "-c", "echo one; exec sleep 1000"]
-jobs = AttemptJobs(AttemptName("p", "a", 1), let_go)
+jobs = AttemptJobs(AttemptName(sys.argv[2], "a", 1), let_go)
 try:
     process.run(line, stop=stop, output=lambda _: stop.set(), place=Path(sys.argv[1]), jobs=jobs)
 except JobLost as left:
@@ -265,9 +269,9 @@ except JobLost as left:
 
 
 def test_the_end_of_a_follower_that_let_go_warns_of_nothing(place):
-    arguments = [sys.executable, "-W", "error", "-c", LETS_GO, str(place)]
+    arguments = [sys.executable, "-W", "error", "-c", LETS_GO, str(place), PLAN]
     follower = subprocess.run(arguments, capture_output=True, text=True, check=True)
-    process.end(place / "p.a.1.1", "p/a/1", 0.0)
+    process.end(place / JOB.folder, JOB.mark, 0.0)
     assert "let go of the command" in follower.stdout
     assert follower.stderr == ""
 
@@ -279,21 +283,21 @@ def test_one_that_was_killed_with_its_wrapper_is_lost(place):
     with pytest.raises(JobLost, match="killed together with its shell") as lost:
         run(place, "echo $$; exec sleep 1000", output=kill)
     assert lost.value.is_over
-    (found,) = process.find(place, ATTEMPT.prefix, ATTEMPT.job(1).mark)
+    (found,) = process.find(place, ATTEMPT.prefix, JOB.mark)
     assert found.is_lost
 
 
 def test_one_whose_wrapper_finds_no_room_was_not_started(place, tmp_path, monkeypatch):
     """The wrapper removes ``pid`` again when it cannot write it."""
     monkeypatch.setattr(job_scripts, "WRAPPER", "exit 0")
-    with pytest.raises(ActionFailed, match=r"not started: .*p\.a\.1\.1 cannot be written"):
+    with pytest.raises(ActionFailed, match=f"not started: .*{JOB.folder} cannot be written"):
         run(place, f"echo ran >> {tmp_path}/ran")
     assert not (tmp_path / "ran").exists()
 
 
 def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(place, tmp_path, monkeypatch):
     """Its applier was killed when it had started it; the next one looked a moment before that."""
-    folder, gate = place / ATTEMPT.job(1).folder, tmp_path / "gate"
+    folder, gate = place / JOB.folder, tmp_path / "gate"
     folder.mkdir(parents=True)
     (folder / "out").touch()
     line, tells = f"echo ran | tee -a {tmp_path}/ran", "echo $$ $job_start"
@@ -304,7 +308,7 @@ def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(place, tmp_path,
 
     def looks(*given):
         if not started:
-            mark = {job_scripts.VARIABLE: ATTEMPT.job(1).mark, "PATH": os.environ["PATH"]}
+            mark = {job_scripts.VARIABLE: JOB.mark, "PATH": os.environ["PATH"]}
             started.append(subprocess.Popen(command, env=mark, start_new_session=True))
             while not (folder / "pid").exists():
                 time.sleep(0.01)
@@ -325,7 +329,7 @@ def test_a_wrapper_that_is_slow_to_say_that_it_runs_is_followed(place, tmp_path,
 def test_an_attempt_that_another_has_ended_starts_no_more_commands(place, tmp_path):
     """Its applier was frozen between two of them, and another has followed them to their end."""
     machines = OpenMachines(place=place)
-    frozen, taker = (machines.of_attempt("p", "a", 1) for _ in range(2))
+    frozen, taker = (machines.of_attempt(PLAN, "a", 1) for _ in range(2))
     line = ["/bin/sh", "-c", f"echo ran >> {tmp_path}/ran"]
     machine = frozen.machine(None, threading.Event())
     machine.run(line, output=lambda _: None)
@@ -340,7 +344,7 @@ def test_an_attempt_that_another_has_ended_starts_no_more_commands(place, tmp_pa
 
 def test_a_command_that_was_found_and_removed_since_is_not_started_again(place, tmp_path):
     """Its applier was frozen after it had taken the attempt over."""
-    first, frozen, taker = (OpenMachines(place=place).of_attempt("p", "a", 1) for _ in range(3))
+    first, frozen, taker = (OpenMachines(place=place).of_attempt(PLAN, "a", 1) for _ in range(3))
     line = ["/bin/sh", "-c", f"echo ran >> {tmp_path}/ran"]
     first.machine(None, threading.Event()).run(line, output=lambda _: None)
     assert len(frozen.find([None])) == 1
@@ -354,19 +358,19 @@ def test_a_command_that_was_found_and_removed_since_is_not_started_again(place, 
 
 def test_what_an_interrupted_removal_has_left_is_no_job_and_is_swept(place):
     run(place, "true")
-    left = place / ".removed-p.a.2.1"
+    left = place / f".removed-{ATTEMPT.job(2).folder}"
     left.mkdir()
     (left / "out").touch()
     machines = OpenMachines(place=place)
-    assert [job.folder for job in machines.listed(None)] == ["p.a.1.1"]
-    machines.remove(None, ["p.a.1.1"], wait=True)
+    assert [job.folder for job in machines.listed(None)] == [JOB.folder]
+    machines.remove(None, [JOB.folder], wait=True)
     assert list(place.iterdir()) == []
 
 
 def test_a_process_number_that_is_used_again_is_no_job(place):
     """The start time of the process tells them apart."""
     run(place, "true")
-    folder = place / "p.a.1.1"
+    folder = place / JOB.folder
     (folder / "rc").unlink()
     _, _, boot, up = (folder / "pid").read_text().split()
     (folder / "pid").write_text(f"{os.getpid()} 1 {boot} {up}\n")
@@ -388,12 +392,12 @@ def test_a_stop_reaches_what_left_the_session(place):
 def test_the_marks_of_two_attempts_are_told_apart(place):
     """Attempt 1 is no beginning of attempt 11."""
     stop, printed = threading.Event(), []
-    jobs = AttemptJobs(AttemptName("p", "a", 11), threading.Event())
+    jobs = AttemptJobs(AttemptName(PLAN, "a", 11), threading.Event())
 
     def look(text: str) -> None:
         printed.append(text)
-        (place / "p.a.1.1").mkdir()
-        found = process.find(place, ATTEMPT.prefix, ATTEMPT.job(1).mark)
+        (place / JOB.folder).mkdir()
+        found = process.find(place, ATTEMPT.prefix, JOB.mark)
         assert [job.left for job in found] == [()]
         stop.set()
 
@@ -404,13 +408,13 @@ def test_the_marks_of_two_attempts_are_told_apart(place):
 
 def test_commands_of_an_attempt_are_found_in_their_order_and_forgotten_together(place):
     one = OpenMachines(place=place)
-    first = one.of_attempt("p", "a", 1)
+    first = one.of_attempt(PLAN, "a", 1)
     for machine in (first.machine(None, threading.Event()), first.machine(None, threading.Event())):
         for code in range(6):
             machine.run(["/bin/sh", "-c", f"exit {code}"], output=lambda _: None)
-    (last,) = one.of_attempt("p", "a", 1).find((None,))
+    (last,) = one.of_attempt(PLAN, "a", 1).find((None,))
     assert (last.number, last.code) == (12, 5)
-    assert one.of_attempt("p", "a", 2).find((None,)) == []
+    assert one.of_attempt(PLAN, "a", 2).find((None,)) == []
     first.forget()
     assert list(place.iterdir()) == []
 

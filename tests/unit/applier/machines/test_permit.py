@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -15,7 +16,7 @@ from applier.machines.job_names import AttemptName
 from applier.machines.local import Local
 from applier.machines.permit import Permit
 
-ATTEMPT = AttemptName("p", "a", 1)
+ATTEMPT = AttemptName(uuid.uuid4().hex, "a", 1)
 
 
 def given(place) -> Permit:

@@ -50,7 +50,9 @@ def has_ended(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([process_handle], [], [], PATIENCE_S)[0])
+        ended = select.poll()
+        ended.register(process_handle, select.POLLIN)
+        return bool(ended.poll(1000 * PATIENCE_S))
     finally:
         os.close(process_handle)
 

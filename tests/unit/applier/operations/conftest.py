@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from applier.actions.nop import Nop
 from applier.clouds.simulated import SimulatedCloud
 from applier.contracts import Claimant
+from applier.guarding.guard import Guard
 from applier.operations import Operator
 from applier.run import liveness
 from applier.storage.sql import SqlStore
@@ -31,8 +33,16 @@ class Site:
         self.plugins: Mapping[str, Any] = {"nop": Nop}
         self.operator = Operator(name="ada", say=self.told.append, note=self.noted.append)
         self.assembly: Any = SimpleNamespace(
-            store=store, plugins=self.plugins, cloud=lambda: cloud, facts=cloud.facts
+            store=store,
+            plugins=self.plugins,
+            cloud=lambda: cloud,
+            facts=cloud.facts,
+            guard=Guard(),
+            require_allowed=self._require_allowed,
         )
+
+    def _require_allowed(self, plan: ActionPlan) -> None:
+        self.assembly.guard.require(plan, self.store, datetime.now(UTC))
 
     def saved(self, *names: str, state: PlanState = PlanState.RECOMMENDED) -> ActionPlan:
         """Save a plan of no-ops in a state."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from applier.errors import OtherCloud, PlanConflict
-from applier.operations import plans, resuming
+from applier.operations import plans, removal, resuming
 from applier.testing.sample_plans import new_plan
 from planner.states import ActionState, PlanState
 
@@ -109,25 +109,25 @@ def test_nothing_is_left_to_cancel_of_a_plan_that_has_ended(site, state):
 @pytest.mark.parametrize("state", [PlanState.RECOMMENDED, *ENDED])
 def test_a_plan_that_is_deleted_says_by_whom(site, state):
     plan = site.saved("a", state=state)
-    plans.delete(site.store, site.operator, plan)
+    removal.delete(site.store, site.operator, plan)
     now = site.now(plan)
     assert (now.state, now.status_message) == (PlanState.DELETED, "removed by ada")
     with pytest.raises(PlanConflict):
-        plans.delete(site.store, site.operator, now)
+        removal.delete(site.store, site.operator, now)
 
 
 @pytest.mark.parametrize("state", [PlanState.PENDING, PlanState.PAUSED])
 def test_what_waits_is_not_deleted(site, state):
     plan = site.saved("a", state=state)
     with pytest.raises(PlanConflict):
-        plans.delete(site.store, site.operator, plan)
+        removal.delete(site.store, site.operator, plan)
     assert site.now(plan).state is state
 
 
 def test_who_runs_a_plan_is_named_when_it_is_to_be_deleted(site):
     plan, _ = site.claimed("a")
     with pytest.raises(PlanConflict) as refused:
-        plans.delete(site.store, site.operator, plan)
+        removal.delete(site.store, site.operator, plan)
     assert "eve on elsewhere" in str(refused.value)
 
 

@@ -71,7 +71,7 @@ def test_a_plan_runs_as_if_the_clock_stood(store, seed):
     ends = {a.uuid: End(a.state, a.outcome) for a in trial.plan().actions}
     assert ends == expected_ends(plan, fate)
     assert state is trial.plan().state
-    assert all(seconds >= 0 for seconds in store.durations(["nop"])["nop"])
+    assert all(sample.seconds >= 0 for sample in store.durations(["nop"])["nop"])
     order = [attempt.number for a in plan.actions for attempt in store.attempts(plan.uuid, a.uuid)]
     assert sum(number == 1 for number in order) == len(tried)
     assert clock.jumps > len(tried)

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from applier.run.durations import Durations, PastDurations, estimates, took
+from applier.run.durations import Durations, PastDurations, estimates
+from applier.samples import Sample
 from applier.scheduling.type_policy import TypePolicy
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
@@ -20,9 +19,13 @@ def plan_of(*actions: Action) -> ActionPlan:
     return ActionPlan(uuid="p", planner="weight", actions=actions)
 
 
+def past(runs=RUNS) -> PastDurations:
+    samples = {name: [Sample(s) for s in seconds] for name, seconds in runs.items()}
+    return PastDurations(lambda names: {n: samples.get(n, []) for n in names}, OTHERWISE)
+
+
 def known(*actions: Action, **options) -> Durations:
-    found = PastDurations(lambda names: {n: RUNS.get(n, []) for n in names}, OTHERWISE)
-    return found.of(plan_of(*actions), **options)
+    return past().of(plan_of(*actions), **options)
 
 
 def test_one_run_that_hung_moves_nothing():
@@ -51,9 +54,8 @@ def test_what_the_plan_says_comes_first_then_the_record_then_the_type(action, se
 @pytest.mark.parametrize("name", ["migrate", "resize", "nop", JOIN])
 def test_durations_are_known_unless_one_is_based_on_nothing(name, estimate_s, recorded, state):
     plan = plan_of(Action(uuid="a", action_type=name, estimate_s=estimate_s, state=state))
-    past = PastDurations(lambda names: {n: RUNS.get(n, []) for n in names}, OTHERWISE)
-    known = past.are_known(plan, recorded=recorded)
-    assert known is not bool(past.of(plan, recorded=recorded).known_from.get("nothing"))
+    known = past().are_known(plan, recorded=recorded)
+    assert known is not bool(past().of(plan, recorded=recorded).known_from.get("nothing"))
 
 
 def test_what_has_ended_and_joins_take_no_time_and_are_not_counted():
@@ -75,13 +77,27 @@ def test_the_record_is_asked_once_for_each_type_and_only_if_it_is_needed():
     assert asked == [["nop"]]
 
 
-@given(st.lists(st.floats(0, 1e6), min_size=1))
-def test_quantiles_are_what_they_say(runs):
-    found = took(runs)
-    within = sum(r <= found.nine_in_ten_s for r in runs)
-    assert within >= 0.9 * len(runs)
-    assert sum(r < found.nine_in_ten_s for r in runs) < 0.9 * len(runs)
-    assert min(runs) <= found.median_s <= found.nine_in_ten_s or len(runs) < 2
+def test_any_share_of_earlier_runs_is_told_and_drawn():
+    move = Action(uuid="a", action_type="migrate")
+    known = past()
+    assert [known.expected(move, share) for share in (0.1, 0.5, 0.9, 1.0)] == [50, 56, 70, 3600]
+    assert [known.drawn(move, chance) for chance in (0.0, 0.55, 0.999)] == [50, 57, 3600]
+    guessed = Action(uuid="b", action_type="migrate", estimate_s=7)
+    assert known.expected(guessed, 0.9) == known.drawn(guessed, 0.9) == 7
+
+
+def on(node: str | None) -> Action:
+    tokens = ("type:migrate", *([f"node:{node}"] if node else []), "node:other")
+    return Action(uuid=f"on {node}", action_type="migrate", tokens=tokens)
+
+
+def test_a_slow_node_counts_more_the_more_is_known_of_it():
+    quick = [Sample(10.0, None, "c1")] * 40
+    for number, expected in [(0, 10), (4, 10), (6, 60), (30, 60)]:
+        samples = [*quick, *[Sample(60.0, None, "c2")] * number]
+        known = PastDurations(lambda names, found=samples: dict.fromkeys(names, found), {})
+        assert known.expected(on("c2"), 0.5) == expected
+        assert known.expected(on("c1"), 0.5) == known.expected(on("c3"), 0.5) == 10
 
 
 def test_only_a_type_with_an_estimate_has_one_even_if_it_is_zero():
@@ -91,3 +107,16 @@ def test_only_a_type_with_an_estimate_has_one_even_if_it_is_zero():
         "migrate": TypePolicy(retries=2),
     }
     assert estimates(policies) == {"nop": 0.0, "sleep": 7.0}
+
+
+def test_equal_durations_of_which_not_all_is_known_are_pooled():
+    samples = [
+        Sample(1.0),
+        Sample(1.0, "m1.large"),
+        Sample(1.0, None, "c1"),
+        Sample(1.0, "m1", "c1"),
+    ]
+    past = PastDurations(lambda _: {"nop": samples}, {})
+    for tokens in ((), ("node:c1",)):
+        action = Action(uuid="a", action_type="nop", tokens=tokens)
+        assert past.expected(action, 0.5) == 1.0

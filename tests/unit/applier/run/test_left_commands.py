@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -122,9 +121,9 @@ def test_an_action_stays_in_doubt_if_no_command_of_it_was_ended(found, then, why
     ("state", "before", "where"),
     [
         ("ONGOING", None, None),
-        ("ONGOING", replace(BEFORE, host="here"), None),
+        ("ONGOING", BEFORE._replace(host="here"), None),
         ("ONGOING", BEFORE, "may still run on c1, where process 9 started it, and cannot be seen"),
-        ("UNKNOWN", replace(BEFORE, host="here"), "on another host; none was found on here"),
+        ("UNKNOWN", BEFORE._replace(host="here"), "on another host; none was found on here"),
     ],
 )
 def test_a_command_of_another_host_cannot_be_seen_from_here(state, before, where):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -50,20 +49,20 @@ def looks(watch, clock, times, claimant=ELSEWHERE):
 
 @pytest.mark.parametrize("interval_s", [0.2, 5.0, 120.0])
 def test_a_claimant_is_dead_once_it_missed_six_of_its_own_heartbeats(watch, clock, interval_s):
-    claimant = replace(ELSEWHERE, heartbeat_interval_s=interval_s)
+    claimant = ELSEWHERE._replace(heartbeat_interval_s=interval_s)
     times = [interval_s * number * 1.001 for number in range(MISSED_HEARTBEATS + 1)]
     assert looks(watch, clock, times, claimant) == [False] * MISSED_HEARTBEATS + [True]
 
 
 def test_looks_that_come_faster_than_heartbeats_count_for_nothing(watch, clock):
-    claimant = replace(ELSEWHERE, heartbeat_interval_s=120.0)
+    claimant = ELSEWHERE._replace(heartbeat_interval_s=120.0)
     assert not any(looks(watch, clock, range(720), claimant))
     assert looks(watch, clock, [720], claimant) == [True]
 
 
 def test_a_heartbeat_begins_the_silence_anew_whatever_time_it_says(watch, clock):
     assert not any(looks(watch, clock, range(0, 30, 5)))
-    beaten = replace(ELSEWHERE, heartbeat_at=datetime(1999, 1, 1, tzinfo=UTC))
+    beaten = ELSEWHERE._replace(heartbeat_at=datetime(1999, 1, 1, tzinfo=UTC))
     assert looks(watch, clock, range(30, 65, 5), beaten) == [False] * 6 + [True]
 
 
@@ -128,7 +127,7 @@ class Watched:
     def __init__(self, store, **claimant):
         self.store, self.plan = store, new_plan("a", state=PlanState.PENDING)
         store.save_plan(self.plan)
-        self.claim = store.claim_plan(self.plan.uuid, replace(ELSEWHERE, **claimant), now=NOW)
+        self.claim = store.claim_plan(self.plan.uuid, ELSEWHERE._replace(**claimant), now=NOW)
         self.time, self.happens, self.told = 0.0, {}, []
 
     def wait(self, seconds):

@@ -8,14 +8,13 @@ import logging
 import os
 import socket
 import threading
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
 
 from applier.contracts import Claimant, Request, Verified
-from applier.errors import OtherCloud, StoreError, UnknownActionTypes
+from applier.errors import GuardRefusal, OtherCloud, StoreError, UnknownActionTypes
 from applier.run import resume
 from applier.run.liveness import SilenceWatch
 from applier.scheduling.resumption import decide
@@ -44,6 +43,9 @@ class Fake:
 
     def hand_back(self, who, why):
         self.handed_back.set()
+
+    def planned_s(self):
+        return None
 
 
 class Trial:
@@ -183,6 +185,29 @@ def test_a_plan_of_another_cloud_is_left_to_its_appliers_and_told_once(make_tria
     assert "'west', and 'east' is configured" in told.message
 
 
+def test_a_plan_that_a_guard_refuses_is_tried_again_and_told_once(make_trial, caplog):
+    caplog.set_level(logging.INFO, "applier.service")
+    approved, asked, ran = threading.Event(), threading.Semaphore(0), threading.Event()
+
+    def work(uuid):
+        if not approved.is_set():
+            asked.release()
+            raise GuardRefusal(uuid, "it needs 1 approval")
+        trial.store.claim_plan(uuid, ME, now=datetime.now(UTC))
+        ran.set()
+        return PlanState.SUCCEEDED
+
+    trial = make_trial(work)
+    uuid = trial.pending()
+    with trial:
+        for _ in range(3):
+            assert asked.acquire(timeout=PATIENCE_S)
+        approved.set()
+        assert ran.wait(PATIENCE_S)
+    (told,) = [r for r in caplog.records if "approval" in r.message]
+    assert told.message == f"Plan {uuid} waits: it needs 1 approval"
+
+
 @pytest.mark.parametrize("error", [UnknownActionTypes("p", ["x"], []), ValueError("a bug")])
 def test_a_plan_that_cannot_run_does_not_end_the_service(make_trial, error, caplog):
     def work(uuid):
@@ -264,7 +289,7 @@ def test_the_cancel_of_an_applier_that_is_gone_is_finished(make_trial):
     trial = make_trial(heartbeat_interval_s=3600.0)
     uuid = trial.pending()
     (a,) = trial.store.load_plan(uuid).actions
-    claim = trial.store.claim_plan(uuid, replace(ME, pid=2**22 + 1), now=datetime.now(UTC))
+    claim = trial.store.claim_plan(uuid, ME._replace(pid=2**22 + 1), now=datetime.now(UTC))
     trial.store.commit(uuid, claim, [starts(a)], now=datetime.now(UTC))
     trial.store.move_claimed(uuid, claim, PlanState.CANCELLING, now=datetime.now(UTC))
     moved = happens(trial, "move_plan", times=1)
@@ -344,7 +369,7 @@ def test_a_plan_of_which_every_applier_dies_is_paused(store):
 def test_a_process_of_this_host_that_is_gone_loses_its_plan_at_once(make_trial):
     trial = make_trial(heartbeat_interval_s=3600.0)
     uuid = trial.pending()
-    gone = replace(ME, pid=2**22 + 1)
+    gone = ME._replace(pid=2**22 + 1)
     trial.store.claim_plan(uuid, gone, now=datetime.now(UTC))
     resumed = happens(trial, "resume_plan", times=1)
     with trial:

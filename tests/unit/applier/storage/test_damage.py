@@ -10,8 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from applier.storage import damage, rows
+from applier.storage.column_types import Moment
 from applier.storage.tables import (
-    Moment,
     action_states,
     actions,
     attempts,
@@ -20,6 +20,8 @@ from applier.storage.tables import (
     metadata,
     plans,
     subscriptions,
+    worker_jobs,
+    workers,
 )
 from applier.storage.tables import requests as requests_table
 
@@ -33,7 +35,9 @@ NOT_WORDS = ["", "SUCCEEDED ", "nonsense", 5]
 WRONG: dict[sa.Column[Any], list[Any]] = {
     plans.c.state: NOT_WORDS,
     plans.c.on_failure: NOT_WORDS,
+    plans.c.deleted_from: NOT_WORDS,
     plans.c.limits: [*NOT_JSON, *NOT_LIMITS],
+    plans.c.guards: [*NOT_JSON, "[]"],
     plans.c.warnings: [*NOT_JSON, *NOT_TEXT_LISTS],
     plans.c.tolerances: [*NOT_JSON, "[1]", "{}"],
     plans.c.efficacy_indicators: [*NOT_JSON, "{}"],
@@ -53,13 +57,22 @@ WRONG: dict[sa.Column[Any], list[Any]] = {
     subscriptions.c.held_back: [*NOT_JSON, "[]"],
     subscriptions.c.away: [*NOT_JSON, "[]"],
     dead_events.c.event: [*NOT_JSON, "[]"],
+    worker_jobs.c.state: NOT_WORDS,
+    worker_jobs.c.task: NOT_WORDS,
+    worker_jobs.c.stop: NOT_WORDS,
+    worker_jobs.c.payload: [*NOT_JSON, "[]"],
+    worker_jobs.c.result: [*NOT_JSON, "[]"],
+    workers.c.queues: [*NOT_JSON, *NOT_TEXT_LISTS],
+    workers.c.types: [*NOT_JSON, *NOT_TEXT_LISTS],
 }
 #: By table and column: what is accepted there.
 RIGHT: list[tuple[sa.Column[Any], str]] = [
     (plans.c.state, "ONGOING"),
     (plans.c.on_failure, "pause"),
+    (plans.c.deleted_from, "FAILED"),
     (plans.c.limits, '{"node:*": 1, "type:nop": 20}'),
     (plans.c.limits, "{}"),
+    (plans.c.guards, '{"approvals": 1}'),
     (plans.c.tolerances, '[{"name": "compute"}]'),
     (plans.c.efficacy_indicators, "[1, {}]"),
     (actions.c.parents, '["a", "b"]'),

@@ -48,6 +48,7 @@ def of_sqlite(code, text="of SQLite"):
     [
         (of_sqlite(5), Busy),
         (of_sqlite(5 | 2 << 8), Busy),  # SQLITE_BUSY_SNAPSHOT, a variant
+        (of_sqlite(15, "locking protocol"), Busy),
         (of_sqlite(10), Refused),
         (sqlite3.OperationalError("no such table"), Refused),
         (sqlite3.OperationalError("database disk image is malformed"), Damaged),

@@ -21,7 +21,7 @@ def test_the_rows_of_a_plan_have_the_columns_of_its_tables():
     (row,) = rows.action_rows(plan)
     claim = {"claim", "claimant_host", "claimant_pid", "claimant_user"}
     claim |= {"heartbeat_at", "heartbeat_interval_s", "requests_before", "claimed_at"}
-    order = {"number", "queued", "reserved", "last_write", "publishes"}
+    order = {"number", "queued", "reserved", "last_write", "publishes", "deleted_from"}
     assert set(rows.plan_row(plan)) == set(plans.c.keys()) - claim - order
     assert set(row) == {*actions.c.keys(), *action_states.c.keys()}
 

@@ -17,6 +17,7 @@ def test_postgresql_gives_up_a_statement_after_so_many_milliseconds(answer_s, st
 
 def test_sqlite_waits_for_a_lock_for_so_many_milliseconds():
     assert _settings("sqlite", "FULL", 2.5, None) == (
+        "PRAGMA page_size = 2048",
         "PRAGMA foreign_keys = ON",
         "PRAGMA busy_timeout = 2500",
         "PRAGMA synchronous = FULL",

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans and durations as documents for other records, and the removal of old plans for good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import falcon
+
+from applier.api.parts import Parts, operator_of
+from applier.api.v2 import schemas
+from applier.api.v2.operation import Operation, Resource, document_in
+from applier.api.v2.plans import require_allowed, show
+from applier.operations import archiving, durations, removal
+from planner import ranges
+from planner.errors import InvalidInput, Mistake
+
+_RULE = "record:administer"
+_COUNT: schemas.Schema = {"type": "integer", "minimum": 0}
+_DURATION = schemas.mapping(
+    {
+        "action_type": schemas.TEXT,
+        "size": schemas.TEXT_OR_NONE,
+        "node": schemas.TEXT_OR_NONE,
+        "samples": _COUNT,
+        "imported": _COUNT,
+        "median_s": schemas.NUMBER,
+        "nine_in_ten_s": schemas.NUMBER,
+    }
+)
+#: How many plans a request purges before it answers, so that it ends soon.
+PURGED = 1000
+
+
+class Export(Resource):
+    """A plan with all that is known of it."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule=_RULE,
+            summary="Return a plan that nobody runs with its attempts, requests, history and all "
+            "parameters, for POST /v2/imports elsewhere.",
+            answer={"type": "object"},
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
+        """Export a plan."""
+        self.query(request)
+        store = self._parts.assembly.store
+        response.media = archiving.exported(store, store.find_plan(plan))
+
+
+class Imports(Resource):
+    """The plans of other records."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "POST": Operation(
+            rule=_RULE,
+            summary="Take in a plan that was exported, with all that is known of it.",
+            takes_document=True,
+            status=201,
+            answer=schemas.PLAN,
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Import a plan."""
+        self.query(request)
+        made = archiving.import_from(
+            self._parts.assembly.store,
+            document_in(request),
+            operator_of(request, []),
+            lambda plan: require_allowed(self._parts, request, plan),
+        )
+        response.status = falcon.HTTP_201
+        response.set_header("Location", f"{request.prefix}/v2/plans/{made.uuid}")
+        show(self._parts, response, made)
+
+
+class Durations(Resource):
+    """How long actions took."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="plan:read",
+            summary="List how long actions took, by type, size and node: what forecasts expect.",
+            answer=schemas.list_of("durations", _DURATION),
+        ),
+        "POST": Operation(
+            rule=_RULE,
+            summary="Let forecasts use durations of another record. They replace those imported "
+            "before for the same action types.",
+            takes_document=True,
+            answer=schemas.mapping({"messages": schemas.LINES}),
+        ),
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+        """List durations."""
+        self.query(request)
+        assembly = self._parts.assembly
+        found = durations.listed(assembly.store, list(assembly.action_types))
+        response.media = {"durations": [known._asdict() for known in found]}
+
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Import durations."""
+        self.query(request)
+        told = list[str]()
+        store = self._parts.assembly.store
+        durations.import_from(store, document_in(request), operator_of(request, told))
+        response.media = {"messages": told}
+
+
+class DurationsExport(Resource):
+    """The durations that this record has measured."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="plan:read",
+            summary="Return the durations that were measured here, for POST /v2/durations "
+            "elsewhere.",
+            answer=durations.SCHEMA,
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Export durations."""
+        self.query(request)
+        assembly = self._parts.assembly
+        response.media = durations.exported(assembly.store, list(assembly.action_types))
+
+
+class Purge(Resource):
+    """The removal of old plans for good."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "POST": Operation(
+            rule=_RULE,
+            summary="Delete for good the plans that ended or were removed before a time, oldest "
+            f"first. After about {PURGED} plans it answers that there are more.",
+            body=schemas.mapping({"before": schemas.TIME}),
+            answer=schemas.mapping({"more": schemas.FLAG, "messages": schemas.LINES}),
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Delete plans; raises InvalidInput for a time that does not exist."""
+        self.query(request)
+        told = list[str]()
+        try:
+            before = ranges.moment(self.body(request)["before"])
+        except ValueError as reason:
+            raise InvalidInput([Mistake(str(reason), ("before",))]) from reason
+        operator = operator_of(request, told)
+        is_whole = removal.purge(self._parts.assembly, operator, before, most=PURGED)
+        response.media = {"more": not is_whole, "messages": told}

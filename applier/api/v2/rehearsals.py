@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run of a plan would find now, and how it ends when things go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import falcon
+
+from applier.api.parts import Parts
+from applier.api.v2 import schemas
+from applier.api.v2.operation import Operation, Resource
+from applier.operations import dry_run, lookup, predictions, rehearsals
+from applier.rehearsal import faults
+from applier.run.prechecks import Precheck
+from planner.errors import InvalidInput, Mistake
+
+#: How often an action is rehearsed at most by one request, over all actions of the plan.
+MOST = 400_000
+_CHECKED = schemas.mapping(
+    {
+        "uuid": schemas.TEXT,
+        "name": schemas.TEXT_OR_NONE,
+        "found": {"enum": [str(found) for found in Precheck]},
+        "why": schemas.TEXT_OR_NONE,
+    }
+)
+_DRY_RUN = schemas.mapping(
+    {
+        "uuid": schemas.TEXT,
+        "name": schemas.TEXT_OR_NONE,
+        "refused": schemas.FLAG,
+        "guard": schemas.TEXT_OR_NONE,
+        "moved": {"type": ["array", "null"], "items": schemas.TEXT},
+        "actions": {"type": "array", "items": _CHECKED},
+    }
+)
+_TIMES: schemas.Schema = {"type": "integer", "minimum": 1, "maximum": 100_000}
+
+
+class DryRun(Resource):
+    """What a run would find now."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="plan:run",
+            summary="Ask the cloud, as it is now, what is done already, what would be refused, and "
+            "what is not as planned. Nothing is changed.",
+            answer=_DRY_RUN,
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
+        """Ask for what a run would find."""
+        self.query(request)
+        assembly = self._parts.assembly
+        found = lookup.find_plan(assembly.store, plan)
+        response.media = dry_run.as_dict(found, dry_run.dry_run(assembly, found))
+
+
+class Rehearsal(Resource):
+    """Many simulated runs of a plan, with faults."""
+
+    OPERATIONS: Mapping[str, Operation] = {
+        "GET": Operation(
+            rule="plan:read",
+            summary="Rehearse a plan many times with faults such as fail:migrate=5%, "
+            "slow:node:compute-3=3x or hang:NAME, and sum up how that ends.",
+            query={
+                "inject": {
+                    "type": "array",
+                    "items": {"type": "string", "maxLength": 1000},
+                    "maxItems": 100,
+                },
+                "times": _TIMES,
+                "seed": _TIMES,
+                "max_workers": schemas.WHOLE,
+            },
+            answer={"type": "object"},
+        )
+    }
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def on_get(self, request: falcon.Request, response: falcon.Response, plan: str) -> None:
+        """Rehearse a plan."""
+        query = self.query(request)
+        assembly = self._parts.assembly
+        found = lookup.find_plan(assembly.store, plan)
+        settings = rehearsals.Settings(
+            faults=tuple(faults.read(",".join(query["inject"])) if query.get("inject") else ()),
+            times=query.get("times", rehearsals.TIMES),
+            seed=query.get("seed", 1),
+        )
+        most = max(1, MOST // max(1, len(found.actions)))
+        if settings.times > most:
+            text = (
+                f"{settings.times} is more than {most}, the most for {len(found.actions)} actions"
+            )
+            raise InvalidInput([Mistake(text, place="query times")])
+        made = rehearsals.rehearsed(
+            assembly,
+            found,
+            predictions.past_durations(assembly),
+            settings,
+            max_workers=query.get("max_workers") or assembly.max_workers,
+            on_failure=assembly.conf.watcher_applier.on_failure,
+        )
+        response.media = rehearsals.as_dict(made)

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds what may come next on a command line: verbs, options, plans, actions, planners, types."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from applier.cli import arguments
+
+if TYPE_CHECKING:
+    from applier.cli.session import Session
+
+#: Among the candidates: names of files are accepted, too.
+FILES = ":files:"
+#: How many of the latest plans are offered.
+_PLANS = 50
+#: Names that verbs take as NAME.
+_NAMES = {
+    "planner show": "planners",
+    "action type show": "action_types",
+    "schema": "planners",
+    "example show": "examples",
+    "example copy": "examples",
+    "event subscription remove": "subscriptions",
+}
+
+
+def candidates(app: Any, words: Sequence[str]) -> list[str]:
+    """Return what the last of the words after the program's name may become.
+
+    It may be empty, or the beginning of a word. What cannot be found out, such as the plans of a
+    record that cannot be opened, is left out.
+    """
+    *before, begun = words or [""]
+    names = [name.split() for name, _ in app.command_manager]
+    plain = [word for word in before if not word.startswith("-")]
+    if plain[:1] == ["help"]:
+        return _next_words(names, plain[1:], begun)
+    verb = max((n for n in names if n == plain[: len(n)]), key=len, default=None)
+    if verb is None:
+        return _next_words(names, plain, begun)
+    found = _after(app, " ".join(verb), _without(before, verb), begun)
+    found += _next_words(names, plain, begun)
+    return sorted({word for word in found if word == FILES or word.startswith(begun)})
+
+
+def _next_words(names: Iterable[Sequence[str]], before: Sequence[str], begun: str) -> list[str]:
+    """Return the words that continue the names of verbs."""
+    at = len(before)
+    later = {name[at] for name in names if list(name[:at]) == list(before) and len(name) > at}
+    return sorted(word for word in later if word.startswith(begun))
+
+
+def _without(before: Sequence[str], verb: Sequence[str]) -> list[str]:
+    """Return the words after those of the verb."""
+    left, rest = list(verb), []
+    for word in before:
+        if left and word == left[0]:
+            left.pop(0)
+        else:
+            rest.append(word)
+    return rest
+
+
+def _after(app: Any, name: str, before: Sequence[str], begun: str) -> list[str]:
+    """Return the candidates after a verb and its first words."""
+    command = app.command_manager.find_command(name.split())[0]
+    parser = command(app, app.parser.parse_args([]), cmd_name=name).get_parser(f"{app.NAME} {name}")
+    options = {text: a for a in parser._actions for text in a.option_strings}
+    positional = [a for a in parser._actions if not a.option_strings]
+    given: list[str] = []
+    awaited: argparse.Action | None = None
+    for word in before:
+        if awaited is not None:
+            awaited = None
+        elif word.startswith("-") and word != "-":
+            option = options.get(word)
+            awaited = option if option is not None and option.nargs != 0 else None
+        else:
+            given.append(word)
+    if awaited is None and begun.startswith("-"):
+        return list(options)
+    if awaited is None:
+        if not positional:
+            return []
+        at = min(len(given), len(positional) - 1)
+        if len(given) >= len(positional) and positional[at].nargs not in ("*", "+"):
+            return []
+        awaited = positional[at]
+    return _values(app.session, name, awaited, given)
+
+
+def _values(
+    session: Session, verb: str, wanted: argparse.Action, given: Sequence[str]
+) -> list[str]:
+    if wanted.choices is not None:
+        return [str(choice) for choice in wanted.choices]
+    metavar = str(wanted.metavar or wanted.dest)
+    found: list[str] = []
+    for part in metavar.split("|"):
+        kind = "planners" if wanted.dest == "planner" else _KINDS.get(part, "")
+        kind = _NAMES.get(verb, "") if part == "NAME" and not kind else kind
+        look = _LOOKED_UP.get(kind)
+        if kind == "files":
+            found.append(FILES)
+        elif look is not None:
+            found += _tried(lambda look=look: look(session, given))  # type: ignore[misc]
+    return found
+
+
+def _tried(look: Callable[[], Iterable[str]]) -> list[str]:
+    from applier.errors import ApplierError
+    from planner.errors import PlannerError
+
+    try:
+        return list(look())
+    except (ApplierError, PlannerError):
+        return []
+
+
+def _plans(session: Session, _: Sequence[str]) -> list[str]:
+    found = session.store.list_plans(limit=_PLANS)
+    names = [plan.name for plan in found if plan.name and " " not in plan.name]
+    single = [name for name in names if names.count(name) == 1]
+    return [arguments.LAST, *single, *(plan.uuid[:8] for plan in found)]
+
+
+def _actions(session: Session, given: Sequence[str]) -> list[str]:
+    return [a.label for a in session.plan(given[0]).actions] if given else []
+
+
+def _planners(_: Session, __: Sequence[str]) -> list[str]:
+    from planner import registry
+
+    return registry.names(registry.PLANNERS)
+
+
+def _examples(_: Session, __: Sequence[str]) -> list[str]:
+    from applier.cli import examples
+
+    return list(examples.files())
+
+
+#: What a word stands for, by its name in the help.
+_KINDS = {
+    "PLAN": "plans",
+    "OLD": "documents",
+    "NEW": "documents",
+    "UUID": "plans",
+    "ACTION": "actions",
+    "FILE": "files",
+    "DIR": "files",
+}
+_LOOKED_UP: dict[str, Callable[[Any, Sequence[str]], Iterable[str]]] = {
+    "plans": _plans,
+    "documents": lambda session, given: [FILES, *_plans(session, given)],
+    "actions": _actions,
+    "planners": _planners,
+    "action_types": lambda session, _: session.action_types,
+    "subscriptions": lambda session, _: [s.name for s in session.store.subscriptions()],
+    "examples": _examples,
+}
+
+#: The variable with the words of the line, one in each line.
+WORDS = "ACTIONPLAN_WORDS"
+#: For each shell, a script that asks for the candidates.
+SCRIPTS = {
+    "bash": f"""\
+_actionplan() {{
+    local IFS=$'\\n' word
+    COMPREPLY=()
+    while read -r word; do
+        if [ "$word" = "{FILES}" ]; then
+            compopt -o filenames 2>/dev/null
+            COMPREPLY+=($(compgen -f -- "${{COMP_WORDS[COMP_CWORD]}}"))
+        else
+            COMPREPLY+=("$word")
+        fi
+    done < <({WORDS}="${{COMP_WORDS[*]:1:COMP_CWORD}}" actionplan complete --words 2>/dev/null)
+}}
+complete -F _actionplan actionplan
+""",
+    "zsh": f"""\
+#compdef actionplan
+_actionplan() {{
+    local -a found
+    found=("${{(@f)$({WORDS}="${{(F)words[2,CURRENT]}}" actionplan complete --words 2>/dev/null)}}")
+    if (( ${{found[(Ie){FILES}]}} )); then
+        found=("${{(@)found:#{FILES}}}")
+        _files
+    fi
+    compadd -a found
+}}
+compdef _actionplan actionplan
+""",
+}

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``actionplan list``: the stored plans, the newest first, by state, planner, creator and time."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from applier.cli.arguments import positive, time_or_age
+from applier.cli.verb import ListVerb
+from applier.operations import claim
+from applier.operations.cloud_names import shown_name
+from applier.plan_cloud import SIMULATED, name_of
+from applier.store import TIMES, PlanFilters, PlanSummary, given
+from applier.wording import count
+from planner.states import ActionState, PlanState
+
+#: The default number of listed plans.
+_NEWEST = 25
+#: How many plans beyond those are counted.
+_COUNTED = 1000
+
+
+class List(ListVerb):
+    """List the stored plans, newest first
+
+    Lists the newest 25 by default. Removed plans are listed only with --state DELETED. Filters may
+    be combined. TIME is a date or a time in UTC (2026-03-01, 2026-03-01T22:00), or so long ago
+    (30m, 12h, 90d); with --since or --until, the plans made last come first.
+    """
+
+    EXAMPLES = (
+        "list",
+        "list --state FAILED -f json",
+        "list --creator ada --since 7d",
+        "list --planner weight --until 2026-03-01 --all",
+    )
+    NOTHING = "No plans. To make one: actionplan create FILE"
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the arguments: filters and a number of plans."""
+        parser = super().get_parser(prog_name)
+        states = [str(s) for s in PlanState]
+        parser.add_argument(
+            "--state",
+            metavar="STATE",
+            type=str.upper,
+            choices=states,
+            help=f"only these: {', '.join(states)}",
+        )
+        parser.add_argument("--planner", metavar="NAME", help="only those of this planner")
+        parser.add_argument("--creator", metavar="USER", help="only those that this user made")
+        parser.add_argument(
+            "--since", metavar="TIME", type=time_or_age, help="only those made at TIME or later"
+        )
+        parser.add_argument(
+            "--until", metavar="TIME", type=time_or_age, help="only those made before TIME"
+        )
+        many = parser.add_mutually_exclusive_group()
+        many.add_argument(
+            "--limit",
+            type=positive,
+            metavar="N",
+            default=_NEWEST,
+            help=f"at most so many (default: {_NEWEST})",
+        )
+        many.add_argument("--all", action="store_true", help="all of them")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+        """Return a row for each plan."""
+        limit = None if parsed_args.all else parsed_args.limit
+        filters = PlanFilters(
+            state=PlanState(parsed_args.state) if parsed_args.state else None,
+            planner=parsed_args.planner,
+            creator=parsed_args.creator,
+            since=parsed_args.since,
+            until=parsed_args.until,
+        )
+        plans = self.session.store.list_plans(limit=limit, **filters)
+        whole = parsed_args.formatter != "table"
+        lost = set() if whole else self._lost(plans)
+        for plan in plans:
+            if plan.damage is not None:
+                self.note(
+                    f"Plan {plan.uuid[:8]} is damaged: {plan.damage}; see: actionplan db check"
+                )
+        if len(plans) == limit:
+            self._say_how_many_more(filters, limit, whole=whole)
+        columns: tuple[str, ...] = (
+            "uuid",
+            "name",
+            "planner",
+            "state",
+            "actions",
+            "ended well",
+            "created",
+            "creator",
+        )
+        if not whole:
+            self.below = [*self.below, *(_starting(p) for p in plans if p.start_at)]
+        of_others = any(name_of(p) != SIMULATED for p in plans)
+        if whole:
+            columns = (*columns, "cloud", "starts")
+        elif of_others:
+            columns = (*columns, "cloud")
+        else:
+            self.below = [f"Cloud: {SIMULATED}: no plan touches a real cloud", *self.below]
+        return columns, (
+            (
+                p.uuid if whole else p.uuid[:8],
+                p.name or "",
+                p.planner,
+                self._state(p, lost),
+                sum(p.actions.values()),
+                p.actions.get(ActionState.SUCCEEDED, 0) + p.actions.get(ActionState.SKIPPED, 0),
+                f"{p.created_at:%Y-%m-%d %H:%M:%S}" if p.created_at else "",
+                p.creator or "",
+                *([name_of(p), _starts(p)] if whole else [shown_name(p)] if of_others else []),
+            )
+            for p in plans
+        )
+
+    @staticmethod
+    def _state(plan: PlanSummary, lost: set[str]) -> str:
+        if plan.damage is not None:
+            return "damaged"
+        return f"{plan.state}, nobody runs it" if plan.uuid in lost else str(plan.state)
+
+    def _lost(self, plans: Sequence[PlanSummary]) -> set[str]:
+        """Return the plans whose process is gone, and add a line for each below the table."""
+        store = self.session.store
+        running = [p.uuid for p in plans if p.state in claim.RUNNING and p.damage is None]
+        lost = [uuid for uuid in running if claim.is_gone(store.claimant(uuid))]
+        self.below = [f"Continue it: actionplan resume {uuid[:8]}" for uuid in lost]
+        return set(lost)
+
+    def _say_how_many_more(self, filters: PlanFilters, shown: int, *, whole: bool) -> None:
+        """Write how many plans are left out: below the table, or on standard error."""
+        most = shown + _COUNTED + 1
+        more = self.session.store.count_plans(most=most, **filters) - shown
+        if more <= 0:
+            return
+        told = count(more, "older plan") if more <= _COUNTED else f"Over {_COUNTED} older plans"
+        line = f"{told} not listed. To list all: {self._command(filters)} --all"
+        if whole:
+            self.note(line)
+        else:
+            self.below = [*self.below, line]
+
+    @staticmethod
+    def _command(filters: PlanFilters) -> str:
+        """Return the command line that lists plans by these filters."""
+        words = ["actionplan", "list"]
+        for name, value in given(filters).items():
+            words += [f"--{name}", value.isoformat() if name in TIMES else str(value)]
+        return shlex.join(words)
+
+
+def _starting(plan: PlanSummary) -> str:
+    return f"{plan.uuid[:8]} starts {plan.start_at:%Y-%m-%d %H:%M} UTC"
+
+
+def _starts(plan: PlanSummary) -> str:
+    return f"{plan.start_at:%Y-%m-%d %H:%M:%S}" if plan.start_at else ""

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verbs that remove plans and bring them back: ``delete``, ``undelete``, ``purge``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from functools import partial
+from typing import ClassVar
+
+from applier.cli import plan_files
+from applier.cli.arguments import age, with_plan, with_reason
+from applier.cli.verb import REFUSED, Verb
+from applier.contracts import Claimant
+from applier.errors import DamagedRecord, PlanConflict
+from applier.operations import claim
+from applier.wording import count
+from planner.errors import shown
+
+_KEEP = "--keep-reports"
+
+
+class DeletePlan(Verb):
+    """Remove a plan that is not running, after a question
+
+    The plan is marked DELETED and no longer listed; 'show' with its uuid still shows it, and
+    'undelete' brings it back. A damaged plan, which nothing can show, is removed from the record
+    for good.
+    """
+
+    EXAMPLES = ("delete 7f3a91", "delete 7f3a91 --yes")
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the arguments: a plan, and whether to ask."""
+        return _with_yes(with_plan(super().get_parser(prog_name)))
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Mark the plan DELETED, or remove it if it is damaged."""
+        from applier.operations import removal
+
+        store = self.session.store
+        uuid = store.find_plan(parsed_args.plan)
+        try:
+            plan = store.load_plan(uuid)
+        except DamagedRecord as damaged:
+            return self._remove(uuid, damaged, asks=not parsed_args.yes)
+        removal.require_deletable(store, plan)
+        question = f"Delete {claim.named(plan).replace('Plan', 'plan', 1)}, {plan.state}?"
+        if not parsed_args.yes and not self.agrees(question):
+            self.say("Not deleted. To delete it without a question, add --yes.")
+            return REFUSED
+        removal.delete(store, self.operator, plan)
+        return 0
+
+    def _remove(self, uuid: str, damaged: DamagedRecord, *, asks: bool) -> int:
+        """Remove a damaged plan, of which only the uuid may be known, unless somebody runs it."""
+        from applier.run.liveness import has_died
+
+        store = self.session.store
+        for mistake in shown(damaged.mistakes):
+            self.say(mistake)
+        claimant = self._claimant(uuid)
+        if claimant is not None and not has_died(store, uuid, claimant, tell=self.note):
+            raise PlanConflict(uuid, "running", f"plan {uuid[:8]}: {claim.run_by(claimant)}")
+        text = "Remove it for good? Actions of it that run go on, and nobody follows them."
+        if asks and not self.agrees(text):
+            self.say("Not removed.")
+            return REFUSED
+        store.remove_damaged_plan(uuid, history=self.entry("remove", "it was damaged"))
+        self.say(f"Plan {uuid[:8]} is removed from the record.")
+        return 0
+
+    def _claimant(self, uuid: str) -> Claimant | None:
+        try:
+            return self.session.store.claimant(uuid)
+        except DamagedRecord:
+            return None
+
+
+class UndeletePlan(Verb):
+    """Bring a deleted plan back
+
+    The plan has the state that it had before 'delete'. A deleted plan is named by its whole uuid;
+    'list --state DELETED -f json' lists them.
+    """
+
+    EXAMPLES = ("undelete 7f3a91c2-51f6-4a3e-9d0c-0d8f9d0b8a11",)
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the arguments: a plan and a reason."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("plan", metavar="UUID", help="the whole uuid of the plan")
+        return with_reason(parser)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Give the plan its state back; raises PlanConflict if it is not DELETED."""
+        from applier.operations import removal
+
+        plan = self.session.plan(parsed_args.plan)
+        removal.undelete(self.session.store, self.operator, plan, parsed_args.reason)
+        return 0
+
+
+class Purge(Verb):
+    """Delete for good what ended or was deleted long ago, after a question
+
+    Deletes plans that SUCCEEDED, FAILED, were CANCELLED, SUPERSEDED or DELETED before AGE ago
+    (12h, 90d, 8w), with their actions, attempts, outputs and history, and what their commands have
+    left on this machine; 'job clean ADDRESS' does that on nodes. Durations that forecasts learn
+    from go with them. Nothing brings them back: make a copy before with 'db backup', or keep a page
+    about each plan with --keep-reports.
+    """
+
+    EXAMPLES: ClassVar[tuple[str, ...]] = (
+        "purge --older-than 90d",
+        "purge --older-than 52w --keep-reports reports --yes",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the arguments: an age, and whether to ask."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--older-than",
+            metavar="AGE",
+            type=age,
+            required=True,
+            help="what ended or was deleted longer ago: 12h, 90d, 8w",
+        )
+        text = "write the report of each plan to DIR/UUID.html before it is deleted"
+        parser.add_argument(_KEEP, metavar="DIR", help=text)
+        return _with_yes(parser)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Count the plans, ask, and delete them."""
+        from applier.operations import removal
+
+        before, assembly = parsed_args.older_than, self.session.assembly
+        when = f"before {before:%Y-%m-%d %H:%M} UTC"
+        number = len(assembly.store.ended_plans(before))
+        if not number:
+            self.say(f"No plan ended or was deleted {when}.")
+            return 0
+        text = f"Delete {count(number, 'plan')} for good that ended or were deleted {when}?"
+        if not parsed_args.yes and not self.agrees(text):
+            self.say("Nothing is deleted. To delete without a question, add --yes.")
+            return REFUSED
+        folder = parsed_args.keep_reports
+        if folder is None:
+            removal.purge(assembly, self.operator, before)
+        else:
+            plan_files.make_folder(folder, _KEEP)
+            removal.purge(assembly, self.operator, before, partial(self._keep, folder))
+        return 0
+
+    def _keep(self, folder: str, uuid: str) -> None:
+        """Write the report of a plan to a folder."""
+        from applier.assembly import now
+        from applier.report import content, page
+
+        session = self.session
+        plan = session.store.load_plan(uuid)
+        made = content.report(
+            session.assembly, plan, session.max_workers, now=now(), is_stored=True
+        )
+        path = os.path.join(folder, f"{uuid}.html")
+        plan_files.write_text(path, page.render(made), _KEEP)
+
+
+def _with_yes(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    return parser

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How wide the columns of a table are, and where their texts are broken. Pure.
+
+A text is broken at blanks first. Only if the table does not fit like that, its long words are
+broken after hyphens and slashes, then after other punctuation, and last of all anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len, chop_cells
+
+#: What a word may be broken after, the best first.
+_BREAKS = (re.compile("[^-/]*[-/]+|[^-/]+"), re.compile(r"[^-/_.:,=]*[-/_.:,=]+|[^-/_.:,=]+"))
+#: The least width of a column whose words are broken anywhere. A letter may be two cells wide.
+_LEAST, _ANYWHERE = 2, 6
+
+
+class Extent(NamedTuple):
+    """What a column needs: ``wanted`` keeps each text on one line.
+
+    ``least`` is the width of its widest part, by how texts are broken: at blanks, after hyphens,
+    after other punctuation, anywhere. ``kept`` is a width that it has if others can be narrower.
+    """
+
+    wanted: int
+    least: tuple[int, ...]
+    kept: int = 0
+
+
+def extent(texts: Sequence[str], kept: int = 0, most: int | None = None) -> Extent:
+    """Return what a column of these texts needs, which wants to be at most so wide.
+
+    >>> extent(["move web-frontend now"])
+    Extent(wanted=21, least=(12, 8, 8, 6), kept=0)
+    """
+    wanted = max(map(cell_len, texts), default=0)
+    words = {word for text in texts for word in text.split()}
+    least = [max(map(cell_len, words), default=0)]
+    for parts in _BREAKS:
+        least.append(max((cell_len(p) for w in words for p in parts.findall(w)), default=0))
+    if most is not None:
+        wanted = max(least[0], min(wanted, most))
+    return Extent(wanted, (*least, min(least[-1], _ANYWHERE)), min(kept, wanted))
+
+
+def widths(columns: Sequence[Extent], room: int) -> list[int]:
+    """Share room among columns: the widest are narrowed first, and no word is broken needlessly.
+
+    >>> widths([extent(["switch-off-compute-1"]), extent(["power it off, nothing is on it"])], 36)
+    [20, 16]
+    >>> widths([extent(["switch-off-compute-1"]), extent(["change_node_power_state"])], 36)
+    [13, 23]
+    """
+    at_blanks = [column.least[0] for column in columns]
+    levels = [[max(least, c.kept) for least, c in zip(at_blanks, columns, strict=True)]]
+    levels += [[column.least[i] for column in columns] for i in range(len(_BREAKS) + 2)]
+    levels.append([min(_LEAST, column.wanted) for column in columns])
+    least = next((level for level in levels if sum(level) <= room), levels[-1])
+    return _narrowed([column.wanted for column in columns], least, room)
+
+
+def _narrowed(wanted: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Narrow the widest columns that can be, all alike, until they fit."""
+    found = [max(one, bound) for one, bound in zip(wanted, least, strict=True)]
+    while (over := sum(found) - room) > 0:
+        can_be = [i for i, one in enumerate(found) if one > least[i]]
+        if not can_be:
+            break
+        widest = max(found[i] for i in can_be)
+        those = [i for i in can_be if found[i] == widest]
+        below = max((found[i] for i in can_be if found[i] < widest), default=0)
+        step = min(max(1, over // len(those)), widest - max(below, 1) or 1)
+        for i in those[: max(1, over)]:
+            found[i] = max(least[i], found[i] - step)
+    return found
+
+
+def lines(text: str, width: int) -> list[tuple[int, int]]:
+    """Return where the lines of a text begin and end that is broken to fit a width.
+
+    >>> text = "power off switch-off-compute-1"
+    >>> [text[begin:end] for begin, end in lines(text, 12)]
+    ['power off', 'switch-off-', 'compute-1']
+    """
+    found: list[tuple[int, int]] = []
+    for word in re.finditer(r"\S+", text):
+        begin = word.start()
+        for part in _parts(word[0], width):
+            end = begin + len(part)
+            # The first part of a word is one blank away from the word before it.
+            if found and cell_len(text[found[-1][0] : end]) <= width:
+                found[-1] = found[-1][0], end
+            else:
+                found.append((begin, end))
+            begin = end
+    return found or [(0, 0)]
+
+
+def _parts(word: str, width: int, levels: Sequence[re.Pattern[str]] = _BREAKS) -> Iterator[str]:
+    """Yield the parts of a word, each as long as it may be; a word that fits is one part."""
+    if cell_len(word) <= width:
+        yield word
+    elif not levels:
+        yield from chop_cells(word, max(width, _LEAST))
+    else:
+        for part in levels[0].findall(word):
+            yield from _parts(part, width, levels[1:])

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shows what rehearsals of a plan showed, and compares rehearsals with several settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from applier.cli.reporters.action_text import wrapped
+from applier.cli.reporters.plan_table import cell, console, put, table_of
+from applier.operations.cloud_names import cloud_of
+from applier.operations.rehearsals import Rehearsals
+from applier.rehearsal.figures import NEEDS, Figures
+from applier.wording import count, duration, one_line
+from planner.states import PlanState
+
+_STYLES: Mapping[str, str] = {PlanState.SUCCEEDED: "green", PlanState.PAUSED: "yellow"}
+#: The numbers of actions and resources that are shown unless all are asked for.
+_MOST = 10
+_RESOURCES = 5
+_FIGURES = ("ends well", "half end in", "9 in 10 in", "go wrong", "at worst", "no home")
+
+
+def show(found: Rehearsals, stream: TextIO, *, whole: bool = False) -> None:
+    """Write how the rehearsals ended, what went wrong, what was left, and what a limit changes."""
+    out = console(stream)
+    plan, figures = found.plan, found.figures
+    name = f"  {one_line(plan.name)}" if plan.name else ""
+    out.print(Text(f"Plan {plan.uuid[:8]}{name}  planner {one_line(plan.planner)}", "bold"))
+    out.print(Text(f"Cloud: {cloud_of(plan)}"), soft_wrap=not out.is_terminal)
+    faults = ", ".join(map(str, found.settings.faults)) or "no faults"
+    for part in wrapped(
+        f"Rehearsed {count(figures.runs, 'time')} (seed {found.settings.seed}) with "
+        f"{one_line(faults)}, max_workers {found.max_workers}",
+        2,
+        out.width,
+    ):
+        out.print(Text(part))
+    table = table_of("ends", "times", "share", numbers=("times", "share"))
+    for state, number in sorted(figures.states.items(), key=lambda pair: -pair[1]):
+        style = _STYLES.get(state, "bold red")
+        table.add_row(Text(state, style), str(number), _share(number, figures.runs))
+    put(out, table)
+    for line in _lines(found):
+        for part in wrapped(line, 2, out.width):
+            out.print(Text(part))
+    _actions(found, out, whole=whole)
+    _limits(found, out)
+
+
+def _lines(found: Rehearsals) -> Iterator[str]:
+    figures, calm = found.figures, found.without_faults
+    yield (
+        f"Time, of {count(figures.runs, 'run')}: {_time(figures.makespan_s.median)} for half of "
+        f"them, {_time(figures.makespan_s.nine_in_ten)} for 9 in 10; "
+        f"without faults {_time(calm.makespan_s)}."
+    )
+    yield (
+        f"{figures.wrong_mean:.1f} actions go wrong on average, {figures.wrong.worst} at worst; "
+        f"{figures.not_run_mean:.1f} are not run on average."
+    )
+    stopped = [
+        f"{guard} {'keeps actions from running' if guard == NEEDS else 'stops the run'} "
+        f"{number} of {figures.runs} times"
+        for guard, number in sorted(figures.stopped_by.items(), key=lambda pair: -pair[1])
+    ]
+    yield f"Guards: {'; '.join(stopped) or 'none had to act'}."
+    half = [f"{one_line(of.resource)} {of.runs}" for of in figures.half_done[:_RESOURCES]]
+    more = len(figures.half_done) - len(half)
+    if half:
+        also = f", and {more} more" if more > 0 else ""
+        yield f"Left half done, of {count(figures.runs, 'run')}: {', '.join(half)}{also}."
+    else:
+        yield "Nothing is left half done."
+    if figures.homeless.worst or calm.homeless_most:
+        yield (
+            f"Instances without a home: {figures.homeless.worst} at once at worst, in "
+            f"{count(figures.homeless_runs, 'run')}; {figures.homeless_left} at worst in the end; "
+            f"without faults {calm.homeless_most} at once."
+        )
+    else:
+        yield "No instance is without a home at any time."
+    if found.samples:
+        yield f"Durations are drawn from {count(found.samples, 'earlier run')} of actions."
+
+
+def _actions(found: Rehearsals, out: Console, *, whole: bool) -> None:
+    actions = found.figures.actions
+    if not actions:
+        return
+    numbers = ("goes wrong", "hangs", "is not run")
+    table = table_of("action", *numbers, numbers=numbers)
+    for of in actions[: None if whole else _MOST]:
+        table.add_row(cell(of.action.label), str(of.wrong), str(of.hangs), str(of.not_run))
+    put(out, table)
+    if len(actions) > _MOST and not whole:
+        out.print(f"{len(actions)} actions: the first {_MOST}; all with --all")
+
+
+def _limits(found: Rehearsals, out: Console) -> None:
+    rows = [tried for tried in found.tried if tried.figures != found.compared]
+    if not rows:
+        return
+    table = table_of("lower limit", *_FIGURES, numbers=_FIGURES)
+    table.add_row("as planned", *_row(found.compared))
+    for tried in rows:
+        table.add_row(cell(f"{tried.limit}={tried.new}"), *_row(tried.figures))
+    put(out, table)
+    best = found.advised
+    if best is not None:
+        text = (
+            f"Advice: lower {one_line(best.limit)} from {best.old} to {best.new}: "
+            f"{best.figures.wrong_mean:.1f} instead of {found.compared.wrong_mean:.1f} actions go "
+            f"wrong on average, {best.figures.wrong.worst} instead of {found.compared.wrong.worst} "
+            "at worst."
+        )
+        for part in wrapped(text, 2, out.width):
+            out.print(Text(part, "bold"))
+
+
+def compare(
+    keys: Sequence[str], rows: Sequence[tuple[list[str], Rehearsals]], stream: TextIO
+) -> None:
+    """Write a row of figures for each combination of settings."""
+    table = table_of(*keys, *_FIGURES, numbers=(*keys, *_FIGURES))
+    for values, found in rows:
+        table.add_row(*values, *_row(found.figures))
+    put(console(stream), table)
+
+
+def _row(figures: Figures) -> tuple[str, ...]:
+    return (
+        f"{figures.well} of {figures.runs}",
+        _time(figures.makespan_s.median),
+        _time(figures.makespan_s.nine_in_ten),
+        f"{figures.wrong_mean:.1f}",
+        str(figures.wrong.worst),
+        str(figures.homeless.worst),
+    )
+
+
+def _time(seconds: float) -> str:
+    return "no end" if seconds == float("inf") else duration(seconds)
+
+
+def _share(number: int, runs: int) -> str:
+    return f"{100 * number / runs:.0f} %"

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``actionplan worker list`` and ``worker drain``: the workers on other machines."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from applier.cli.verb import ListVerb, Verb
+from applier.wording import ago, some
+from applier.worker_jobs import Worker
+
+#: How many queues and action types a table names.
+_NAMED = 3
+
+
+class WorkerList(ListVerb):
+    """List the workers that use this record: queues, types, jobs, last report
+
+    A killed worker stays listed. If it ran on this host, it is shown as gone; otherwise check how
+    long ago it was heard of. 'running' is how many of its places are taken.
+    """
+
+    EXAMPLES = ("worker list", "worker list -f json")
+    NOTHING = "No worker has reported on this record: actions run in the appliers themselves."
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
+        """Return a row for each worker."""
+        workers = self.session.store.workers()
+        if parsed_args.formatter != "table":
+            return _WHOLE, map(_whole, workers)
+        columns = ("name", "queues", "types", "running", "heard of", "version")
+        return columns, map(_short, workers)
+
+
+class WorkerDrain(Verb):
+    """Tell a worker to take no more jobs; it ends when it has none
+
+    Other workers of its queues take what comes. To have its places back, start the worker again on
+    its machine: it registers under a new name.
+    """
+
+    EXAMPLES = ("worker drain site-b-1.4711",)
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Add the arguments: a name."""
+        parser = super().get_parser(prog_name)
+        text = "name of a worker (worker list shows them)"
+        parser.add_argument("name", metavar="NAME", help=text)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Tell it; raises WorkerNotFound."""
+        from applier.operations import workers
+
+        workers.drain(self.session.store, self.operator, parsed_args.name)
+        return 0
+
+
+_WHOLE = (
+    *("name", "host", "process", "user", "version", "cloud", "queues", "types"),
+    *("running", "places", "draining", "started", "silent_s"),
+)
+
+
+def _whole(worker: Worker) -> tuple[Any, ...]:
+    started = worker.started_at
+    return (
+        *(worker.name, worker.host, worker.pid, worker.user, worker.version, worker.cloud or ""),
+        *(list(worker.queues), list(worker.types), worker.running, worker.places),
+        *(worker.draining, started.isoformat() if started else "", round(worker.silent_s, 1)),
+    )
+
+
+def _short(worker: Worker) -> tuple[Any, ...]:
+    from applier.run.liveness import is_gone
+
+    state = ", gone" if is_gone(worker) else ", draining" if worker.draining else ""
+    return (
+        worker.name,
+        some(worker.queues, _NAMED),
+        some(worker.types, _NAMED),
+        f"{worker.running} of {worker.places}",
+        ago(worker.silent_s) + state,
+        worker.version,
+    )

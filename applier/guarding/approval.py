@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides whether a plan is approved: by enough people, as it is now, on fresh facts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from applier.approvals import Approval, GivenApprovals
+from applier.guarding import content
+from applier.wording import count, duration, one_line
+from planner.errors import short
+from planner.guards import Guards
+from planner.model import ActionPlan
+
+
+def refusal(plan: ActionPlan, demanded: Guards, given: GivenApprovals, now: datetime) -> str | None:
+    """Return why a plan is not approved, in a sentence with the next step; None if it is."""
+    stale = too_old(plan, demanded, now)
+    if stale:
+        return stale
+    if demanded.approval_by_another and given.creator is None:
+        return _of_nobody(plan, demanded)
+    found = {a.who for a in counting(plan, demanded, given)}
+    if len(found) >= demanded.approvals:
+        return None
+    void = len(list(voided(plan, given)))
+    was = f"{len(found) or 'none'} of them {'is' if len(found) < 2 else 'are'} there"
+    if demanded.approvals == 1:
+        was = "it has none"
+    before = f", and what {count(void, 'approval')} was about has changed since" if void else ""
+    return (
+        f"plan {short(plan.uuid)} needs {demanded.by_words}, and {was}{before}; "
+        f"to approve it: actionplan approve {short(plan.uuid)} --reason TEXT"
+    )
+
+
+def counting(plan: ActionPlan, demanded: Guards, given: GivenApprovals) -> list[Approval]:
+    """List the approvals that count: of the plan as it is, and by those who may."""
+    return [
+        one
+        for one in given.approvals
+        if content.is_same(plan, one.content)
+        and not (demanded.approval_by_another and one.who == given.creator)
+    ]
+
+
+def voided(plan: ActionPlan, given: GivenApprovals) -> Iterator[Approval]:
+    """Yield the approvals of what the plan is no more."""
+    return (one for one in given.approvals if not content.is_same(plan, one.content))
+
+
+def too_old(plan: ActionPlan, demanded: Guards, now: datetime) -> str | None:
+    """Return why the facts of a plan are too old for a first start; None if they are not."""
+    most_s, age_s = demanded.approval_max_age_s, content.age_s(plan, now)
+    if most_s is None or content.has_begun(plan):
+        return None
+    if age_s is not None and age_s <= most_s:
+        return None
+    age = "of an unknown age" if age_s is None else f"{duration(age_s)} old"
+    return (
+        f"the facts of plan {short(plan.uuid)} are {age}, and an approval holds for "
+        f"{duration(most_s)}: make a new plan"
+    )
+
+
+def cannot_approve(
+    plan: ActionPlan, demanded: Guards, given: GivenApprovals, who: str, now: datetime
+) -> str | None:
+    """Return why an approval by somebody would not count; None if it would."""
+    stale = too_old(plan, demanded, now)
+    if stale:
+        return stale
+    if demanded.approval_by_another and given.creator is None:
+        return _of_nobody(plan, demanded)
+    if demanded.approval_by_another and who == given.creator:
+        return (
+            f"{one_line(who)} made plan {short(plan.uuid)}, which needs {demanded.by_words}: "
+            "somebody else has to approve it"
+        )
+    return None
+
+
+def _of_nobody(plan: ActionPlan, demanded: Guards) -> str:
+    return (
+        f"plan {short(plan.uuid)} needs {demanded.by_words}, and the record does not say who made "
+        "it: make a new plan"
+    )
+
+
+def lines(plan: ActionPlan, demanded: Guards, given: GivenApprovals) -> Iterable[str]:
+    """Yield lines about the approvals of a plan: what it needs, and who approved it."""
+    counted = counting(plan, demanded, given)
+    if demanded.approvals:
+        people = len({one.who for one in counted})
+        yield f"Approvals: {people} of {demanded.by_words}"
+    for one in given.approvals:
+        void = "" if one in counted else " (does not count)"
+        why = f": {one_line(one.why)}" if one.why else ""
+        yield f"Approved by {one_line(one.who)} at {one.at:%Y-%m-%d %H:%M:%S} UTC{why}{void}"

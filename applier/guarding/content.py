@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an approval is about: the content of a plan, and its age. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+
+from planner.model import ActionPlan
+from planner.states import ActionState, PlanState, StateReason
+
+#: What separates the digest of a plan from that of the actions that are left out.
+_BETWEEN = "+"
+
+
+def approvable(plan: ActionPlan) -> str:
+    """Return what an approval of a plan is bound to: its digest, and what operators left out.
+
+    >>> approvable(ActionPlan(uuid="u", planner="weight", actions=()))[:14]
+    'v4:sha256:9fe6'
+    """
+    skipped = [
+        i
+        for i, action in enumerate(plan.actions)
+        if action.state is ActionState.SKIPPED
+        and action.state_reason is StateReason.OPERATOR
+        and not action.attempts
+    ]
+    if not skipped:
+        return plan.digest
+    left_out = hashlib.sha256(",".join(map(str, skipped)).encode()).hexdigest()[:32]
+    return f"{plan.digest}{_BETWEEN}{left_out}"
+
+
+def is_same(plan: ActionPlan, approved: str) -> bool:
+    """Return whether an approval is about a plan as it is now.
+
+    What operators skip while a plan is under way is part of its run, which was approved.
+    """
+    if not has_begun(plan):
+        return approved == approvable(plan)
+    return approved.partition(_BETWEEN)[0] == plan.digest
+
+
+def has_begun(plan: ActionPlan) -> bool:
+    """Return whether an action of a plan was ever started."""
+    waits = (PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED)
+    return plan.state not in waits or any(action.attempts for action in plan.actions)
+
+
+def age_s(plan: ActionPlan, now: datetime) -> float | None:
+    """Return how old the facts of a plan are: as old as it says, else as old as the plan."""
+    read = plan.facts_at or plan.created_at
+    return None if read is None else (now - read).total_seconds()

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides whether a plan may run: the one place, for every verb, request, and service. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from applier.approvals import ApprovalStore
+from applier.errors import GuardRefusal
+from applier.guarding import approval, blast_radius
+from planner import guards
+from planner.guards import NO_GUARDS, Guards
+from planner.model import JOIN, ActionPlan
+
+
+class Guard(NamedTuple):
+    """The demands of a site on all plans; a plan may demand more.
+
+    ``approvals_for`` are more approvals of some plans, see :func:`planner.guards.approvals_for`.
+    """
+
+    site: Guards = NO_GUARDS
+    approvals_for: Mapping[str, int] = {}
+
+    def demanded(self, plan: ActionPlan) -> Guards:
+        """Return what is demanded of a plan, by the site and by itself."""
+        found = guards.both(plan.guards, self.site)
+        size = sum(action.action_type != JOIN for action in plan.actions)
+        labels = (*found.labels, *(share.name for share in found.extent))
+        more = guards.approvals_of(
+            self.approvals_for, planner=plan.planner, size=size, labels=labels
+        )
+        return found._replace(approvals=max(found.approvals, more))
+
+    def refusal(self, plan: ActionPlan, store: ApprovalStore, now: datetime) -> str | None:
+        """Return why a plan may not run, in a sentence; None if it may."""
+        demanded = self.demanded(plan)
+        exceeded = blast_radius.refusal(plan, demanded)
+        if exceeded or not demanded.approvals:
+            return exceeded
+        return approval.refusal(plan, demanded, store.approvals(plan.uuid), now)
+
+    def require(self, plan: ActionPlan, store: ApprovalStore, now: datetime) -> None:
+        """Raise GuardRefusal if a plan may not run."""
+        why = self.refusal(plan, store, now)
+        if why:
+            raise GuardRefusal(plan.uuid, why)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predicts in how many windows a plan ends, and what runs in each. Pure."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from applier.contracts import Report
+from applier.guarding.open_times import Interval, OpenTimes
+from applier.scheduling import order
+from applier.scheduling.gates import Concurrency
+from applier.scheduling.scheduler import Scheduler
+from applier.scheduling.verdict import ends
+from planner.model import Action
+from planner.states import ActionState, Outcome
+
+#: After so many windows a prediction is given up.
+MOST_NIGHTS = 1000
+
+
+class Night(NamedTuple):
+    """One window, and the actions that start in it, in their order."""
+
+    interval: Interval
+    actions: Sequence[str]
+    ends_at: datetime
+
+
+class _Simulated:
+    """A holding that is asked at simulated times."""
+
+    def __init__(self, expected_s: Mapping[str, float], now: datetime) -> None:
+        self.expected_s, self.now, self.closes = expected_s, now, now
+
+    def holds(self, action: Action) -> bool:
+        return self.now + timedelta(seconds=self.expected_s[action.uuid]) > self.closes
+
+    def again_s(self) -> float | None:
+        return None
+
+    def ended(self) -> None:
+        """Ignore it."""
+
+    def tell(self, number: int) -> None:
+        """Ignore it."""
+
+
+def nights(
+    actions: Sequence[Action],
+    expected_s: Mapping[str, float],
+    concurrency: Concurrency,
+    ranks: Mapping[str, int],
+    times: OpenTimes,
+    now: datetime,
+    *,
+    most: int = MOST_NIGHTS,
+) -> list[Night]:
+    """Return the windows that a plan needs, if each action takes as long as 9 in 10 do at most.
+
+    What fits into no window is in none of them. At most ``most`` are looked at.
+    """
+    holding = _Simulated(expected_s, now)
+    after = order.links(actions, order.completed(actions, ends(actions)))
+    scheduler = Scheduler(actions, after, concurrency, ranks=ranks, holding=holding)
+    found: list[Night] = []
+    opens = times.next(now)
+    decisions = None
+    while opens is not None and len(found) < most:
+        holding.now, holding.closes = max(holding.now, opens.start), opens.end
+        decisions = scheduler.decide([], reopened=True) if decisions else scheduler.begin()
+        started: list[str] = []
+        clock: list[tuple[datetime, int, str]] = []
+        while True:
+            for uuid in decisions.starts:
+                started.append(uuid)
+                until = holding.now + timedelta(seconds=expected_s[uuid])
+                heapq.heappush(clock, (until, len(started), uuid))
+            if not clock:
+                break
+            holding.now, _, ended = heapq.heappop(clock)
+            decisions = scheduler.decide([_done(ended)])
+        if started:
+            found.append(Night(opens, started, holding.now))
+        if not scheduler.held or not _fits(scheduler, times, holding):
+            break
+        holding.now = opens.end
+        opens = times.next(opens.end)
+    return found
+
+
+def _fits(scheduler: Scheduler, times: OpenTimes, holding: _Simulated) -> bool:
+    """Return whether anything that is left fits into one of the windows."""
+    longest = times.longest_s(holding.now)
+    return any(holding.expected_s[uuid] <= longest for uuid in scheduler.held)
+
+
+def _done(uuid: str) -> Report:
+    return Report(
+        uuid=uuid,
+        old=ActionState.ONGOING,
+        state=ActionState.SUCCEEDED,
+        outcome=Outcome.CHANGED,
+    )

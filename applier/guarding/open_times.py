@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When windows are open: their intervals in UTC, whatever the clocks of their zones do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from dateutil.rrule import WEEKLY, rrule
+
+from planner.windows import Window, window
+
+#: Windows repeat each week; in that many days each of them opens, on both sides of a change of
+#: clocks.
+HORIZON = timedelta(days=22)
+_LONGEST = timedelta(days=2)
+
+
+class Interval(NamedTuple):
+    """Windows are open from ``start`` to ``end``, both in UTC."""
+
+    start: datetime
+    end: datetime
+
+    @property
+    def seconds(self) -> float:
+        """How long they are open."""
+        return (self.end - self.start).total_seconds()
+
+
+class OpenTimes:
+    """The times at which at least one window of each group is open."""
+
+    def __init__(self, groups: Iterable[Sequence[str]]) -> None:
+        self._groups = [[window(text) for text in group] for group in groups]
+        self._known: list[Interval] = []
+        self._from = self._until = datetime.min.replace(tzinfo=UTC)
+
+    @property
+    def words(self) -> str:
+        """The windows as they were written."""
+        return " and ".join(" or ".join(w.text for w in group) for group in self._groups)
+
+    def at(self, moment: datetime) -> Interval | None:
+        """Return the interval that a moment is in; None while the windows are closed."""
+        found = self.next(moment)
+        return found if found and found.start <= moment else None
+
+    def next(self, moment: datetime) -> Interval | None:
+        """Return the interval that a moment is in, or the next one; None if there is none."""
+        return next((i for i in self.intervals(moment) if i.end > moment), None)
+
+    def intervals(self, moment: datetime) -> list[Interval]:
+        """List the intervals around a moment and in the three weeks after it, in their order."""
+        if not self._from <= moment < self._until:
+            self._from, self._until = moment, moment + timedelta(days=1)
+            begin, end = moment - _LONGEST, moment + HORIZON
+            self._known = _all_hold([_merged(_of(g, begin, end)) for g in self._groups])
+        return self._known
+
+    def longest_s(self, moment: datetime) -> float:
+        """Return how many seconds the longest interval lasts, of those from a moment on."""
+        found = (i for i in self.intervals(moment) if i.end > moment)
+        return max((i.seconds for i in found), default=0.0)
+
+
+def _of(group: Iterable[Window], begin: datetime, end: datetime) -> Iterator[Interval]:
+    for one in group:
+        zone = ZoneInfo(one.zone)
+        first = begin.astimezone(zone).replace(tzinfo=None, hour=0, minute=0, second=0)
+        last = end.astimezone(zone).replace(tzinfo=None)
+        lasts = one.end - one.start
+        lasts += 24 * 60 if lasts <= 0 else 0
+        for day in rrule(
+            WEEKLY, byweekday=one.days, dtstart=first.replace(microsecond=0), until=last
+        ):
+            # Minutes are added to the clock on the wall; the zone says when that is.
+            opens = day + timedelta(minutes=one.start)
+            closes = opens + timedelta(minutes=lasts)
+            start, stop = (t.replace(tzinfo=zone).astimezone(UTC) for t in (opens, closes))
+            if stop > start:
+                yield Interval(start, stop)
+
+
+def _merged(intervals: Iterable[Interval]) -> list[Interval]:
+    """Return intervals in their order, those that touch or overlap as one."""
+    found: list[Interval] = []
+    for one in sorted(intervals):
+        if found and one.start <= found[-1].end:
+            found[-1] = Interval(found[-1].start, max(found[-1].end, one.end))
+        else:
+            found.append(one)
+    return found
+
+
+def _all_hold(groups: Sequence[list[Interval]]) -> list[Interval]:
+    """Return the intervals that are in one of each group."""
+    found, *others = groups
+    for other in others:
+        both = ((max(a.start, b.start), min(a.end, b.end)) for a in found for b in other)
+        found = [Interval(start, end) for start, end in both if start < end]
+    return found

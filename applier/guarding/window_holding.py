@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds actions back that are not expected to end while a window is open. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from applier.wording import count
+from planner.model import Action
+
+if TYPE_CHECKING:
+    from applier.guarding.open_times import OpenTimes
+
+#: Clocks are set: a time is not awaited for longer than this without a look at the clock.
+LONGEST_WAIT_S = 60.0
+_SHORTEST_S = 0.05
+
+
+class WindowHolding:
+    """Lets an action start only if it is expected, 9 times in 10, to end in the open interval.
+
+    ``expected_s`` returns the seconds within which 9 in 10 such actions end. With ``hands_back``, a
+    plan of which nothing runs is handed back when all that is left waits for a window.
+    """
+
+    def __init__(
+        self,
+        times: OpenTimes,
+        expected_s: Callable[[Action], float],
+        clock: Callable[[], datetime],
+        *,
+        tell: Callable[[str], None] = lambda _: None,
+        hands_back: bool = False,
+    ) -> None:
+        self._times, self._expected_s, self._clock = times, expected_s, clock
+        self._tell, self._hands_back = tell, hands_back
+        self._told: str | None = None
+        #: Whether an action that waits now was held back here.
+        self._held = False
+
+    def holds(self, action: Action) -> bool:
+        """Return whether the windows are closed, or an action would end after they close."""
+        now = self._clock()
+        found = self._times.at(now)
+        held = found is None or now + timedelta(seconds=self._expected_s(action)) > found.end
+        self._held = self._held or held
+        return held
+
+    def again_s(self) -> float | None:
+        """Return the seconds until the windows open next, but not more than a minute."""
+        now = self._clock()
+        if self._hands_back and self._times.at(now) is None:
+            return None
+        opens = self._opens(now)
+        if opens is None:
+            return LONGEST_WAIT_S
+        return min(LONGEST_WAIT_S, max(_SHORTEST_S, (opens - now).total_seconds()))
+
+    def ended(self) -> None:
+        """Do nothing: the clock alone decides."""
+
+    def tell(self, number: int) -> None:
+        """Tell that actions wait, and until when, and that they wait no more; each once."""
+        if not number:
+            if self._told:
+                self._tell("The window is open.")
+            self._told, self._held = None, False
+            return
+        if not self._held:
+            return
+        window = awaited(self._times, self._opens(self._clock()))
+        text = f"{count(number, 'action')} waiting for {window}"
+        if text != self._told:
+            self._tell(text)
+        self._told = text
+
+    def _opens(self, now: datetime) -> datetime | None:
+        return next((i.start for i in self._times.intervals(now) if i.start > now), None)
+
+
+def awaited(times: OpenTimes, opens: datetime | None) -> str:
+    """Return which window is awaited, and when it opens."""
+    when = f", which opens at {opens:%Y-%m-%d %H:%M} UTC" if opens else ", which never opens"
+    return f"the window {times.words}{when}"

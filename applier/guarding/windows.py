@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refuses a plan that no window is long enough for, and tells what waits for a window. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from applier.errors import GuardRefusal
+from applier.guarding.window_holding import awaited
+from applier.wording import duration, one_line
+from planner.errors import short
+from planner.model import JOIN, Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+if TYPE_CHECKING:
+    from applier.guarding.open_times import OpenTimes
+
+
+def require(
+    plan: ActionPlan,
+    times: OpenTimes | None,
+    expected_s: Callable[[Action], float],
+    now: datetime,
+    *,
+    has_to_be_open: bool,
+) -> None:
+    """Raise GuardRefusal if an action fits into no window, or if all windows are closed now."""
+    if times is None:
+        return
+    longest = times.longest_s(now)
+    for action in _left(plan):
+        seconds = expected_s(action)
+        if seconds > longest:
+            raise GuardRefusal(
+                plan.uuid,
+                f"{one_line(action.label)} of plan {short(plan.uuid)} is expected to take up to "
+                f"{duration(seconds)}, and the longest window lasts {duration(longest)}: "
+                f"{times.words}",
+            )
+    if has_to_be_open and times.at(now) is None:
+        opens = times.next(now)
+        text = awaited(times, opens and opens.start)
+        raise GuardRefusal(plan.uuid, f"plan {short(plan.uuid)} waits for {text}")
+
+
+def lines(plan: ActionPlan, times: OpenTimes | None, now: datetime) -> Iterator[str]:
+    """Yield a line about the windows of a plan that is not over."""
+    waits = (PlanState.RECOMMENDED, PlanState.PENDING, PlanState.ONGOING, PlanState.PAUSED)
+    if times is not None and plan.state in waits:
+        found = times.at(now)
+        is_open = f"; open until {found.end:%Y-%m-%d %H:%M} UTC" if found else ""
+        yield f"Window: {times.words}{is_open or _opens(times, now)}"
+
+
+def _opens(times: OpenTimes, now: datetime) -> str:
+    found = times.next(now)
+    return f"; opens at {found.start:%Y-%m-%d %H:%M} UTC" if found else "; never opens"
+
+
+def waiting(
+    action: Action, times: OpenTimes | None, expected_s: Callable[[Action], float], now: datetime
+) -> str | None:
+    """Return for which window an action waits that could start otherwise; None if for none."""
+    found = times.at(now) if times else None
+    if times is None or (found and expected_s(action) <= (found.end - now).total_seconds()):
+        return None
+    opens = next((i.start for i in times.intervals(now) if i.start > now), None)
+    return awaited(times, opens)
+
+
+def _left(plan: ActionPlan) -> Iterator[Action]:
+    for action in plan.actions:
+        if action.action_type != JOIN and action.state is ActionState.PENDING:
+            yield action

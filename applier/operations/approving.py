@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Approve a plan, and tell which approvals it needs and has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from applier.approvals import Approval
+from applier.assembly import Assembly, now
+from applier.errors import GuardRefusal, PlanConflict
+from applier.guarding import approval as approved
+from applier.guarding.content import approvable
+from applier.operations import Operator, claim
+from planner.model import ActionPlan
+from planner.states import ENDED_PLAN, PlanState
+
+#: A plan in one of these states has ended, and may be resumed.
+_RESUMABLE = (PlanState.FAILED, PlanState.CANCELLED)
+
+
+def approve(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str) -> None:
+    """Write into the record that the operator approves a plan as it is now.
+
+    Raises PlanConflict for a plan that runs or is over, and GuardRefusal if it would not count.
+    """
+    _require_waiting(assembly, plan)
+    demanded, store, at = assembly.guard.demanded(plan), assembly.store, now()
+    refused = approved.cannot_approve(plan, demanded, store.approvals(plan.uuid), operator.name, at)
+    if refused:
+        raise GuardRefusal(plan.uuid, refused)
+    given = Approval(
+        who=operator.name, at=at, content=approvable(plan), why=why, project=operator.project
+    )
+    store.approve_plan(plan.uuid, given, history=operator.entry("approve", why))
+    operator.say(f"{claim.named(plan)} is approved by {operator.name}.")
+    missing = approved.refusal(plan, demanded, store.approvals(plan.uuid), at)
+    if missing and demanded.approvals:
+        operator.say(f"It may not run yet: {missing}.")
+
+
+def _require_waiting(assembly: Assembly, plan: ActionPlan) -> None:
+    if plan.state in claim.RUNNING:
+        text = "it runs already"
+        raise claim.already_running(assembly.store, plan.uuid) or _over(plan, text)
+    if plan.state in ENDED_PLAN and plan.state not in _RESUMABLE:
+        raise _over(plan, "nothing of it is left to approve")
+
+
+def _over(plan: ActionPlan, why: str) -> PlanConflict:
+    return PlanConflict(plan.uuid, plan.state, f"plan {plan.uuid[:8]} is {plan.state}: {why}")
+
+
+def lines(assembly: Assembly, plan: ActionPlan) -> Iterator[str]:
+    """Yield lines about the approvals that a plan needs and has; none if it is about none."""
+    demanded = assembly.guard.demanded(plan)
+    yield from approved.lines(plan, demanded, assembly.store.approvals(plan.uuid))
+
+
+def as_dict(assembly: Assembly, plan: ActionPlan) -> Mapping[str, Any]:
+    """Return which approvals a plan needs and has, as JSON types.
+
+    ``missing`` says why it may not run; None if it may.
+    """
+    demanded, given = assembly.guard.demanded(plan), assembly.store.approvals(plan.uuid)
+    counted = approved.counting(plan, demanded, given)
+    missing = approved.refusal(plan, demanded, given, now()) if demanded.approvals else None
+    return {
+        "needed": demanded.approvals,
+        "by_another": demanded.approval_by_another,
+        "max_age_s": demanded.approval_max_age_s,
+        "missing": missing,
+        "approvals": [
+            {
+                "who": one.who,
+                "at": one.at.isoformat(),
+                "why": one.why,
+                "project": one.project,
+                "counts": one in counted,
+            }
+            for one in given.approvals
+        ],
+    }

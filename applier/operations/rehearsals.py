@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rehearses a plan with the configuration, the action plugins and the durations of this record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from applier.contracts import ActionPlugin
+from applier.operations.predictions import Parts, concurrency_of
+from applier.plan_cloud import name_of
+from applier.rehearsal import advice
+from applier.rehearsal.advice import Lowered
+from applier.rehearsal.attempts import Attempts
+from applier.rehearsal.faults import Fault, concerned
+from applier.rehearsal.figures import Figures, OfAction, figures
+from applier.rehearsal.homes import HomesOfPlan
+from applier.rehearsal.rehearsed import Rehearsal, Rehearsed
+from applier.run.durations import PastDurations
+from applier.scheduling.course import Course
+from applier.scheduling.forecast import best_ranks
+from applier.scheduling.gates import Concurrency
+from applier.scheduling.verdict import FailureRules, OnFailure
+from planner.model import Action, ActionPlan, Touch
+
+#: How often a plan is rehearsed unless somebody says otherwise.
+TIMES = 200
+#: How often it is rehearsed at most to try a lower limit.
+_TRIES = 60
+#: Plans with more actions are not tried with lower limits.
+_MANY = 2000
+
+
+class Settings(NamedTuple):
+    """What is rehearsed: the faults, how often, and the seed of all that is at random."""
+
+    faults: tuple[Fault, ...]
+    times: int = TIMES
+    seed: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rehearsals:
+    """What many rehearsals of a plan showed, and one of them without faults.
+
+    ``tried`` are the lower limits that were tried, each as often as the limits of the plan for
+    ``compared``; ``advised`` is the one of them that helps, if any.
+    ``samples`` is the number of earlier runs of actions from which durations were drawn.
+    """
+
+    plan: ActionPlan
+    settings: Settings
+    max_workers: int
+    figures: Figures
+    without_faults: Rehearsed
+    samples: int
+    compared: Figures
+    tried: Sequence[Lowered] = ()
+    advised: Lowered | None = None
+
+
+#: Is called after each rehearsal.
+Progress = Callable[[], None]
+
+
+def rehearsed(
+    parts: Parts,
+    plan: ActionPlan,
+    known: PastDurations,
+    settings: Settings,
+    *,
+    max_workers: int,
+    on_failure: str,
+    advise: bool = True,
+    progress: Progress = lambda: None,
+) -> Rehearsals:
+    """Rehearse the open actions of a plan; raises InvalidInput for faults that concern no action.
+
+    ``on_failure`` applies if the plan has no such policy. With ``advise``, lower limits are tried
+    if anything goes wrong.
+    """
+    prepared = _Preparation(parts, plan, known, settings, OnFailure(plan.on_failure or on_failure))
+    concurrency = concurrency_of(parts, plan, max_workers)
+    found = compared = prepared.figures(concurrency, settings.times, progress)
+    tried: list[Lowered] = []
+    advised = None
+    if advise and found.wrong.worst and len(plan.actions) <= _MANY:
+        times = min(settings.times, _TRIES)
+        if times < settings.times:
+            compared = prepared.figures(concurrency, times, progress)
+        tried = advice.lowered(
+            plan.actions, concurrency, lambda c: prepared.figures(c, times, progress)
+        )
+        advised = advice.best(compared, tried)
+    return Rehearsals(
+        plan=plan,
+        settings=settings,
+        max_workers=max_workers,
+        figures=found,
+        without_faults=prepared.without_faults(concurrency),
+        samples=known.samples(plan),
+        compared=compared,
+        tried=tried,
+        advised=advised,
+    )
+
+
+class _Preparation:
+    """Rehearses one plan with different limits."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        plan: ActionPlan,
+        known: PastDurations,
+        settings: Settings,
+        on_failure: OnFailure,
+    ) -> None:
+        self._plan = plan
+        self._seconds = known.of(plan).seconds
+        self._rules = FailureRules(
+            on_failure=on_failure, policies=parts.policies, tolerances=plan.tolerances
+        )
+        installed = {a.action_type for a in plan.actions} & set(parts.action_types)
+        plugins = {name: parts.plugins[name] for name in installed}
+        self._homes = HomesOfPlan(plan.actions, touches_of(plan.actions, plugins))
+        make = partial(
+            Attempts,
+            plan.actions,
+            policies=parts.policies,
+            verified={n for n, p in plugins.items() if p.verify is not ActionPlugin.verify},
+            seed=settings.seed,
+        )
+        self._attempts = make(known.drawn, faults=concerned(settings.faults, plan.actions))
+        self._calm = make(lambda action, _: self._seconds[action.uuid], faults={})
+
+    def figures(self, concurrency: Concurrency, times: int, progress: Progress) -> Figures:
+        """Rehearse so often, and sum up."""
+        rehearsal, runs = self._with(concurrency), []
+        for number in range(1, times + 1):
+            runs.append(rehearsal.run(partial(self._attempts.end, number)))
+            progress()
+        return figures(self._plan.actions, runs)
+
+    def without_faults(self, concurrency: Concurrency) -> Rehearsed:
+        """Rehearse once without faults and with the expected durations."""
+        return self._with(concurrency).run(partial(self._calm.end, 0))
+
+    def _with(self, concurrency: Concurrency) -> Rehearsal:
+        course = Course(self._plan.actions, self._seconds, concurrency)
+        ranks = best_ranks(self._plan.actions, self._seconds, concurrency)
+        return Rehearsal(course, ranks, self._rules, self._homes)
+
+
+def touches_of(
+    actions: Sequence[Action], plugins: Mapping[str, type[ActionPlugin]]
+) -> dict[str, Sequence[Touch]]:
+    """Return what the plugin of each action says that it works on, by uuid."""
+    return {
+        a.uuid: plugins[a.action_type].touches(a.input_parameters)
+        for a in actions
+        if a.action_type in plugins
+    }
+
+
+def as_dict(found: Rehearsals) -> dict[str, Any]:
+    """Return rehearsals as a mapping, for JSON; times are seconds, null for "does not end"."""
+    plan = found.plan
+    return {
+        "uuid": plan.uuid,
+        "name": plan.name,
+        "cloud": name_of(plan),
+        "inject": [str(fault) for fault in found.settings.faults],
+        "seed": found.settings.seed,
+        "max_workers": found.max_workers,
+        "samples": found.samples,
+        **_figures(found.figures),
+        "without_faults": {
+            "makespan_s": _finite(found.without_faults.makespan_s),
+            "homeless": found.without_faults.homeless_most,
+        },
+        "actions": [_of_action(of) for of in found.figures.actions],
+        "half_done": [of._asdict() for of in found.figures.half_done],
+        "lower_limits": [
+            {
+                "limit": tried.limit,
+                "planned": tried.old,
+                "tried": tried.new,
+                "advised": tried is found.advised,
+                **_figures(tried.figures),
+            }
+            for tried in found.tried
+        ],
+    }
+
+
+def _figures(found: Figures) -> dict[str, Any]:
+    return {
+        "runs": found.runs,
+        "states": dict(found.states),
+        "makespan_s": {name: _finite(value) for name, value in found.makespan_s._asdict().items()},
+        "went_wrong": {**found.wrong._asdict(), "mean": found.wrong_mean},
+        "not_run_mean": found.not_run_mean,
+        "stopped_by": dict(found.stopped_by),
+        "homeless": {**found.homeless._asdict(), "left": found.homeless_left},
+    }
+
+
+def _of_action(of: OfAction) -> dict[str, Any]:
+    return {
+        "uuid": of.action.uuid,
+        "name": of.action.name,
+        "went_wrong": of.wrong,
+        "not_run": of.not_run,
+        "hangs": of.hangs,
+    }
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if seconds != float("inf") else None

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remove plans, bring them back, and delete them for good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import datetime
+
+from applier.assembly import Assembly, now
+from applier.errors import PlanConflict
+from applier.machines.job_names import attempt_of
+from applier.operations import Operator, claim
+from applier.retention import EndedPlan, RetentionStore
+from applier.run.leftover_jobs import is_leftover
+from applier.store import Store
+from applier.wording import count
+from planner.model import ActionPlan
+from planner.states import PlanState
+
+#: How many plans, and about how many actions, one transaction deletes.
+PLANS_AT_ONCE, ACTIONS_AT_ONCE = 100, 1000
+
+
+def require_deletable(store: Store, plan: ActionPlan) -> None:
+    """Raise PlanConflict for a plan that waits, runs, pauses or is DELETED."""
+    state, short = plan.state, plan.uuid[:8]
+    if state in (*claim.RUNNING, PlanState.PENDING, PlanState.PAUSED):
+        who = claim.headline(store, plan)
+        text = f"plan {short} is {state}: cancel it first (actionplan cancel {short})"
+        raise PlanConflict(plan.uuid, state, f"{text}. {who}" if who else text)
+    if state is PlanState.DELETED:
+        raise claim.wrong_state(plan)
+
+
+def delete(store: Store, operator: Operator, plan: ActionPlan) -> None:
+    """Mark a plan DELETED, and tell what brings it back; raises PlanConflict."""
+    require_deletable(store, plan)
+    message, deleted = f"removed by {operator.name}", operator.entry("delete")
+    store.move_plan(plan.uuid, PlanState.DELETED, now=now(), message=message, history=deleted)
+    operator.say(f"{claim.named(plan)} is DELETED.")
+    operator.say(f"To bring it back: actionplan undelete {plan.uuid}")
+
+
+def undelete(store: Store, operator: Operator, plan: ActionPlan, why: str | None) -> None:
+    """Give a removed plan its state back; raises PlanConflict if it is not DELETED."""
+    entry = operator.entry("undelete", why)
+    state = store.undelete_plan(plan.uuid, now=now(), history=entry)
+    operator.say(f"{claim.named(plan)} is {state} again.")
+
+
+#: Is called with the uuid of a plan right before it is deleted.
+Keep = Callable[[str], None]
+
+
+def purge(
+    assembly: Assembly,
+    operator: Operator,
+    before: datetime,
+    keep: Keep = lambda _: None,
+    most: int | None = None,
+) -> bool:
+    """Delete for good the plans that ended, or were removed, before a time.
+
+    Each transaction deletes a bounded number. After a crash some are gone as a whole, the others
+    are as before. What commands of the deleted plans have left on this machine is removed as well.
+    If ``keep`` raises an error, nothing more is deleted. Returns whether all were deleted, and not
+    only the first: no transaction begins once ``most`` are.
+    """
+    store, purged, is_whole = assembly.store, 0, False
+    entry = operator.entry("purge", f"ended before {before:%Y-%m-%d %H:%M} UTC")
+    with closing(assembly.machines()) as machines:
+        jobs = machines.listed(None)
+        of_plans = {a.plan for job in jobs if (a := attempt_of(job.folder))}
+        gone: set[str] = set()
+        for some in _parts(store, before):
+            if most is not None and purged >= most:
+                break
+            for uuid in some:
+                keep(uuid)
+            deleted = store.purge_plans(some, before, history=None if purged else entry)
+            purged += len(deleted)
+            gone |= of_plans.intersection(deleted)
+        else:
+            is_whole = True
+        left = [
+            job.folder
+            for job in jobs
+            if (a := attempt_of(job.folder)) and a.plan in gone and is_leftover(job, None)
+        ]
+        machines.remove(None, left, wait=True)
+    operator.say(f"{count(purged, 'plan')} deleted for good.")
+    if left:
+        operator.say(f"{count(len(left), 'leftover')} of commands removed from this machine.")
+    return is_whole
+
+
+def _parts(store: RetentionStore, before: datetime) -> Iterator[list[str]]:
+    """Yield the uuids that one transaction deletes, each part listed when it is needed."""
+    after = 0
+    while found := store.ended_plans(before, after=after, limit=PLANS_AT_ONCE):
+        part: list[EndedPlan] = []
+        for plan in found:
+            if part and sum(p.actions for p in part) + plan.actions > ACTIONS_AT_ONCE:
+                break
+            part.append(plan)
+        after = part[-1].number
+        yield [plan.uuid for plan in part]

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers on other machines: tell them to take no more jobs."""
+
+from __future__ import annotations
+
+from applier.errors import WorkerNotFound
+from applier.operations import Operator
+from applier.wording import count
+from applier.worker_jobs import Worker, WorkerJobStore
+
+
+def drain(store: WorkerJobStore, operator: Operator, name: str) -> Worker:
+    """Tell a worker to take no more jobs, and return it; raises WorkerNotFound.
+
+    The history says who drained it. A repeated call changes nothing.
+    """
+    before = _worker(store, name)
+    if before.draining:
+        operator.say(f"The worker {name} drains already.")
+    elif store.drain_worker(name, history=operator.entry("worker drain", name)):
+        operator.say(f"The worker {name} takes no more jobs, and ends when it has none.")
+    worker = _worker(store, name)
+    if worker.running:
+        operator.say(f"It has {count(worker.running, 'job')}.")
+    return worker
+
+
+def _worker(store: WorkerJobStore, name: str) -> Worker:
+    workers = {worker.name: worker for worker in store.workers()}
+    if name not in workers:
+        raise WorkerNotFound(name, workers)
+    return workers[name]

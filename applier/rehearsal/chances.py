@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers at random that depend on nothing but a seed and the words given."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def chance(*words: object) -> float:
+    """Return a number from 0 to below 1, evenly distributed, the same for the same words.
+
+    >>> chance(1, "a") == chance(1, "a"), chance(1, "a") == chance(2, "a")
+    (True, False)
+    """
+    text = "\0".join(map(str, words)).encode(errors="replace")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=6).digest(), "big") / 2**48

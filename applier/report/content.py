@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gathers the content of a report of a plan: from the record, and by forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from applier.assembly import Assembly
+from applier.operations import approving, predictions, timelines
+from applier.operations.timelines import Observed
+from applier.report import heads, inputs, lists, pictures, what_if
+from applier.report.rows import OUTPUT, SLIGHT_S, rows, spare
+from applier.report.values import Report, Slow, TypeTimes
+from applier.run.planned_and_taken import by_type
+from applier.scheduling.forecast import Forecast
+from applier.wording import count, duration
+from planner.model import JOIN, ActionPlan
+from planner.render.look import LOOKS
+from planner.states import ENDED_PLAN
+
+#: How many of the slowest actions are listed.
+SLOWEST = 5
+
+
+def report(
+    parts: Assembly,
+    plan: ActionPlan,
+    workers: int,
+    *,
+    now: datetime,
+    is_stored: bool,
+    before: Report | None = None,
+) -> Report:
+    """Return the report of a plan; of one that is not stored, nothing has run.
+
+    What a run does not change is taken from a report that was made ``before``.
+    """
+    store = parts.store if is_stored else None
+    found = timelines.observed(parts, plan, workers, now=now, is_stored=is_stored)
+    fresh = timelines.from_the_beginning(plan)
+    durations = predictions.past_durations(parts).of(fresh)
+    made = predictions.predicted(parts, fresh, durations, workers)
+    attempts = store.all_attempts(plan.uuid, most=OUTPUT) if store else {}
+    history = store.history(plan.uuid) if store else []
+    curve = before.points if before else None
+    if curve is None:
+        curve = what_if.points(
+            lambda number: predictions.makespan_s(parts, fresh, durations, number),
+            len(plan.actions),
+            workers,
+        )
+    left = list(lists.left(plan))
+    return Report(
+        uuid=plan.uuid,
+        title=plan.name or plan.planner,
+        state=str(plan.state),
+        mark=_mark(plan),
+        summary=heads.summary(plan, found),
+        is_open=plan.state not in ENDED_PLAN,
+        facts=list(heads.facts(plan, found, history, workers, store)),
+        warnings=plan.warnings,
+        left=left[: lists.MOST_LEFT],
+        more_left=max(0, len(left) - lists.MOST_LEFT),
+        timeline=pictures.timeline(timelines.drawn(plan, found)),
+        graph=pictures.graph(plan),
+        rows=rows(plan, found, made.forecast, attempts),
+        actions=sum(a.action_type != JOIN for a in plan.actions),
+        points=curve,
+        curve=what_if.drawn(curve),
+        slack=_slack(made.forecast),
+        slowest=_slowest(plan, found, made.forecast, durations.seconds),
+        types=list(_types(plan, durations.seconds)),
+        differences=before.differences
+        if before
+        else lists.differences(parts, store, plan, workers)
+        if store
+        else None,
+        approvals=list(approving.lines(parts, plan)) if store else [],
+        history=lists.entries(plan, history),
+        durations=predictions.sentence(durations),
+        input=before.input if before else inputs.actions_text(plan, parts.action_types),
+        configuration=inputs.configuration_text(parts.conf, plan),
+        made=f"{now.astimezone():%Y-%m-%d %H:%M:%S %z}",
+    )
+
+
+def _mark(plan: ActionPlan) -> str:
+    return LOOKS[str(plan.state)].mark if str(plan.state) in LOOKS else ""
+
+
+def _slack(made: Forecast) -> str:
+    """Return a sentence about the actions that may not be late."""
+    if not made.slack_s:
+        return "The plan has no actions."
+    bound = sum(slack < SLIGHT_S for slack in made.slack_s.values())
+    return (
+        f"{bound} of {count(len(made.slack_s), 'action')} may not be late: what delays one of them "
+        f"delays the plan. No order of the actions takes less than {duration(made.lower_bound_s)}."
+    )
+
+
+def _slowest(
+    plan: ActionPlan, found: Observed, made: Forecast, planned_s: Mapping[str, float]
+) -> list[Slow]:
+    times, critical = found.times, set(found.critical)
+
+    def took_s(uuid: str) -> float:
+        return times.intervals[uuid].end_s - times.intervals[uuid].start_s
+
+    ran = [a for a in plan.actions if a.uuid in times.runs]
+    return [
+        Slow(
+            name=action.label,
+            action_type=action.action_type,
+            planned=duration(planned_s.get(action.uuid)),
+            took=duration(took_s(action.uuid)),
+            slack=spare(made.slack_s.get(action.uuid)),
+            is_critical=action.uuid in critical,
+        )
+        for action in sorted(ran, key=lambda a: took_s(a.uuid), reverse=True)[:SLOWEST]
+    ]
+
+
+def _types(plan: ActionPlan, planned_s: Mapping[str, float]) -> Iterator[TypeTimes]:
+    for name, sums in by_type(plan.actions, planned_s).items():
+        error = "-" if sums.error is None else f"{sums.error:+.0%}"
+        yield TypeTimes(name, sums.actions, duration(sums.planned_s), duration(sums.taken_s), error)

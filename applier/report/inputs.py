@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan was made of, and the options that held, as text to copy; secrets are replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from applier.configuration import plugin_options
+from applier.configuration.options import OWN
+from applier.operations import hidden_values
+from planner import registry
+from planner.errors import PlannerError
+from planner.model import JOIN, Action, ActionPlan
+from planner.registry import ActionTypes
+from planner.visible_text import visible_json
+
+#: The most characters of the actions; what is beyond is counted.
+MOST = 120_000
+#: Of the other sections, plans know nothing.
+_ABOUT_PLANS = ("watcher_planner", "watcher_applier")
+_FIELDS = ("name", "action_type", "resource_id", "input_parameters", "estimate_s", "timeout_s")
+
+
+def actions_text(plan: ActionPlan, types: ActionTypes) -> str:
+    """Return a plan as a document of its actions, one on each line, without the order of them."""
+    head = {"name": plan.name, "planner": plan.planner, "on_failure": plan.on_failure}
+    lines, left = ["{"], MOST
+    lines += [f" {visible_json(key)}: {visible_json(value)}," for key, value in head.items()]
+    lines += [f' "limits": {visible_json(dict(plan.limits))},', ' "actions": [']
+    actions = [a for a in plan.actions if a.action_type != JOIN]
+    for i, action in enumerate(actions):
+        last = i + 1 == len(actions)
+        line = f"  {visible_json(_of(hidden_values.action_without(action, types)))}"
+        left -= len(line)
+        if left < 0:
+            lines.append(f"  … {len(actions) - i} more; actionplan show {plan.uuid[:8]} -f json")
+            break
+        lines.append(line if last else f"{line},")
+    return "\n".join([*lines, " ]", "}"])
+
+
+def _of(action: Action) -> dict[str, Any]:
+    found = {name: getattr(action, name) for name in _FIELDS}
+    if action.retries:
+        found["retries"] = action.retries
+    return {name: value for name, value in found.items() if value not in (None, {})}
+
+
+def configuration_text(conf: cfg.ConfigOpts, plan: ActionPlan) -> str:
+    """Return the options about planning and running this plan that are not at their defaults."""
+    lines: list[str] = []
+    for name, options in _sections(conf, plan):
+        conf.register_opts(options, group=name)
+        changed = list(_changed(conf, name, options))
+        if changed:
+            lines += ["", f"[{name}]", *changed]
+    return "\n".join(lines[1:]) or "# every option is at its default"
+
+
+def _sections(conf: cfg.ConfigOpts, plan: ActionPlan) -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
+    """Yield the sections about this plan; only its planner, types and engine are imported."""
+    for section, options in OWN:
+        name = section if isinstance(section, str) else section.name
+        if name in _ABOUT_PLANS:
+            yield name, options
+    engine = conf.watcher_applier.workflow_engine
+    kinds = [(registry.PLANNERS, plan.planner), (registry.ENGINES, engine)]
+    names = dict.fromkeys(a.action_type for a in plan.actions if a.action_type != JOIN)
+    kinds += [(registry.ACTIONS, name) for name in names]
+    for kind, name in kinds:
+        try:
+            options = getattr(registry.load(kind, name), "OPTIONS", ())
+        except PlannerError:
+            continue
+        own = plugin_options.OF_EVERY_TYPE if kind == registry.ACTIONS else ()
+        yield registry.section_of(kind, name), (*own, *options)
+
+
+def _changed(conf: cfg.ConfigOpts, section: str, options: Any) -> Iterator[str]:
+    for opt in options:
+        try:
+            value = conf[section][opt.dest]
+        except cfg.ConfigFileValueError:
+            continue
+        if value == opt.default or value is None:
+            continue
+        yield f"{opt.name} = {'***' if opt.secret else _written(value)}"
+
+
+def _written(value: Any) -> str:
+    """Return a value as a configuration file has it.
+
+    >>> _written({"migrate": 2}), _written(["a", "b"]), _written(True)
+    ('migrate:2', 'a,b', 'true')
+    """
+    if isinstance(value, dict):
+        return ",".join(f"{name}:{one}" for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lists of a report: what is left to do, the history, what differs from the last plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from applier.contracts import HistoryEntry
+from applier.errors import DamagedRecord, PlanNotFound
+from applier.operations import difference_lines
+from applier.operations import differences as comparing
+from applier.operations.predictions import Parts
+from applier.report.rows import cut
+from applier.report.values import Differences, Entry, Left
+from applier.store import PlanSummary, Store
+from planner.model import JOIN, ActionPlan
+from planner.states import WELL, ActionState
+
+#: How many actions that are left are listed, entries of the history, and plans of a name looked at.
+MOST_LEFT, MOST_ENTRIES, MOST_PLANS = 100, 500, 200
+_WORST_FIRST = (
+    ActionState.FAILED,
+    ActionState.REVERT_FAILED,
+    ActionState.UNKNOWN,
+    ActionState.ONGOING,
+    ActionState.CANCELLED,
+    ActionState.FAILED_DEPENDENCIES,
+    ActionState.REVERTED,
+    ActionState.PENDING,
+)
+
+
+def left(plan: ActionPlan) -> Iterator[Left]:
+    """Yield the actions that are not done, the worst first, once the plan has begun."""
+    actions = [a for a in plan.actions if a.action_type != JOIN]
+    if all(action.state is ActionState.PENDING for action in actions):
+        return
+    open_ones = [a for a in actions if a.state not in WELL]
+    for action in sorted(open_ones, key=lambda a: _WORST_FIRST.index(a.state)):
+        yield Left(action.label, str(action.state), cut(action.status_message or ""))
+
+
+def entries(plan: ActionPlan, history: Sequence[HistoryEntry]) -> list[Entry]:
+    """Return the history of a plan, the latest last."""
+    names = {a.uuid: a.label for a in plan.actions}
+    return [
+        Entry(
+            at=f"{entry.at.astimezone():%Y-%m-%d %H:%M:%S}",
+            what=entry.verb,
+            action=names.get(entry.action, entry.action[:8]) if entry.action else "",
+            who=f"{entry.who} ({entry.project})" if entry.project else entry.who,
+            why=entry.why or "",
+        )
+        for entry in history[-MOST_ENTRIES:]
+    ]
+
+
+def differences(parts: Parts, store: Store, plan: ActionPlan, workers: int) -> Differences | None:
+    """Compare a plan with the one of its name that was saved before it; None without one."""
+    last = _last(store, plan)
+    if last is None:
+        return None
+    named = (
+        f"{last.uuid[:8]} of {last.created_at.astimezone():%Y-%m-%d %H:%M}"
+        if (last.created_at)
+        else last.uuid[:8]
+    )
+    largest = max(sum(last.actions.values()), len(plan.actions))
+    if largest > comparing.MOST_COMPARED and last.digest != plan.digest:
+        text = f"Too large for a report: actionplan diff {last.uuid[:8]} {plan.uuid[:8]}"
+        return Differences(named, [text])
+    try:
+        old = store.load_plan(last.uuid)
+    except (DamagedRecord, PlanNotFound):
+        return None
+    made = comparing.compared(parts, old, plan, workers)
+    names = (f"plan {last.uuid[:8]}", f"plan {plan.uuid[:8]}")
+    return Differences(named, list(difference_lines.lines(made, names, parts.action_types)))
+
+
+def _last(store: Store, plan: ActionPlan) -> PlanSummary | None:
+    """Return the plan of the same name that was saved before a plan."""
+    if not plan.name:
+        return None
+    found = store.list_plans(name=plan.name, limit=MOST_PLANS)
+    uuids = [summary.uuid for summary in found]
+    if plan.uuid not in uuids:
+        return None
+    before = found[uuids.index(plan.uuid) + 1 :]
+    return next((summary for summary in before if summary.damage is None), None)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The list of plans with their progress."""
+
+from __future__ import annotations
+
+from applier.report.values import Listed
+from applier.store import PlanSummary
+from planner.render.look import LOOKS
+from planner.states import OPEN, WELL
+
+
+def listed(plan: PlanSummary) -> Listed:
+    """Return a plan as the list shows it."""
+    state = str(plan.state) if plan.state else "damaged"
+    return Listed(
+        uuid=plan.uuid,
+        name=plan.name or "",
+        state=state,
+        mark=LOOKS[state].mark if state in LOOKS else "",
+        total=sum(plan.actions.values()),
+        ended=sum(number for one, number in plan.actions.items() if one not in OPEN),
+        bad=sum(number for one, number in plan.actions.items() if one not in OPEN | WELL),
+        made=f"{plan.created_at.astimezone():%Y-%m-%d %H:%M:%S}" if plan.created_at else "",
+        creator=plan.creator or "",
+    )

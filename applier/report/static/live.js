@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps a page as the record is, by its events, and asks for what operators want.
+"use strict";
+(() => {
+  const page = document.body.dataset;
+  const token = new URLSearchParams(location.search).get("token");
+  const connection = document.getElementById("connection");
+  const REOPEN_MS = 2000, LEAST_MS = 500, RUNNING_MS = 5000;
+  let source = null, last = Number(page.after), tries = 0;
+
+  // An address of this server, with the token that this page came with, if it has one.
+  function address(path, values = {}) {
+    const query = new URLSearchParams(values);
+    if (token) query.set("token", token);
+    const text = query.toString();
+    return text ? `${path}?${text}` : path;
+  }
+
+  function keepToken(link) {
+    const path = link.getAttribute("href");
+    if (token && path.startsWith("/") && !path.includes("token=")) link.setAttribute("href", address(path));
+  }
+  const keepTokens = () => document.querySelectorAll("a[href]").forEach(keepToken);
+
+  function say(text, lost) {
+    if (connection.textContent !== text) connection.textContent = text;
+    connection.classList.toggle("lost", lost);
+  }
+
+  // Make a node like a fresh one, and touch only what differs: nothing scrolls, folds or loses focus.
+  function morph(old, fresh) {
+    if (old.nodeName !== fresh.nodeName || old.nodeType !== fresh.nodeType) {
+      old.replaceWith(fresh);
+    } else if (old.nodeType !== Node.ELEMENT_NODE) {
+      if (old.data !== fresh.data) old.data = fresh.data;
+    } else if (!old.isEqualNode(fresh)) {
+      if (old.nodeName.toLowerCase() === "svg") {
+        old.replaceWith(fresh);
+        return;
+      }
+      attributes(old, fresh);
+      const before = Array.from(old.childNodes).filter((node) => !node.dataset?.own);
+      const after = Array.from(fresh.childNodes);
+      after.forEach((node, i) => (i < before.length ? morph(before[i], node) : old.append(node)));
+      before.slice(after.length).forEach((node) => node.remove());
+    }
+  }
+
+  function attributes(old, fresh) {
+    const kept = { DETAILS: "open", TR: "hidden", BUTTON: "hidden" }[old.nodeName];
+    for (const { name, value } of fresh.attributes) {
+      if (name !== kept && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    }
+    for (const { name } of Array.from(old.attributes)) {
+      if (name !== kept && !fresh.hasAttribute(name)) old.removeAttribute(name);
+    }
+  }
+
+  function element(html) {
+    const template = document.createElement("template");
+    template.innerHTML = html;
+    return template.content.firstElementChild;
+  }
+
+  // Reads anew what has changed, not more often than the server likes, and never twice at once.
+  function reader(read) {
+    let timer = null, busy = false, again = false, ended = 0, took = 0;
+    async function run() {
+      timer = null;
+      busy = true;
+      again = false;
+      const began = performance.now();
+      try {
+        await read();
+      } catch {
+        say("the server does not answer; trying again", true);
+        again = true;
+      }
+      ended = performance.now();
+      took = ended - began;
+      busy = false;
+      if (again) ask();
+    }
+    function ask() {
+      if (busy) again = true;
+      else timer ??= setTimeout(run, Math.max(0, ended + Math.max(LEAST_MS, 2 * took) - performance.now()));
+    }
+    return ask;
+  }
+
+  // Opens the stream of events. Whatever happened while it was closed is read from the record.
+  function open(path, onEvent, refresh) {
+    const filter = page.plan ? { plan: page.plan } : {};
+    source = new EventSource(address(path, { ...filter, after: last, limit: 1000 }));
+    source.onopen = () => {
+      say("live", false);
+      if (tries > 0) refresh();
+      tries = 0;
+    };
+    for (const type of ["plan.state", "action.state", "plan.history"]) {
+      source.addEventListener(type, (message) => {
+        const event = JSON.parse(message.data);
+        last = Math.max(last, event.number);
+        onEvent(event);
+        refresh();
+      });
+    }
+    source.onerror = () => {
+      tries += 1;
+      say("the connection is cut; what you see may be old", true);
+      if (source.readyState !== EventSource.CLOSED) return;
+      // Refused, such as for events that were deleted: begin anew with what the record has.
+      setTimeout(async () => {
+        refresh();
+        open(path, onEvent, refresh);
+      }, REOPEN_MS);
+    };
+  }
+
+  async function json(path, values) {
+    const answer = await fetch(address(path, values), { headers: { Accept: "application/json" } });
+    if (!answer.ok) throw new Error(String(answer.status));
+    return answer.json();
+  }
+
+  // The list of plans.
+
+  if (!page.plan) {
+    keepTokens();
+    const refresh = reader(async () => {
+      const answer = await fetch(address("/plans"), { headers: { Accept: "text/html" } });
+      if (!answer.ok) throw new Error(String(answer.status));
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      fresh.querySelectorAll("a[href]").forEach(keepToken);
+      morph(document.getElementById("plans"), fresh.getElementById("plans"));
+    });
+    open("/v2/events", () => {}, refresh);
+    return;
+  }
+
+  // A plan.
+
+  const base = `/v2/plans/${page.plan}`;
+  const marks = JSON.parse(page.marks);
+  const may = new Set(page.may.split(" "));
+  const told = document.getElementById("told");
+  const byUuid = new Map();
+  const planState = () => document.querySelector("#top .badge").classList[1];
+  const rowState = (row) => row.querySelector(".badge").classList[1];
+
+  function index() {
+    for (const row of document.querySelectorAll("#rows tbody tr")) byUuid.set(row.dataset.u, row);
+  }
+
+  function badge(node, state) {
+    if (node.classList[1] === state) return;
+    node.className = `badge ${state}`;
+    node.textContent = `${marks[state] ?? ""} ${state}`;
+  }
+
+  const refresh = reader(async () => {
+    const asked = last;
+    const found = await json(`/plans/${page.plan}/parts`, { version: page.version });
+    for (const [id, html] of Object.entries(found.parts)) {
+      const old = document.getElementById(id);
+      if (old) morph(old, element(html));
+    }
+    page.version = found.version;
+    document.title = found.title;
+    index();
+    keepTokens();
+    window.actionplanRefresh?.(false);
+    buttons();
+    // The server may have answered with what it made a moment before the event.
+    if (found.number < asked) refresh();
+  });
+
+  function onEvent(event) {
+    if (event.type === "plan.state") {
+      badge(document.querySelector("#top .badge"), event.data.state);
+      buttons();
+    } else if (event.type === "action.state") {
+      const row = byUuid.get(event.action);
+      if (row) badge(row.querySelector(".badge"), event.data.state);
+    }
+  }
+
+  // What operators ask for. The server decides what is allowed; these are the usual states.
+
+  const CHANGES = {
+    approve: { label: "Approve", rule: "plan:approve", states: ["RECOMMENDED", "PAUSED", "FAILED", "CANCELLED"], must: true },
+    start: { label: "Start", rule: "plan:run", states: ["RECOMMENDED"], reasonless: true },
+    pause: { label: "Pause", rule: "plan:run", states: ["ONGOING"] },
+    resume: { label: "Resume", rule: "plan:run", states: ["PAUSED", "FAILED", "CANCELLED"] },
+    cancel: { label: "Cancel", rule: "plan:run", states: ["PENDING", "ONGOING", "PAUSED"] },
+  };
+  const ACTION_CHANGES = {
+    skip: { label: "Skip", states: ["PENDING"], must: true },
+    abort: { label: "Abort", states: ["ONGOING"] },
+  };
+
+  function button(label, onClick) {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.textContent = label;
+    made.addEventListener("click", onClick);
+    return made;
+  }
+
+  function buttons() {
+    const state = planState(), place = document.getElementById("buttons");
+    const wanted = Object.entries(CHANGES).filter(([, change]) => may.has(change.rule) && change.states.includes(state));
+    const names = wanted.map(([name]) => name).join(" ");
+    if (place.dataset.names === names) return;
+    place.dataset.names = names;
+    place.replaceChildren(...wanted.map(([name, change]) =>
+      button(`${change.label} …`, () => ask(change, `${change.label} the plan?`, `${base}/${name}`))));
+  }
+
+  // A row that is unfolded offers what can be asked for its action.
+  document.getElementById("rows").addEventListener("toggle", (event) => {
+    const details = event.target, row = details.closest("tr");
+    details.querySelector("[data-own]")?.remove();
+    if (!details.open || !may.has("action:steer")) return;
+    const offered = Object.entries(ACTION_CHANGES).filter(([, change]) => change.states.includes(rowState(row)));
+    if (!offered.length) return;
+    const place = document.createElement("p");
+    place.dataset.own = "yes";
+    place.append(...offered.map(([name, change]) => button(`${change.label} …`, () =>
+      ask(change, `${change.label} ${row.cells[1].textContent}?`, `${base}/actions/${row.dataset.u}/${name}`))));
+    details.append(place);
+  }, true);
+
+  const dialog = document.getElementById("ask");
+  const why = document.getElementById("ask-why"), wrong = document.getElementById("ask-wrong");
+  let asked = null;
+
+  function key() {
+    return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+
+  function ask(change, title, path) {
+    asked = { change, path, key: key() };
+    document.getElementById("ask-title").textContent = title;
+    document.getElementById("ask-yes").textContent = change.label;
+    document.getElementById("ask-must").textContent = change.must ? "(needed, for the record)" : "(for the record)";
+    why.value = wrong.textContent = "";
+    why.required = Boolean(change.must);
+    why.closest("p").hidden = Boolean(change.reasonless);
+    dialog.showModal();
+  }
+
+  document.getElementById("ask-no").addEventListener("click", () => dialog.close());
+  dialog.querySelector("form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const { change, path } = asked, text = why.value.trim();
+    if (change.must && !text) {
+      wrong.textContent = "A reason is needed.";
+      return;
+    }
+    const yes = document.getElementById("ask-yes");
+    yes.disabled = true;
+    try {
+      const answer = await fetch(address(path), {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "Idempotency-Key": asked.key },
+        body: JSON.stringify(text && !change.reasonless ? { why: text } : {}),
+      });
+      const value = await answer.json();
+      if (answer.ok) {
+        dialog.close();
+        told.textContent = value.messages.join(" ") || `The plan is ${value.state}.`;
+        refresh();
+      } else {
+        wrong.textContent = value.detail ?? value.title ?? `refused: ${answer.status}`;
+      }
+    } catch {
+      wrong.textContent = "The server does not answer. Asking again is safe: nothing is done twice.";
+    } finally {
+      yes.disabled = false;
+    }
+  });
+
+  index();
+  keepTokens();
+  buttons();
+  open("/v2/events", onEvent, refresh);
+  // While a plan runs, time passes without events.
+  setInterval(() => { if (["ONGOING", "CANCELLING"].includes(planState())) refresh(); }, RUNNING_MS);
+})();

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filters and sorts the table of actions, and copies texts. Without it, everything can be read.
+"use strict";
+(() => {
+  const table = document.getElementById("rows");
+  const form = document.getElementById("filter");
+  const shown = document.getElementById("shown");
+  const STATE = 4, TYPE = 2;
+  if (!table || !form) return;
+
+  const body = table.tBodies[0];
+  const rows = () => Array.from(body.rows);
+  const state = (row) => row.querySelector(".badge").classList[1];
+  const type = (row) => row.cells[TYPE].textContent.trim();
+
+  // Fill a list of choices with what there is, and keep what was chosen.
+  function offer(select, values) {
+    const chosen = select.value;
+    const known = new Set(values);
+    if (chosen) known.add(chosen);
+    const names = Array.from(known).sort();
+    if (names.join() === select.dataset.names) return;
+    select.dataset.names = names.join();
+    select.replaceChildren(new Option("all", ""), ...names.map((value) => new Option(value, value)));
+    select.value = chosen;
+  }
+
+  function filter() {
+    const text = form.elements.text.value.trim().toLowerCase();
+    const wantedState = form.elements.state.value, wantedType = form.elements.type.value;
+    let number = 0;
+    const all = rows();
+    for (const row of all) {
+      const fits = (!wantedState || state(row) === wantedState)
+        && (!wantedType || type(row) === wantedType)
+        && (!text || row.textContent.toLowerCase().includes(text));
+      if (row.hidden === fits) row.hidden = !fits;
+      number += fits;
+    }
+    const said = `${number} of ${all.length} actions`;
+    if (shown.textContent !== said) shown.textContent = said;
+  }
+
+  function value(row, column, kind) {
+    const cell = row.cells[column];
+    const text = cell.dataset.v ?? cell.textContent.trim();
+    if (kind === "text") return text.toLowerCase();
+    const number = parseFloat(text);
+    return Number.isNaN(number) ? Infinity : number;
+  }
+
+  function order() {
+    const head = table.tHead.querySelector("th[aria-sort]");
+    const column = head ? head.cellIndex : 0;
+    const kind = head ? head.dataset.sort : "number";
+    const sign = head && head.getAttribute("aria-sort") === "descending" ? -1 : 1;
+    const keyed = rows().map((row) => [value(row, column, kind), parseInt(row.id.slice(1), 10), row]);
+    keyed.sort(([a, i], [b, j]) => (a < b ? -sign : a > b ? sign : i - j));
+    if (keyed.some(([, , row], i) => body.rows[i] !== row)) {
+      body.append(...keyed.map(([, , row]) => row));
+    }
+  }
+
+  for (const head of table.tHead.querySelectorAll("th[data-sort]")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = head.textContent;
+    button.addEventListener("click", () => {
+      const now = head.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
+      for (const other of table.tHead.querySelectorAll("th[aria-sort]")) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", now);
+      order();
+    });
+    head.replaceChildren(button);
+  }
+
+  function refresh(sorts = true) {
+    offer(form.elements.state, rows().map(state));
+    offer(form.elements.type, rows().map(type));
+    if (sorts) order();
+    filter();
+  }
+
+  form.addEventListener("input", filter);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.hidden = false;
+  refresh();
+  // The live page calls this when it has changed rows; it does not sort, so that nothing jumps.
+  window.actionplanRefresh = refresh;
+
+  for (const button of document.querySelectorAll("button.copy")) {
+    button.hidden = false;
+    const label = button.textContent;
+    button.addEventListener("click", async () => {
+      const text = button.parentElement.querySelector("pre");
+      try {
+        await navigator.clipboard.writeText(text.textContent);
+      } catch {
+        getSelection().selectAllChildren(text);
+        document.execCommand("copy");
+      }
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = label; }, 2000);
+    });
+  }
+
+  // On paper, what failed is unfolded.
+  addEventListener("beforeprint", () => {
+    for (const row of rows()) {
+      if (/FAILED|UNKNOWN/.test(state(row))) row.querySelector("details").open = true;
+    }
+  });
+})();

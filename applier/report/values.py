@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The content of a report: what its templates show. All texts are for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Fact(NamedTuple):
+    """A line of the head of a report."""
+
+    name: str
+    value: str
+
+
+class Tried(NamedTuple):
+    """An ended attempt of an action. ``is_cut`` says that only the end of its output is shown."""
+
+    number: int
+    state: str
+    began: str
+    took: str
+    message: str
+    output: str
+    is_cut: bool
+
+
+class Row(NamedTuple):
+    """An action in the table; seconds are what columns are sorted by, None if it has none.
+
+    ``waits`` says what it waited for, ``reason`` why the planner put it where it is.
+    """
+
+    number: int
+    uuid: str
+    name: str
+    action_type: str
+    where: str
+    state: str
+    mark: str
+    start: str
+    start_s: float | None
+    took: str
+    took_s: float | None
+    slack: str
+    slack_s: float | None
+    tries: int
+    is_critical: bool
+    about: str
+    reason: str
+    message: str
+    waits: Sequence[str]
+    attempts: Sequence[Tried]
+
+
+class Slow(NamedTuple):
+    """One of the slowest actions."""
+
+    name: str
+    action_type: str
+    planned: str
+    took: str
+    slack: str
+    is_critical: bool
+
+
+class TypeTimes(NamedTuple):
+    """Planned and taken time of the actions of a type; ``error`` is a share in percent."""
+
+    action_type: str
+    actions: int
+    planned: str
+    taken: str
+    error: str
+
+
+class Entry(NamedTuple):
+    """A line of the history."""
+
+    at: str
+    what: str
+    action: str
+    who: str
+    why: str
+
+
+class Point(NamedTuple):
+    """A point of the what-if curve: so many workers, and the makespan with them."""
+
+    workers: int
+    seconds: float
+    took: str
+    is_now: bool
+    is_knee: bool
+
+
+class Left(NamedTuple):
+    """An action that is not done: its name, its state and why."""
+
+    name: str
+    state: str
+    why: str
+
+
+class Differences(NamedTuple):
+    """What differs from the last plan of the same name, as lines of text."""
+
+    other: str
+    lines: Sequence[str]
+
+
+class Listed(NamedTuple):
+    """A plan in the list of plans: ``ended`` of ``total`` actions have ended, ``bad`` not well."""
+
+    uuid: str
+    name: str
+    state: str
+    mark: str
+    total: int
+    ended: int
+    bad: int
+    made: str
+    creator: str
+
+
+class Report(NamedTuple):
+    """All that a report shows. ``timeline``, ``graph`` and ``curve`` are elements of SVG.
+
+    ``graph`` is empty if the picture would be too large. ``rows`` are at most MOST_ROWS, of
+    ``actions`` actions.
+    """
+
+    uuid: str
+    title: str
+    state: str
+    mark: str
+    summary: str
+    is_open: bool
+    facts: Sequence[Fact]
+    warnings: Sequence[str]
+    left: Sequence[Left]
+    more_left: int
+    timeline: str
+    graph: str
+    rows: Sequence[Row]
+    actions: int
+    points: Sequence[Point]
+    curve: str
+    slack: str
+    slowest: Sequence[Slow]
+    types: Sequence[TypeTimes]
+    differences: Differences | None
+    approvals: Sequence[str]
+    history: Sequence[Entry]
+    durations: str
+    input: str
+    configuration: str
+    made: str

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The curve of max_workers against the makespan: its points, and its drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+
+from applier.report.values import Point
+from applier.wording import count, duration
+
+#: Numbers of workers that are tried, until more of them do not help.
+_TRIED = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+#: Of a plan with more actions than this, fewer numbers are tried.
+_MANY, _FEW = 2000, (1, 4, 16, 64)
+#: What is at most so much longer than the best is as good: the first of these is the knee.
+KNEE = 1.05
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 260, 70, 24, 20, 44
+
+
+def points(makespan_s: Callable[[int], float], actions: int, workers: int) -> list[Point]:
+    """Return the makespan for several numbers of workers, with the configured one among them.
+
+    >>> [(p.workers, p.took) for p in points(lambda n: 60 / min(n, 3), 9, 2) if p.is_knee]
+    [(3, '20s')]
+    """
+    tried = sorted({*(_FEW if actions > _MANY else _TRIED), workers})
+    found: dict[int, float] = {}
+    for number in tried:
+        if number > workers and len(found) > 2:
+            before = list(found.values())[-2:]
+            if number > actions or before[0] <= before[1] * 1.001:
+                break
+        found[number] = makespan_s(number)
+    best = min(found.values(), default=0.0)
+    knee = next((n for n, seconds in found.items() if seconds <= KNEE * best), None)
+    return [
+        Point(number, seconds, duration(seconds), number == workers, number == knee)
+        for number, seconds in found.items()
+    ]
+
+
+def drawn(found: Sequence[Point]) -> str:
+    """Draw the curve as an element of SVG; numbers of workers are at equal distances."""
+    return "".join(_parts(found))
+
+
+def _parts(found: Sequence[Point]) -> Iterator[str]:
+    most = max((point.seconds for point in found), default=0.0) or 1.0
+    wide = (_WIDTH - _LEFT - _RIGHT) / max(1, len(found) - 1)
+    high, floor = _HEIGHT - _TOP - _BOTTOM, _HEIGHT - _BOTTOM
+    places = [
+        (_LEFT + i * wide, floor - point.seconds / most * high) for i, point in enumerate(found)
+    ]
+    yield (
+        '<svg xmlns="http://www.w3.org/2000/svg" role="graphics-document document" '
+        f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}">'
+        "<title>How long the plan takes with more or fewer workers</title>"
+    )
+    for part in (0.0, 0.5, 1.0):
+        y = floor - part * high
+        yield f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>'
+        yield f'<text class="side" x="{_LEFT - 8}" y="{y:.1f}">{duration(part * most)}</text>'
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    yield f'<polyline class="curve" points="{line}"/>'
+    for point, (x, y) in zip(found, places, strict=True):
+        kind = " now" if point.is_now else ""
+        said = f"{count(point.workers, 'worker')}: {point.took}{_words(point)}"
+        yield (
+            f'<g class="point{kind}" role="img"><title>{escape(said)}</title>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{6 if point.is_now else 4}"/></g>'
+            f'<text class="tick" x="{x:.1f}" y="{floor + 14}">{point.workers}</text>'
+        )
+    middle = (_LEFT + _WIDTH - _RIGHT) / 2
+    yield f'<text class="tick" x="{middle:.0f}" y="{_HEIGHT - 8}">max_workers</text></svg>'
+
+
+def _words(point: Point) -> str:
+    now = ", as configured" if point.is_now else ""
+    return f"{now}, the knee: more hardly help" if point.is_knee else now

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls the prechecks of the actions of a plan, without running any action."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from functools import partial
+from typing import NamedTuple
+
+from applier.contracts import ActionPlugin, silent
+from applier.engines.environment import ActionEnvironment
+from applier.engines.workers import Workers
+from applier.errors import ActionFailed, AlreadyDone
+from applier.run.left_commands import AT_ONCE
+from applier.secrets import resolve
+from planner.model import JOIN, Action
+from planner.states import ActionState
+
+#: Kinds of resources that an action changes, on a host that it only uses.
+_SINGLE = frozenset({"instance", "volume"})
+
+
+class Precheck(StrEnum):
+    """What the precheck of an action found."""
+
+    #: There is work to do, and nothing that forbids it.
+    TO_DO = "to do"
+    #: Its work is done already: it would be skipped.
+    DONE = "done already"
+    #: It would fail now.
+    REFUSED = "refused"
+    #: An earlier action of the plan works on the same resource: it may find something else then.
+    LATER = "not known yet"
+    #: Its type has no precheck.
+    UNCHECKED = "not checked"
+    #: The precheck did not answer, or broke.
+    NO_ANSWER = "no answer"
+
+
+class Prechecked(NamedTuple):
+    """An action, what its precheck found, and why."""
+
+    action: Action
+    found: Precheck
+    why: str | None = None
+
+
+class _Answer(NamedTuple):
+    uuid: str
+    found: Precheck
+    why: str | None
+
+
+def check_all(
+    actions: Sequence[Action], environment: ActionEnvironment, patience_s: float = 30.0
+) -> list[Prechecked]:
+    """Call the precheck of each action that has not started, in parallel; change nothing.
+
+    If none answers for ``patience_s`` seconds, the remaining ones have no answer. The answers are
+    in plan order. One that depends on earlier work of the plan is not known yet.
+    """
+    plugins = environment.plugins
+    waiting = [a for a in actions if a.state is ActionState.PENDING and a.action_type != JOIN]
+    asked = [a for a in waiting if plugins[a.action_type].precheck is not ActionPlugin.precheck]
+    answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
+    found: dict[str, _Answer] = {}
+    with Workers(AT_ONCE, answers.put) as workers:
+        workers.grow(len(asked))
+        for action in asked:
+            workers.submit(partial(_ask, action, environment))
+        try:
+            while len(found) < len(asked):
+                answer = answers.get(timeout=patience_s)
+                found[answer.uuid] = answer
+        except queue.Empty:
+            pass  # the others have no answer
+    silence = f"no answer within {patience_s:g} s"
+    for action in asked:
+        found.setdefault(action.uuid, _Answer(action.uuid, Precheck.NO_ANSWER, silence))
+    return list(_judged(waiting, found))
+
+
+def _ask(action: Action, environment: ActionEnvironment) -> _Answer:
+    plugin = environment.plugins[action.action_type]
+    try:
+        parameters, _ = resolve(action.input_parameters, plugin.SCHEMA)
+        plugin(parameters, environment.context(action, silent)).precheck()
+    except AlreadyDone as reason:
+        return _Answer(action.uuid, Precheck.DONE, str(reason) or None)
+    except ActionFailed as reason:
+        return _Answer(action.uuid, Precheck.REFUSED, str(reason) or None)
+    except Exception as error:
+        return _Answer(action.uuid, Precheck.NO_ANSWER, f"{type(error).__name__}: {error}")
+    return _Answer(action.uuid, Precheck.TO_DO, None)
+
+
+def _judged(actions: Iterable[Action], found: dict[str, _Answer]) -> Iterable[Prechecked]:
+    """Yield what is known of each action, given the work of those before it."""
+    worked_on: dict[str, Action] = {}
+    for action in actions:
+        resources = _own(action)
+        earlier = next((t for t in resources if t in worked_on), None)
+        _, result, why = found.get(action.uuid, _Answer("", Precheck.UNCHECKED, None))
+        if earlier is not None and result in (Precheck.DONE, Precheck.REFUSED):
+            before = f"{worked_on[earlier].label} works on {earlier} before it"
+            yield Prechecked(action, Precheck.LATER, f"{before}; now: {why or result}")
+        else:
+            yield Prechecked(action, result, why)
+        if result is not Precheck.DONE:
+            worked_on.update(dict.fromkeys(action.tokens, action))
+
+
+def _own(action: Action) -> list[str]:
+    """Return the instances and volumes that an action works on; if there are none, all it holds."""
+    held = [t for t in action.tokens if not t.startswith("type:")]
+    return [t for t in held if t.partition(":")[0] in _SINGLE] or held

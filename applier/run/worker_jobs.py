@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The jobs at workers that interrupted actions of a plan have on record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from applier.contracts import Report
+from applier.errors import PlanConflict
+from applier.scheduling.resumption import TO_VERIFY
+from applier.worker_jobs import WorkerJob, WorkerJobStore
+from planner.errors import short
+from planner.model import ActionPlan
+
+
+class LocalRuns:
+    """Lets the actions of runs be executed in threads of this process."""
+
+    def __init__(self, store: WorkerJobStore) -> None:
+        self._store = store
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def jobs_of(self, plan: ActionPlan) -> Mapping[str, WorkerJob]:
+        """Return no jobs; raises PlanConflict if a plan has some, StoreError."""
+        if found := jobs_of(self._store, plan):
+            text = (
+                f"plan {short(plan.uuid)} has {len(found)} jobs at workers, which only an applier "
+                "can follow that has [watcher_workflow_engines.taskflow] workers = celery"
+            )
+            raise PlanConflict(plan.uuid, plan.state, text)
+        return {}
+
+    def executor_of(self, plan: ActionPlan, known: Mapping[str, WorkerJob]) -> None:
+        """Return None: threads need nothing."""
+
+    def end_jobs(
+        self,
+        plan: ActionPlan,  # noqa: ARG002
+        jobs: Mapping[str, WorkerJob],  # noqa: ARG002
+    ) -> list[Report]:
+        """Return nothing: there are no jobs."""
+        return []
+
+
+def jobs_of(store: WorkerJobStore, plan: ActionPlan) -> dict[str, WorkerJob]:
+    """Return the jobs of the last attempts of interrupted actions, by action."""
+    attempts = {a.uuid: a.attempts for a in plan.actions if a.state in TO_VERIFY}
+    return {
+        job.key.action: job
+        for job in store.jobs_of(plan.uuid)
+        if attempts.get(job.key.action) == job.key.attempt
+    }

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The durations of earlier runs, and the part of the interface of stores that imports them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from applier.contracts import HistoryEntry
+
+#: The most durations of one action type that count: the latest ones.
+MOST = 500
+_NODE = "node:"
+
+
+class Sample(NamedTuple):
+    """How many seconds a successful attempt took, and the size and node of its action, if known.
+
+    They are those of :func:`size_of` and :func:`node_of`. ``imported`` is true if it ran elsewhere.
+    """
+
+    seconds: float
+    size: str | None = None
+    node: str | None = None
+    imported: bool = False
+
+
+class DurationStore(Protocol):
+    """The part of a store that keeps durations of actions that ran elsewhere."""
+
+    def import_durations(
+        self, samples: Mapping[str, Sequence[Sample]], *, history: HistoryEntry
+    ) -> None:
+        """Keep durations by action type; they replace all that were imported for these types.
+
+        ``history`` is the entry of this change, which belongs to no plan.
+        """
+
+    def imported_types(self) -> list[str]:
+        """List the action types of which durations were imported."""
+
+
+def node_of(tokens: Iterable[str]) -> str | None:
+    """Return the first node among the tokens of an action: for a migration, the host it leaves.
+
+    >>> node_of(("type:migrate", "instance:web-1", "node:compute-1", "node:compute-2"))
+    'compute-1'
+    """
+    return next((t.removeprefix(_NODE) for t in tokens if t.startswith(_NODE)), None)
+
+
+def size_of(parameters: Mapping[str, Any]) -> str | None:
+    """Return the flavor among the parameters of an action: that which it creates or resizes to.
+
+    >>> size_of({"resource_id": "web-1", "flavor": "m1.large"})
+    'm1.large'
+    """
+    flavor = parameters.get("flavor")
+    return flavor if isinstance(flavor, str) else None

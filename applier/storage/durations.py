@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The durations of earlier runs in a database: those of its own plans, and imported ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from applier.contracts import HistoryEntry
+from applier.samples import MOST, Sample, node_of, size_of
+from applier.storage import statements
+from applier.storage.changes import history_row, take_turn
+from applier.storage.compiled import Deferred, Row, insert_into
+from applier.storage.database import Database
+from applier.storage.tables import imported_durations
+
+
+def _same_type() -> sa.ColumnElement[bool]:
+    return imported_durations.c.action_type == bindparam("of_type")
+
+
+IMPORTED = Deferred(
+    lambda: (
+        sa.select(
+            imported_durations.c.seconds, imported_durations.c.size, imported_durations.c.node
+        )
+        .where(_same_type())
+        .order_by(imported_durations.c.number)
+        .limit(bindparam("most"))
+    )
+)
+IMPORTED_TYPES = Deferred(
+    lambda: (
+        sa.select(imported_durations.c.action_type)
+        .distinct()
+        .order_by(imported_durations.c.action_type)
+    )
+)
+FORGET = Deferred(lambda: sa.delete(imported_durations).where(_same_type()))
+INSERT = Deferred(lambda: insert_into(imported_durations, without=("number",)))
+
+
+class RecordedDurations:
+    """The methods of the store for durations."""
+
+    _database: Database
+
+    def durations(
+        self, action_types: Sequence[str], *, most: int = MOST
+    ) -> dict[str, list[Sample]]:
+        """See :meth:`applier.store.RunStore.durations`."""
+
+        def read() -> dict[str, list[Sample]]:
+            took = {}
+            with self._database.read() as transaction:
+                for name in action_types:
+                    asked = {"action_type": name, "most": most}
+                    took[name] = _samples(transaction.read(statements.DURATIONS, asked))
+                    imported = transaction.read(IMPORTED, {"of_type": name, "most": most})
+                    took[name] += [Sample(**row, imported=True) for row in imported]
+            return {name: samples[:most] for name, samples in took.items()}
+
+        return self._database.tried(read)
+
+    def import_durations(
+        self, samples: Mapping[str, Sequence[Sample]], *, history: HistoryEntry
+    ) -> None:
+        """See :meth:`applier.samples.DurationStore.import_durations`."""
+        rows = [
+            {"action_type": name, "size": s.size, "node": s.node, "seconds": s.seconds}
+            for name, found in samples.items()
+            for s in found
+        ]
+
+        def write() -> None:
+            with self._database.write() as transaction:
+                take_turn(transaction)  # of two imports at once, the second waits for the first
+                for name in samples:
+                    transaction.write(FORGET, {"of_type": name})
+                if rows:
+                    transaction.write(INSERT, *rows)
+                transaction.write(statements.INSERT_HISTORY, history_row("", history))
+
+        self._database.tried(write, lost_too=False)
+
+    def imported_types(self) -> list[str]:
+        """See :meth:`applier.samples.DurationStore.imported_types`."""
+
+        def read() -> list[str]:
+            with self._database.read() as transaction:
+                return [row["action_type"] for row in transaction.read(IMPORTED_TYPES)]
+
+        return self._database.tried(read)
+
+
+def _samples(rows: Iterable[Row]) -> list[Sample]:
+    """Return the samples of rows; a negative duration comes from a clock that was set back."""
+    node, size = cache(_reader(node_of)), cache(_reader(size_of))
+    return [
+        Sample(took.total_seconds(), size(row["input_parameters"]), node(row["tokens"]))
+        for row in rows
+        if (took := row["ended_at"] - row["started_at"]) >= timedelta()
+    ]
+
+
+def _reader(find: Callable[[Any], str | None]) -> Callable[[str], str | None]:
+    """Return a function that finds a text in a column of JSON; None if the column is damaged."""
+
+    def found(text: str) -> str | None:
+        try:
+            return find(json.loads(text))
+        except (ValueError, TypeError, AttributeError):
+            return None
+
+    return found

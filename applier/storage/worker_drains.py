@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells workers in a database to take no more jobs, and keeps who said so."""
+
+from __future__ import annotations
+
+from applier.contracts import HistoryEntry
+from applier.retention import NO_PLAN
+from applier.storage import rows
+from applier.storage.changes import history_row
+from applier.storage.database import Database
+from applier.storage.statements import INSERT_HISTORY
+from applier.storage.worker_job_statements import DRAIN, DRAINING
+
+
+class WorkerDrains:
+    """The method of the store that drains workers."""
+
+    _database: Database
+
+    def drain_worker(self, name: str, *, history: HistoryEntry | None = None) -> bool:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.drain_worker`."""
+        which = {"by_worker": rows.line(name)}
+
+        def drain() -> bool:
+            with self._database.write() as transaction:
+                if transaction.write(DRAIN, which) and history is not None:
+                    transaction.write(INSERT_HISTORY, history_row(NO_PLAN, history))
+                return bool(transaction.read(DRAINING, which))
+
+        return self._database.tried(drain)

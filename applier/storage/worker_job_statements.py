@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The statements on jobs of workers: each that changes a job states what the job must be."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy import bindparam
+
+from applier.storage.compiled import Deferred, word, words
+from applier.storage.database_clock import time_in
+from applier.storage.tables import worker_jobs, workers
+from applier.worker_jobs import JobTask, WorkerJobState
+
+_TODO, _DOING = word(WorkerJobState.TODO), word(WorkerJobState.DOING)
+_LEASE = time_in(bindparam("lease_s", type_=sa.Double))
+
+
+def _this() -> sa.ColumnElement[bool]:
+    return sa.and_(
+        worker_jobs.c.plan == bindparam("plan_uuid"),
+        worker_jobs.c.action == bindparam("action_uuid"),
+        worker_jobs.c.attempt == bindparam("number"),
+    )
+
+
+def _held() -> sa.ColumnElement[bool]:
+    return sa.and_(
+        _this(), worker_jobs.c.state == _DOING, worker_jobs.c.token == bindparam("held_token")
+    )
+
+
+def _of_plan() -> sa.ColumnElement[bool]:
+    return worker_jobs.c.plan == bindparam("plan_uuid")
+
+
+def _old() -> sa.ColumnElement[bool]:
+    sent_before = time_in(-bindparam("older_s", type_=sa.Double))
+    return sa.and_(_of_plan(), worker_jobs.c.state == _TODO, worker_jobs.c.sent_at <= sent_before)
+
+
+def _out_of_lease() -> sa.ColumnElement[bool]:
+    return sa.and_(worker_jobs.c.state == _DOING, worker_jobs.c.leased_until < time_in())
+
+
+#: Offer a job.
+OFFER = Deferred(
+    lambda: (
+        sa.insert(worker_jobs)
+        .inline()
+        .values(
+            plan=bindparam("plan_uuid"),
+            action=bindparam("action_uuid"),
+            attempt=bindparam("number"),
+            queue=bindparam("to_queue"),
+            action_type=bindparam("of_type"),
+            task=word(JobTask.ACT),
+            state=_TODO,
+            payload=bindparam("json"),
+            offered_at=time_in(),
+            sent_at=time_in(),
+        )
+    )
+)
+#: Remove a job whose end is on record.
+REMOVE = Deferred(lambda: sa.delete(worker_jobs).where(_this()))
+#: Remove all jobs of a plan that has ended.
+REMOVE_ALL = Deferred(lambda: sa.delete(worker_jobs).where(_of_plan()))
+#: The jobs of a plan, without their payloads.
+OF_PLAN = Deferred(
+    lambda: sa.select(
+        *(c for c in worker_jobs.c if c.key not in ("payload", "token")),
+        time_in().label("now"),
+    ).where(_of_plan())
+)
+#: Those that are over.
+OVER_OF_PLAN = Deferred(lambda: OF_PLAN().where(worker_jobs.c.state.not_in([_TODO, _DOING])))
+#: Those that wait for a worker, and were sent some seconds ago.
+OLD = Deferred(lambda: OF_PLAN().where(_old()))
+#: Note that a job is sent now.
+SENT = Deferred(lambda: sa.update(worker_jobs).where(_this()).values(sent_at=time_in()))
+#: Tell a job to stop.
+STOP = Deferred(
+    lambda: (
+        sa.update(worker_jobs)
+        .where(_this(), worker_jobs.c.state.in_([_TODO, _DOING]), worker_jobs.c.stop.is_(sa.null()))
+        .values(
+            stop=bindparam("why"),
+            state=sa.case(
+                (worker_jobs.c.state == _TODO, word(WorkerJobState.CANCELLED)), else_=_DOING
+            ),
+        )
+    )
+)
+#: The jobs of a plan whose leases ran out.
+OUT_OF_LEASE = Deferred(
+    lambda: sa.select(worker_jobs.c.plan, worker_jobs.c.action, worker_jobs.c.attempt).where(
+        _of_plan(), _out_of_lease()
+    )
+)
+#: Fence a job whose lease ran out: no result of it is accepted any more.
+FENCE = Deferred(
+    lambda: (
+        sa.update(worker_jobs)
+        .where(_this(), _out_of_lease())
+        .values(state=word(WorkerJobState.LOST), token=sa.null(), leased_until=sa.null())
+    )
+)
+#: Offer a job that was lost, to be verified.
+VERIFY = Deferred(
+    lambda: (
+        sa.update(worker_jobs)
+        .where(_this(), worker_jobs.c.state == word(WorkerJobState.LOST))
+        .values(state=_TODO, task=word(JobTask.VERIFY), sent_at=time_in())
+    )
+)
+#: Take a job. Repeated with the same token, it does no harm.
+TAKE = Deferred(
+    lambda: (
+        sa.update(worker_jobs)
+        .where(
+            _this(),
+            sa.or_(
+                worker_jobs.c.state == _TODO,
+                sa.and_(
+                    worker_jobs.c.state == _DOING, worker_jobs.c.token == bindparam("held_token")
+                ),
+            ),
+        )
+        # In this order: MySQL reads the new value of a column that was set before.
+        .ordered_values(
+            (
+                worker_jobs.c.lost_worker,
+                sa.case(
+                    (worker_jobs.c.worker != bindparam("by_worker"), worker_jobs.c.worker),
+                    else_=worker_jobs.c.lost_worker,
+                ),
+            ),
+            (worker_jobs.c.state, _DOING),
+            (worker_jobs.c.worker, bindparam("by_worker")),
+            (worker_jobs.c.token, bindparam("held_token")),
+            (worker_jobs.c.taken_at, time_in()),
+            (worker_jobs.c.leased_until, _LEASE),
+        )
+    )
+)
+#: What a worker reads of a job that it has taken.
+TAKEN = Deferred(
+    lambda: sa.select(
+        worker_jobs.c.task, worker_jobs.c.payload, worker_jobs.c.stop, worker_jobs.c.lost_worker
+    ).where(_held())
+)
+#: Renew the lease of a job.
+RENEW = Deferred(lambda: sa.update(worker_jobs).where(_held()).values(leased_until=_LEASE))
+#: The jobs that a worker holds.
+HELD = Deferred(
+    lambda: sa.select(
+        worker_jobs.c.plan,
+        worker_jobs.c.action,
+        worker_jobs.c.attempt,
+        worker_jobs.c.token,
+        worker_jobs.c.stop,
+    ).where(worker_jobs.c.worker == bindparam("by_worker"), worker_jobs.c.state == _DOING)
+)
+#: End a job.
+END_JOB = Deferred(
+    lambda: (
+        sa.update(worker_jobs)
+        .where(
+            _this(),
+            # An end that was written, but whose answer was lost, may be repeated.
+            worker_jobs.c.state.in_(words([WorkerJobState.DOING, WorkerJobState.ENDED])),
+            worker_jobs.c.token == bindparam("held_token"),
+        )
+        .values(state=word(WorkerJobState.ENDED), result=bindparam("json"), leased_until=sa.null())
+    )
+)
+#: Record that a worker was heard of.
+HEARD = Deferred(
+    lambda: (
+        sa.update(workers)
+        .where(workers.c.name == bindparam("by_worker"))
+        .values(running=bindparam("busy"), heard_at=time_in())
+    )
+)
+#: Register a worker.
+REGISTER = Deferred(
+    lambda: (
+        sa.insert(workers)
+        .inline()
+        .values(
+            {
+                **{
+                    column: bindparam(column.key)
+                    for column in workers.c
+                    if column.key not in ("started_at", "heard_at", "draining")
+                },
+                workers.c.started_at: time_in(),
+                workers.c.heard_at: time_in(),
+                workers.c.draining: sa.literal_column("0"),
+            }
+        )
+    )
+)
+#: Tell a worker to drain that was not told before.
+DRAIN = Deferred(
+    lambda: (
+        sa.update(workers)
+        .where(
+            workers.c.name == bindparam("by_worker"),
+            workers.c.draining == sa.literal_column("0"),
+        )
+        .values(draining=sa.literal_column("1"))
+    )
+)
+#: Whether a worker is to drain.
+DRAINING = Deferred(
+    lambda: sa.select(workers.c.draining).where(workers.c.name == bindparam("by_worker"))
+)
+FORGET_WORKER = Deferred(lambda: sa.delete(workers).where(workers.c.name == bindparam("by_worker")))
+WORKERS = Deferred(lambda: sa.select(workers, time_in().label("now")).order_by(workers.c.name))

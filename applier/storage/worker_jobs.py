@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The jobs of workers, and the workers, in a database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from applier.contracts import Report
+from applier.storage import rows
+from applier.storage import worker_job_statements as statements
+from applier.storage.compiled import Row, Runnable
+from applier.storage.database import Database
+from applier.storage.transactions import Write
+from applier.worker_jobs import (
+    OVER,
+    AttemptKey,
+    HeldJob,
+    JobTask,
+    StopReason,
+    TakenJob,
+    Worker,
+    WorkerJob,
+    WorkerJobState,
+)
+from planner.states import ActionState
+
+
+class WorkerJobs:
+    """The methods of the store for jobs of workers."""
+
+    _database: Database
+
+    def jobs_of(self, plan: str, states: Collection[WorkerJobState] = ()) -> list[WorkerJob]:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.jobs_of`."""
+        over = bool(states) and set(states) <= set(OVER)
+        statement = statements.OVER_OF_PLAN if over else statements.OF_PLAN
+
+        def read() -> list[WorkerJob]:
+            with self._database.read() as transaction:
+                found = transaction.read(statement, {"plan_uuid": plan})
+            return [_job(row) for row in found if not states or row["state"] in states]
+
+        return self._database.tried(read)
+
+    def unsent_jobs(self, plan: str, older_s: float) -> list[WorkerJob]:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.unsent_jobs`."""
+        which = {"plan_uuid": plan, "older_s": older_s}
+
+        def look() -> list[WorkerJob]:
+            with self._database.read() as transaction:
+                found = transaction.read(statements.OLD, which)
+            if found:
+                with self._database.write() as transaction:
+                    transaction.write(statements.SENT, *(_key(_key_of(row)) for row in found))
+            return [_job(row) for row in found]
+
+        return self._database.tried(look)
+
+    def stop_job(self, key: AttemptKey, why: StopReason) -> None:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.stop_job`."""
+        self._write(statements.STOP, {**_key(key), "why": str(why)})
+
+    def fence_jobs(self, plan: str) -> None:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.fence_jobs`."""
+
+        def fence() -> None:
+            # Most looks find none, and a look locks no rows.
+            with self._database.read() as transaction:
+                found = transaction.read(statements.OUT_OF_LEASE, {"plan_uuid": plan})
+            if found:
+                with self._database.write() as transaction:
+                    transaction.write(statements.FENCE, *(_key(_key_of(row)) for row in found))
+
+        self._database.tried(fence)
+
+    def verify_job(self, key: AttemptKey) -> bool:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.verify_job`."""
+        return self._write(statements.VERIFY, _key(key)) > 0
+
+    def take_job(
+        self, key: AttemptKey, *, worker: str, token: str, lease_s: float
+    ) -> TakenJob | None:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.take_job`."""
+        held = {**_key(key), "held_token": token}
+        taking = {**held, "by_worker": rows.line(worker), "lease_s": lease_s}
+
+        def take() -> TakenJob | None:
+            with self._database.write() as transaction:
+                if not transaction.write(statements.TAKE, taking):
+                    return None
+                return _taken(transaction.read(statements.TAKEN, held)[0])
+
+        return self._database.tried(take)
+
+    def renew_jobs(self, held: Iterable[HeldJob], lease_s: float) -> None:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.renew_jobs`."""
+        renewed = [{**_key(job.key), "held_token": job.token, "lease_s": lease_s} for job in held]
+        if renewed:
+            self._write(statements.RENEW, *renewed)
+
+    def held_jobs(self, worker: str) -> list[HeldJob]:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.held_jobs`."""
+
+        def read() -> list[HeldJob]:
+            with self._database.read() as transaction:
+                found = transaction.read(statements.HELD, {"by_worker": rows.line(worker)})
+            return [HeldJob(_key_of(row), row["token"], _stop(row)) for row in found]
+
+        return self._database.tried(read)
+
+    def end_job(self, key: AttemptKey, token: str, result: Mapping[str, Any]) -> bool:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.end_job`."""
+        ending = {**_key(key), "held_token": token, "json": json.dumps(result)}
+        return self._write(statements.END_JOB, ending) > 0
+
+    def report_worker(self, worker: Worker) -> bool:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.report_worker`."""
+        row = _worker_row(worker)
+        heard = {"by_worker": row["name"], "busy": worker.running}
+
+        def report() -> bool:
+            with self._database.write() as transaction:
+                if not transaction.write(statements.HEARD, heard):
+                    transaction.write(statements.REGISTER, row)
+                found = transaction.read(statements.DRAINING, {"by_worker": row["name"]})
+            return bool(found[0]["draining"])
+
+        return self._database.tried(report)
+
+    def remove_worker(self, name: str) -> None:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.remove_worker`."""
+        self._write(statements.FORGET_WORKER, {"by_worker": rows.line(name)})
+
+    def workers(self) -> list[Worker]:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.workers`."""
+
+        def read() -> list[Worker]:
+            with self._database.read() as transaction:
+                return [_worker(row) for row in transaction.read(statements.WORKERS)]
+
+        return self._database.tried(read)
+
+    def _write(self, statement: Runnable, *changes: Mapping[str, Any]) -> int:
+        """Run one statement in a transaction; return how many rows it changed."""
+
+        def write() -> int:
+            with self._database.write() as transaction:
+                return transaction.write(statement, *changes)
+
+        return self._database.tried(write)
+
+
+def job_writes(plan: str, reports: Sequence[Report]) -> Iterator[Write]:
+    """Yield the writes for the jobs that reports of starts offer, and reports of ends remove."""
+    for report in reports:
+        if (offer := report.job) is not None:
+            key = _key(AttemptKey(plan, report.uuid, offer.attempt))
+            if report.starts:
+                row = {**key, "to_queue": rows.line(offer.queue), "of_type": offer.action_type}
+                yield Write(statements.OFFER, {**row, "json": json.dumps(offer.payload)}, 1)
+            elif report.old is ActionState.ONGOING:
+                yield Write(statements.REMOVE, key, None)
+
+
+def _key(key: AttemptKey) -> dict[str, Any]:
+    return {"plan_uuid": key.plan, "action_uuid": key.action, "number": key.attempt}
+
+
+def _key_of(row: Row) -> AttemptKey:
+    return AttemptKey(row["plan"], row["action"], row["attempt"])
+
+
+def _stop(row: Row) -> StopReason | None:
+    return None if row["stop"] is None else StopReason(row["stop"])
+
+
+@rows.reading
+def _job(row: Row) -> WorkerJob:
+    return WorkerJob(
+        key=_key_of(row),
+        queue=row["queue"],
+        action_type=row["action_type"],
+        state=WorkerJobState(row["state"]),
+        task=JobTask(row["task"]),
+        age_s=(row["now"] - row["offered_at"]).total_seconds(),
+        worker=row["worker"],
+        stop=_stop(row),
+        result=None if row["result"] is None else json.loads(row["result"]),
+    )
+
+
+@rows.reading
+def _taken(row: Row) -> TakenJob:
+    payload = json.loads(row["payload"])
+    return TakenJob(JobTask(row["task"]), payload, _stop(row), row["lost_worker"])
+
+
+def _worker_row(worker: Worker) -> dict[str, Any]:
+    lines = ("name", "host", "user", "version", "cloud")
+    return {
+        **{name: rows.line(getattr(worker, name)) for name in lines},
+        "pid": worker.pid,
+        "queues": json.dumps(list(worker.queues)),
+        "types": json.dumps(list(worker.types)),
+        "places": worker.places,
+        "running": worker.running,
+    }
+
+
+@rows.reading
+def _worker(row: Row) -> Worker:
+    found = {name: row[name] for name in Worker._fields if name in row}
+    found["queues"], found["types"] = json.loads(row["queues"]), json.loads(row["types"])
+    silent_s = (row["now"] - row["heard_at"]).total_seconds()
+    return Worker(**{**found, "draining": bool(row["draining"]), "silent_s": silent_s})

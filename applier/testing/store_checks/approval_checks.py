@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the approvals of plans: kept in order, once for each person and content, with events."""
+
+# Tests are assertions.
+# ruff: noqa: S101
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from applier.approvals import Approval
+from applier.errors import PlanConflict, PlanNotFound
+from applier.notifications import schema
+from applier.store import Store
+from applier.testing.refusals import refused
+from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.history_checks import entry
+from applier.testing.store_checks.running_plans import LATER, NOW, claimed
+from planner.guards import Guards
+
+ONE = Approval(who="ada", at=NOW, content="v4:sha256:1", why="fine", project="ops")
+
+
+class ApprovalChecks:
+    """Approvals are written with their history and event, and end with their plan."""
+
+    def test_what_a_plan_demands_is_kept(self, store: Store) -> None:
+        """Guards and the time of the facts are read as they were saved."""
+        guards = Guards(approvals=2, approval_by_another=True, labels=("prod",))
+        plan = replace(new_plan("a"), guards=guards, facts_at=NOW)
+        store.save_plan(plan)
+        assert store.load_plan(plan.uuid) == plan
+
+    def test_approvals_are_listed_in_their_order(self, store: Store) -> None:
+        """With who made the plan, and an entry of the history for each."""
+        plan = new_plan("a")
+        store.save_plan(plan, history=entry("create"))
+        assert store.approvals(plan.uuid) == ("wanda", [])
+        two = ONE._replace(who="bo", why=None, project=None, at=LATER)
+        store.approve_plan(plan.uuid, ONE, history=entry("approve", "fine"))
+        store.approve_plan(plan.uuid, two, history=entry("approve"))
+        assert store.approvals(plan.uuid) == ("wanda", [ONE, two])
+        assert [e.verb for e in store.history(plan.uuid)] == ["create", "approve", "approve"]
+
+    def test_the_same_person_approves_the_same_content_once(self, store: Store) -> None:
+        """The later approval replaces the earlier one; that of another content is kept."""
+        plan = new_plan("a")
+        store.save_plan(plan)
+        other, again = ONE._replace(content="v4:sha256:2"), ONE._replace(at=LATER, why="still")
+        for approval in (ONE, other, again):
+            store.approve_plan(plan.uuid, approval)
+        assert store.approvals(plan.uuid).approvals == [other, again]
+
+    def test_a_plan_that_runs_is_not_approved(self, store: Store) -> None:
+        """Nor one that is not there."""
+        plan = new_plan("a")
+        claimed(store, plan)
+        with refused(PlanConflict, plan=plan.uuid, state="ONGOING"):
+            store.approve_plan(plan.uuid, ONE, history=entry("approve"))
+        assert "approve" not in [e.verb for e in store.history(plan.uuid)]
+        assert store.approvals(plan.uuid).approvals == []
+        with refused(PlanNotFound):
+            store.approve_plan("nobody", ONE)
+        with refused(PlanNotFound):
+            store.approvals("nobody")
+
+    def test_an_approval_is_an_event(self, store: Store) -> None:
+        """After the event of its entry in the history, in the same transaction."""
+        plan = new_plan("a")
+        store.save_plan(plan)
+        store.subscribe("ops", now=NOW)
+        store.approve_plan(plan.uuid, ONE, history=entry("approve", "fine"))
+        told, approved = store.events().events
+        assert (told["type"], told["data"]["verb"]) == (schema.PLAN_HISTORY, "approve")
+        assert approved["type"] == schema.PLAN_APPROVED
+        assert approved["data"] == {
+            "who": "ada",
+            "project": "ops",
+            "why": "fine",
+            "content": "v4:sha256:1",
+        }

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Celery as the delivery of messages: its settings, one task, one control command."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from celery import Celery
+from celery.worker.control import control_command
+from kombu.entity import Queue
+from kombu.exceptions import KombuError
+
+from applier.worker_jobs import AttemptKey
+
+LOG = logging.getLogger(__name__)
+
+#: The begin of the names of queues at the broker.
+PREFIX = "actionplan."
+_TASK, _LOOK = "actionplan.perform", "actionplan_look"
+#: Seconds for which the broker keeps a message that nobody takes: jobs are sent again before that.
+EXPIRES_S = 10.0
+#: Seconds between two tries to reach the broker.
+AGAIN_S = 0.5
+
+#: What a worker does when it is told to look at a job; set by :func:`on_messages`.
+_looks: list[Callable[[AttemptKey], None]] = []
+
+
+def celery_app(broker: str, queues: Sequence[str]) -> Celery:
+    """Return the Celery of a broker, whose workers serve these queues."""
+    app = Celery("actionplan", broker=broker, set_as_current=False)
+    is_redis = broker.startswith("redis")
+    app.conf.update(
+        # JSON only: nothing that a message can make a worker execute.
+        task_serializer="json",
+        accept_content=["json"],
+        result_backend=None,
+        task_ignore_result=True,
+        # Acknowledged late, a message of RabbitMQ is held by no worker that has no free place. If
+        # it comes again, nothing is to be taken. Over Redis, an acknowledgement after an outage
+        # ends the worker; so it comes early there, and messages are fetched for free places only.
+        task_acks_late=not is_redis,
+        worker_disable_prefetch=is_redis,
+        task_reject_on_worker_lost=False,
+        worker_prefetch_multiplier=1,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        # RabbitMQ closes the channel of a message that is not acknowledged for half an hour.
+        broker_channel_error_retry=True,
+        broker_connection_retry=True,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_connection_timeout=4,
+        broker_heartbeat=10,
+        broker_transport_options=_REDIS if is_redis else {},
+        task_queues=[Queue(PREFIX + name, durable=True) for name in queues],  # type: ignore[no-untyped-call]
+        task_default_queue=PREFIX + queues[0],
+        task_create_missing_queues=True,
+        task_default_delivery_mode=1,
+        control_exchange=f"{PREFIX}control",
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        worker_enable_remote_control=True,
+    )
+    return app
+
+
+_REDIS = {
+    "visibility_timeout": 3600,
+    "socket_keepalive": True,
+    "socket_connect_timeout": 4,
+    "socket_timeout": 8,
+}
+
+
+def on_messages(
+    app: Celery, perform: Callable[[AttemptKey], None], look: Callable[[AttemptKey], None]
+) -> None:
+    """Let the worker of this process call ``perform`` for a job, and ``look`` when told to."""
+
+    @app.task(name=_TASK)  # type: ignore[untyped-decorator]
+    def task(plan: str, action: str, attempt: int) -> None:
+        perform(AttemptKey(plan, action, attempt))
+
+    _looks[:] = [look]
+
+
+@control_command(name=_LOOK, args=[("plan", str), ("action", str), ("attempt", int)])  # type: ignore[untyped-decorator]
+def _look_at(_state: Any, plan: str, action: str, attempt: int) -> None:
+    for look in _looks:
+        look(AttemptKey(plan, action, attempt))
+
+
+class CeleryDelivery:
+    """See :class:`applier.workers.delivery.Delivery`; it has one connection, in a thread.
+
+    What cannot be sent now is dropped: the record knows of it, and it is sent again.
+    """
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        connection = app.connection_for_write()
+        #: What the libraries of brokers raise if a broker is away.
+        self._errors = (OSError, KombuError, *connection.connection_errors)
+        self._errors += tuple(connection.channel_errors)
+        self._messages: queue.SimpleQueue[tuple[str | None, AttemptKey] | None]
+        self._messages = queue.SimpleQueue()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="job-sender", daemon=True)
+        self._thread.start()
+
+    def send(self, queue: str, key: AttemptKey) -> None:
+        """Tell a worker of a queue about a job."""
+        self._messages.put((queue, key))
+
+    def look(self, key: AttemptKey) -> None:
+        """Tell all workers to look at a job; who has it does."""
+        self._messages.put((None, key))
+
+    def close(self) -> None:
+        """Send what is left, if the broker is there, and end."""
+        self._over.set()
+        self._messages.put(None)
+        self._thread.join(timeout=2.0)
+
+    def _loop(self) -> None:
+        told = False
+        while not self._over.is_set():
+            try:
+                self._send_all()
+            except self._errors as reason:
+                if not told:
+                    LOG.warning("The broker cannot be reached; retrying: %s", reason)
+                told = True
+                self._over.wait(AGAIN_S)
+                self._drop()
+            else:
+                return
+
+    def _send_all(self) -> None:
+        with self._app.connection_for_write(heartbeat=0) as connection:
+            connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=4)
+            producer = self._app.amqp.Producer(connection, auto_declare=False)
+            mailbox = self._app.control.mailbox(connection)
+            while (message := self._messages.get()) is not None:
+                to_queue, key = message
+                if to_queue is None:
+                    told = {"plan": key.plan, "action": key.action, "attempt": key.attempt}
+                    mailbox._broadcast(_LOOK, told, channel=connection.default_channel)
+                else:
+                    self._app.send_task(
+                        _TASK,
+                        tuple(key),
+                        producer=producer,
+                        queue=PREFIX + to_queue,
+                        expiration=EXPIRES_S,
+                        retry=False,
+                        ignore_result=True,
+                    )
+
+    def _drop(self) -> None:
+        """Drop what waits: it is older than what the record will have sent again."""
+        while not self._messages.empty():
+            if self._messages.get() is None:
+                self._over.set()

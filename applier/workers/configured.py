@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes what a configuration says of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from oslo_config import cfg
+
+from applier import configuration
+from applier.engines.taskflow_engine import CELERY
+from applier.errors import ConfigurationError
+from applier.run.worker_jobs import LocalRuns
+from applier.worker_jobs import WorkerJobStore
+from applier.workers.delivery import DEFAULT_QUEUE
+
+#: Seconds after which a job that nobody took is sent again.
+RESEND_S = 5.0
+
+if TYPE_CHECKING:
+    from applier.workers.runs import RemoteRuns
+
+
+def release() -> str:
+    """Return the release of ActionPlan."""
+    return version("actionplan")
+
+
+def is_wanted(engine_options: Mapping[str, Any]) -> bool:
+    """Return whether the options of the engine say that actions run at workers."""
+    return engine_options.get("workers") == CELERY
+
+
+def check(conf: cfg.ConfigOpts, engine_options: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError if actions are to run at workers, and cannot."""
+    if is_wanted(engine_options):
+        require(conf)
+
+
+def require(conf: cfg.ConfigOpts) -> None:
+    """Raise ConfigurationError if no actions can be run at workers, or no jobs as a worker."""
+    if configuration.connection(conf).startswith("sqlite"):
+        raise ConfigurationError(
+            "[actionplan] connection: workers need a record on a server, postgresql:// or "
+            "mysql://; a SQLite file has one writer at a time, and is on one machine"
+        )
+    if not conf.workers.broker:
+        raise ConfigurationError(
+            "[workers] broker: name the message broker, as amqp://USER:PASSWORD@HOST// or "
+            "redis://HOST"
+        )
+    if not conf.workers.queues or not all(conf.workers.queues):
+        raise ConfigurationError("[workers] queues: name at least one queue")
+    _celery()
+
+
+def _celery() -> object:
+    try:
+        from applier.workers import celery_app
+    except ImportError:
+        text = "[workers]: install actionplan[workers], which it needs"
+        raise ConfigurationError(text) from None
+    return celery_app
+
+
+def runs_at(
+    conf: cfg.ConfigOpts,
+    engine_options: Mapping[str, Any],
+    store: WorkerJobStore,
+    cloud: Callable[[], str],
+) -> LocalRuns | RemoteRuns:
+    """Return where the actions of runs are executed; ``cloud`` returns the name of the cloud.
+
+    Raises ConfigurationError, and what ``cloud`` raises.
+    """
+    if not is_wanted(engine_options):
+        return LocalRuns(store)
+    require(conf)
+    from applier.workers.celery_app import CeleryDelivery, celery_app
+    from applier.workers.remote import RemoteSettings
+    from applier.workers.runs import RemoteRuns
+
+    settings = RemoteSettings(
+        lease_s=conf.workers.lease_s,
+        resend_s=RESEND_S,
+        route=tuple(conf.workers.route),
+        cloud=cloud(),
+        release=release(),
+    )
+    app = celery_app(conf.workers.broker, [DEFAULT_QUEUE])
+    return RemoteRuns(store, CeleryDelivery(app), settings)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lets the actions of runs be executed at workers."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Mapping
+from functools import partial
+
+from applier.contracts import Report
+from applier.engines.executor import MakeExecutor
+from applier.run.worker_jobs import jobs_of
+from applier.worker_jobs import StopReason, WorkerJob, WorkerJobStore
+from applier.workers.delivery import Delivery
+from applier.workers.follower import JobFollower, offer_of
+from applier.workers.remote import RemoteSettings, RemoteWorkers
+from planner.model import ActionPlan
+from planner.states import ActionState
+
+#: How many seconds a job may take to end that was told to stop.
+STOPS_IN_S = 10.0
+
+
+class RemoteRuns:
+    """Makes what executes the actions of one run after another at workers."""
+
+    def __init__(self, store: WorkerJobStore, delivery: Delivery, settings: RemoteSettings) -> None:
+        self._store, self._delivery, self._settings = store, delivery, settings
+
+    def jobs_of(self, plan: ActionPlan) -> Mapping[str, WorkerJob]:
+        """Return the jobs of interrupted actions of a plan, by action; raises StoreError."""
+        return jobs_of(self._store, plan)
+
+    def close(self) -> None:
+        """Close the connection to the broker."""
+        self._delivery.close()
+
+    def executor_of(self, plan: ActionPlan, known: Mapping[str, WorkerJob]) -> MakeExecutor:
+        """Return what makes the executor of a run of a plan that has these jobs."""
+        return partial(
+            RemoteWorkers,
+            plan=plan.uuid,
+            store=self._store,
+            delivery=self._delivery,
+            settings=self._settings,
+            known=known,
+        )
+
+    def end_jobs(self, plan: ActionPlan, jobs: Mapping[str, WorkerJob]) -> list[Report]:
+        """Tell jobs of a plan that nobody runs to stop; return how their attempts ended."""
+        ended: queue.SimpleQueue[Report] = queue.SimpleQueue()
+        lease_s = self._settings.lease_s
+        follower = JobFollower(
+            plan.uuid,
+            self._store,
+            self._delivery,
+            ended.put,
+            lease_s=lease_s,
+            resend_s=self._settings.resend_s,
+        )
+        for job in jobs.values():
+            follower.follow(job.key, offer_of(job))
+            self._store.stop_job(job.key, StopReason.ABORT)
+            self._delivery.look(job.key)
+        reports: dict[str, Report] = {}
+        follower.start()
+        try:
+            while len(reports) < len(jobs):
+                report = ended.get(timeout=2 * lease_s + STOPS_IN_S)
+                reports[report.uuid] = report
+        except queue.Empty:
+            pass  # told below
+        finally:
+            follower.close()
+        return [reports.get(uuid) or _in_doubt(job) for uuid, job in jobs.items()]
+
+
+def _in_doubt(job: WorkerJob) -> Report:
+    return Report(
+        uuid=job.key.action,
+        old=ActionState.ONGOING,
+        state=ActionState.UNKNOWN,
+        message=f"its plan was cancelled, and nothing was heard of worker {job.worker}",
+        job=offer_of(job),
+    )

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a failure costs: which actions of a plan do not run if one of them fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from planner.graph_algorithms import CycleError, topological_order
+from planner.model import JOIN, Action, Blocker, Trigger
+from planner.states import OPEN, WELL, Outcome
+
+#: For plans with more open actions, no costs are computed: the memory grows with their square.
+MOST = 10_000
+
+
+class FailureCost(NamedTuple):
+    """An action, and the number of actions that do not run if it fails."""
+
+    action: Action
+    not_run: int
+
+
+class FailureCosts:
+    """The costs of a failure of each open action, if all other actions end well.
+
+    An action does not run if one that it needs failed or did not run, if all of a group of
+    ``needs_any`` or all of its triggers did, or if one that blocks it failed: the rule of
+    ``on_failure = skip_descendants``. Joins are not counted, nor what does not run anyway.
+    What runs only because of a failure is not expected to make up for it.
+
+    The failures that keep an action from running are an integer with a bit for each action: the
+    union of those of the actions that it needs. Time and memory are those of the links, times the
+    number of actions / 64.
+    """
+
+    def __init__(self, actions: Sequence[Action]) -> None:
+        self._left = [a for a in actions if a.state in OPEN]
+        self._place = {a.uuid: i for i, a in enumerate(self._left)}
+        self._ended = {a.uuid: a for a in actions if a.state not in OPEN}
+        #: Stands for every failure, and for none: the action does not end well in any case.
+        self._any = (1 << len(self._left)) - 1
+        #: The failures after which each action does not end well, without its own.
+        self._bad_after: list[int] = [0] * len(self._left)
+        #: Whether each action runs if none fails: a trigger may never fire.
+        self._runs = [False] * len(self._left)
+        if len(self._left) <= MOST:
+            self._compute()
+
+    def not_run(self, uuid: str) -> list[Action]:
+        """Return the actions that do not run if this one fails, in plan order."""
+        place = self._place.get(uuid)
+        if place is None:
+            return []
+        return [a for a, rows in self._kept_from_running() if rows >> place & 1]
+
+    def highest(self, number: int) -> list[FailureCost]:
+        """Return the actions whose failure costs most, at most ``number``; none that cost nothing.
+
+        Of equal ones, the first in the plan come first.
+        """
+        rows = (row for _, row in self._kept_from_running())
+        counts = _column_counts(rows, len(self._left))
+        found = [
+            FailureCost(action, cost)
+            for action, cost in zip(self._left, counts, strict=True)
+            if cost and action.action_type != JOIN
+        ]
+        return sorted(found, key=lambda cost: -cost.not_run)[:number]
+
+    def _kept_from_running(self) -> Iterator[tuple[Action, int]]:
+        """Yield each action that runs if none fails, and the failures after which it does not."""
+        rows = zip(self._left, self._bad_after, self._runs, strict=True)
+        return ((a, bad) for a, bad, runs in rows if runs and a.action_type != JOIN)
+
+    def _compute(self) -> None:
+        place = self._place
+        links = [
+            [
+                [place[u] for u in group if u in place]
+                for group in (a.before(), *a.needs_any, [b.action for b in a.blocked_by])
+            ]
+            for a in self._left
+        ]
+        try:
+            order = topological_order(links)
+        except CycleError:
+            return  # planner.graph.validate reports it
+        unions: dict[int, int] = {}
+        for i in order:
+            self._note(i, self._left[i], unions)
+
+    def _note(self, place: int, action: Action, unions: dict[int, int]) -> None:
+        """Compute the failures after which an action does not end well, from those before it.
+
+        ``unions`` holds those of each tuple of needs, which actions may share.
+        """
+        bad = unions.get(id(action.needs))
+        if bad is None:
+            bad = unions[id(action.needs)] = self._one_of(action.needs)
+        for group in action.needs_any:
+            if group:
+                bad |= self._all_of(map(self._missing, group))
+        for blocker in action.blocked_by:
+            bad |= self._blocking(blocker)
+        fires = not action.triggers or any(map(self._fires, action.triggers))
+        if action.triggers:
+            silent = self._all_of(map(self._not_fired, action.triggers))
+            if not fires:  # it is skipped, unless one that triggers it is bad
+                silent &= self._one_of(t.action for t in action.triggers)
+            bad |= silent
+        self._bad_after[place] = bad
+        self._runs[place] = fires and bad != self._any
+
+    def _one_of(self, uuids: Iterable[str]) -> int:
+        found = 0
+        for uuid in uuids:
+            found |= self._missing(uuid)
+        return found
+
+    def _all_of(self, sets: Iterable[int]) -> int:
+        every = self._any
+        for found in sets:
+            every &= found
+        return every
+
+    def _missing(self, uuid: str) -> int:
+        """Return the failures after which an action has not ended well, with its own."""
+        if uuid in self._ended:
+            return 0 if self._ended[uuid].state in WELL else self._any
+        place = self._place[uuid]
+        return self._bad_after[place] | 1 << place
+
+    def _blocking(self, blocker: Blocker) -> int:
+        """Return the failures after which a blocker blocks; it does only if it fails itself."""
+        ended = self._ended.get(blocker.action)
+        if ended is not None:
+            return self._any if ended.outcome in blocker.outcomes else 0
+        return 1 << self._place[blocker.action] if Outcome.FAILED in blocker.outcomes else 0
+
+    def _fires(self, trigger: Trigger) -> bool:
+        """Return whether a trigger fires if no action fails: each that runs changes something."""
+        ended = self._ended.get(trigger.action)
+        if ended is not None:
+            return ended.outcome in trigger.outcomes
+        place = self._place[trigger.action]
+        works = self._runs[place] and self._left[place].action_type != JOIN
+        return works and Outcome.CHANGED in trigger.outcomes
+
+    def _not_fired(self, trigger: Trigger) -> int:
+        """Return the failures after which a trigger does not fire."""
+        if trigger.action in self._ended:
+            return 0 if self._fires(trigger) else self._any
+        own = 1 << self._place[trigger.action]
+        found = self._missing(trigger.action) if self._fires(trigger) else self._any
+        return found & ~own if Outcome.FAILED in trigger.outcomes else found
+
+
+def _column_counts(rows: Iterable[int], number: int) -> list[int]:
+    """Count, for each of the first bits, the integers that have it.
+
+    All counts are incremented at once: ``planes[k]`` has bit k of each count.
+    """
+    planes: list[int] = []
+    for row in rows:
+        carry = row
+        for k, plane in enumerate(planes):
+            if not carry:
+                break
+            planes[k], carry = plane ^ carry, plane & carry
+        if carry:
+            planes.append(carry)
+    bits = [f"{plane:0{number}b}"[::-1] for plane in planes]
+    return [sum((text[i] == "1") << k for k, text in enumerate(bits)) for i in range(number)]
+
+
+def sentence(costs: Sequence[FailureCost]) -> str:
+    """Return a sentence about the costs, or an empty text if there are none.
+
+    >>> sentence([FailureCost(Action(uuid="u", action_type="nop", name="close"), 4)])
+    'Most dangerous: close (4 do not run if it fails).'
+    """
+    if not costs:
+        return ""
+    first, *others = costs
+    told = [f"{first.action.label} ({first.not_run} do not run if it fails)"]
+    told += [f"{cost.action.label} ({cost.not_run})" for cost in others]
+    return f"Most dangerous: {', '.join(told)}."

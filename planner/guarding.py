@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adds to a new plan what is demanded of it, and how much of the cloud it touches. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from planner import blast_radius, guards, ranges
+from planner.errors import InvalidInput, Mistake
+from planner.guards import NO_GUARDS, Guards
+from planner.model import ActionPlan
+
+
+class Demands(NamedTuple):
+    """Guards besides those of a document: single ones that replace its own, and those of a site."""
+
+    own: Mapping[str, Any] = {}
+    site: Guards = NO_GUARDS
+
+
+NO_DEMANDS = Demands()
+
+
+def guarded(plan: ActionPlan, document: Mapping[str, Any], demands: Demands) -> ActionPlan:
+    """Return a plan with its guards, the time of its facts, and limits for what runs at once.
+
+    Raises InvalidInput if no limit can ensure what may be touched at once.
+    """
+    facts = document.get("facts")
+    at = plan.facts_at or _read_at(facts)
+    own = document.get("guards")
+    if at is None and not own and demands == NO_DEMANDS:
+        return plan
+    known = _own(own)._replace(**demands.own) if own or demands.own else plan.guards
+    at_once = guards.both(known, demands.site).blast_radius_at_once
+    known = known._replace(blast_radius_at_once=at_once)
+    if at is None and not at_once:
+        return replace(plan, guards=known)
+    members = blast_radius.Members(facts if at is not None and isinstance(facts, Mapping) else {})
+    known = known._replace(extent=blast_radius.extent(plan.actions, members))
+    plan = replace(plan, guards=known, facts_at=at)
+    if not at_once:
+        return plan
+    actions, limits = blast_radius.limited(plan.actions, members, at_once)
+    impossible = sorted(token for token, number in limits.items() if number < 1)
+    if impossible:
+        what = ", ".join(token.removeprefix(blast_radius.AT_ONCE) for token in impossible)
+        text = (
+            f"one action of this plan touches more of {what} at once than is allowed, or it is not "
+            "known how many there are; accepted: a larger bound, or facts that say when they were "
+            "read"
+        )
+        raise InvalidInput([Mistake(text, place="blast_radius_at_once")])
+    return replace(plan, actions=actions, limits={**plan.limits, **limits})
+
+
+def _own(value: Mapping[str, Any] | None) -> Guards:
+    """Return the guards of a document; raises InvalidInput for what its schema cannot refuse."""
+    try:
+        return guards.of(value or {})
+    except ValueError as reason:
+        raise InvalidInput([Mistake(str(reason), ("guards",))]) from reason
+
+
+def _read_at(facts: Any) -> datetime | None:
+    """Return when facts were read from a cloud, if they name a time."""
+    at = facts.get("at") if isinstance(facts, Mapping) else None
+    try:
+        return ranges.moment(at) if isinstance(at, str) else None
+    except ValueError:
+        return None

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of the API without a browser: what is in them, who gets them, what is refused."""
+
+from __future__ import annotations
+
+import re
+import signal
+import urllib.error
+import urllib.request
+from html import unescape
+
+import pytest
+from api_client import HOST, JSON, client_of, configured
+from command_line import PATIENCE_S, CommandLine
+from falcon.testing import TestClient
+
+from applier import configuration
+from applier.api import routing
+from applier.api.caller import Caller
+from applier.api.token import AddressWithToken
+from applier.assembly import Assembly
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+TOKEN = "a-token-of-a-test"  # noqa: S105
+ACTIONS = (
+    {"name": "first", "action_type": "nop"},
+    {"name": "<img src=x onerror=alert(1)>", "action_type": "nop"},
+)
+
+
+@pytest.fixture
+def kept(actionplan: CommandLine) -> CommandLine:
+    """Return a record with a plan."""
+    actionplan.document("night.yaml", *ACTIONS, name="night")
+    configured(actionplan, requests_per_second=10**6)
+    actionplan.good("create", "night.yaml")
+    return actionplan
+
+
+@pytest.fixture
+def api(kept: CommandLine) -> TestClient:
+    """Return a client of the API."""
+    return client_of(kept)
+
+
+def made(kept: CommandLine, strategy: object) -> TestClient:
+    """Return a client of an application in which a strategy says who asks."""
+    assembly = Assembly(configuration.load([str(kept.configuration)]))
+    application = routing.make(assembly, strategy)
+    around = getattr(strategy, "around", lambda same: same)
+    return TestClient(around(application), headers={"Host": HOST})
+
+
+def data(text: str) -> dict[str, str]:
+    """Return what a page tells its script."""
+    body = re.search(r"<body ([^>]*)>", text)
+    assert body
+    return {k: unescape(v) for k, v in re.findall(r'data-(\w+)="([^"]*)"', body[1])}
+
+
+def test_a_browser_gets_pages_where_programs_get_versions(api: TestClient) -> None:
+    answer = api.simulate_get("/", headers=BROWSER)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/plans")
+    assert api.simulate_get("/").json["name"] == "ActionPlan API"
+
+
+def test_the_list_shows_plans_with_their_progress(api: TestClient, kept: CommandLine) -> None:
+    kept.good("apply", "night", "--yes")
+    text = api.simulate_get("/plans").text
+    assert f'href="/plans/{kept.plan().uuid}"' in text
+    assert '<progress max="2" value="2"' in text
+    assert "2 of 2" in text
+    assert "✓ SUCCEEDED" in text
+
+
+def test_the_page_of_a_plan_has_its_parts_and_runs_nothing_of_others(
+    api: TestClient, kept: CommandLine
+) -> None:
+    answer = api.simulate_get(f"/plans/{kept.plan().uuid}")
+    assert answer.status_code == 200
+    policy = answer.headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert {"script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"} <= {
+        part.strip() for part in policy.split(";")
+    }
+    assert "<img" not in answer.text
+    assert "&lt;img src=x onerror=alert(1)&gt;" in answer.text
+    assert " style=" not in answer.text
+    assert "<style" not in answer.text
+    assert re.findall(r"<script([^>]*)>", answer.text) == [
+        ' src="/page/report.js" defer',
+        ' src="/page/live.js" defer',
+    ]
+    for name in ("report.css", "report.js", "live.js", "icon.svg"):
+        assert api.simulate_get(f"/page/{name}").status_code == 200
+    assert api.simulate_get("/page/report.html").status_code == 404
+
+
+def test_a_name_leads_to_the_address_that_stays(api: TestClient, kept: CommandLine) -> None:
+    answer = api.simulate_get("/plans/last")
+    assert answer.status_code == 303
+    assert answer.headers["location"] == f"/plans/{kept.plan().uuid}"
+    assert api.simulate_get("/plans/nope").status_code == 404
+
+
+def test_only_what_has_changed_is_sent(api: TestClient, kept: CommandLine) -> None:
+    uuid = kept.plan().uuid
+    known = data(api.simulate_get(f"/plans/{uuid}").text)
+    same = api.simulate_get(f"/plans/{uuid}/parts", params={"version": known["version"]}).json
+    assert same["parts"] == {}
+    kept.good("action", "skip", uuid, "first", "--reason", "not now")
+    fresh = client_of(kept)
+    # Another process knows no versions of this one, and sends everything.
+    everything = fresh.simulate_get(f"/plans/{uuid}/parts", params={"version": known["version"]})
+    assert {"top", "facts", "timeline", "history", "r1", "r2"} <= everything.json["parts"].keys()
+    changed = same
+    while not changed["parts"]:
+        found = api.simulate_get(f"/plans/{uuid}/parts", params={"version": known["version"]})
+        changed = found.json
+    assert "r1" in changed["parts"]
+    assert "SKIPPED" in changed["parts"]["r1"]
+    assert not {"what-if", "input", "actions"} & changed["parts"].keys()
+
+
+def test_a_page_says_what_its_reader_may_do(kept: CommandLine) -> None:
+    uuid = kept.plan().uuid
+    roles = {"reader": "", "operator": "plan:run plan:approve action:steer"}
+    for role, may in roles.items():
+        caller = Caller(user="ada", roles=frozenset({role}), address="::1", request_id="r")
+        client = made(kept, lambda _request, _id, caller=caller: caller)
+        assert data(client.simulate_get(f"/plans/{uuid}").text)["may"] == may
+        answer = client.simulate_post(f"/v2/plans/{uuid}/start", headers=JSON, body="{}")
+        assert answer.status_code == (200 if may else 403)
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_a_browser_sends_for_another_site_changes_nothing(
+    api: TestClient, kept: CommandLine, site: str
+) -> None:
+    path = f"/v2/plans/{kept.plan().uuid}/start"
+    answer = api.simulate_post(path, headers={**JSON, "Sec-Fetch-Site": site}, body="{}")
+    assert answer.status_code == 403
+    assert answer.json["title"] == "Other site"
+    own = {**JSON, "Sec-Fetch-Site": "same-origin", "Origin": f"http://{HOST}"}
+    assert api.simulate_post(path, headers=own, body="{}").status_code == 200
+
+
+def test_a_token_in_the_address_lets_its_user_in(kept: CommandLine) -> None:
+    client, uuid = made(kept, AddressWithToken(TOKEN, "ada")), kept.plan().uuid
+    for query in ({}, {"token": "another"}, {"token": [TOKEN, TOKEN]}):
+        for path in (f"/plans/{uuid}", "/v2/plans", f"/v2/plans/{uuid}/start"):
+            assert client.simulate_get(path, params=query).status_code == 403, query
+    right = {"token": TOKEN}
+    assert client.simulate_get(f"/plans/{uuid}", params=right).status_code == 200
+    # Parameters are still checked, and the token is none of them.
+    assert client.simulate_get("/v2/plans", params={**right, "limit": "1"}).status_code == 200
+    assert client.simulate_get("/v2/plans", params={**right, "x": "1"}).status_code == 400
+    leads = client.simulate_get("/plans/last", params=right)
+    assert leads.headers["location"] == f"/plans/{uuid}?token={TOKEN}"
+    elsewhere = {"Host": "evil.example.org"}
+    answer = client.simulate_get(f"/plans/{uuid}", params=right, headers=elsewhere)
+    assert answer.status_code == 403
+    done = client.simulate_post(f"/v2/plans/{uuid}/start", params=right, headers=JSON, body="{}")
+    assert done.status_code == 200
+    assert '"ada"' in kept.good("history", uuid, "-f", "json")
+
+
+def test_watch_serves_a_page_to_those_who_know_its_address(kept: CommandLine) -> None:
+    with kept.start("watch", "last", "--web") as served:
+        assert served.stdout is not None
+        address = served.stdout.readline().removeprefix("Open ").strip()
+        assert "Ctrl-C ends the page, not the plan." in served.stdout.readline()
+        known = rf"http://127\.0\.0\.1:\d+/plans/{kept.plan().uuid}\?token=[-\w]{{32}}"
+        assert re.fullmatch(known, address)
+        with urllib.request.urlopen(address, timeout=PATIENCE_S) as answer:  # noqa: S310
+            assert b"night" in answer.read()
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(address.partition("?")[0], timeout=PATIENCE_S)  # noqa: S310
+        refused.value.close()
+        assert refused.value.code == 403
+        served.send_signal(signal.SIGINT)
+        _, err = served.communicate(timeout=PATIENCE_S)
+        assert (served.returncode, err) == (0, "")

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Completion in bash and zsh: verbs, options, plans, actions, planners, types and files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import EXAMPLE, ROOT, CommandLine
+
+from applier.cli.completion import FILES, WORDS
+
+
+def offered(actionplan: CommandLine, *words: str) -> list[str]:
+    """Return what is offered for the last word."""
+    actionplan.environment[WORDS] = "\n".join(words)
+    return actionplan.good("complete", "--words").splitlines()
+
+
+@pytest.fixture
+def planned(actionplan: CommandLine) -> CommandLine:
+    """Return a command line with one stored plan."""
+    actionplan.good("create", str(EXAMPLE))
+    return actionplan
+
+
+@pytest.mark.parametrize(
+    ("words", "among", "not_among"),
+    [
+        ([""], ["apply", "action", "event"], ["show last"]),
+        (["ap"], ["apply", "approve"], ["action"]),
+        (["action", ""], ["list", "show", "type"], ["apply"]),
+        (["action", "type", ""], ["list", "show"], ["abort"]),
+        (["help", "act"], ["action"], ["apply"]),
+        (["apply", "--"], ["--yes", "--set", "--dry-run"], ["last"]),
+        (["apply", ""], [FILES, "last", "host-maintenance"], ["--yes"]),
+        (["create", ""], [FILES], ["last"]),
+        (["create", "--planner", "w"], ["weight"], ["events"]),
+        (["show", ""], ["last", "host-maintenance"], [FILES]),
+        (["show", "last", "-f", ""], ["json", "table"], ["last"]),
+        (["show", "last", ""], [], ["last"]),
+        (["action", "show", "last", "move-w"], ["move-web-1", "move-web-2"], ["move-db-1"]),
+        (["action", "type", "show", "mig"], ["migrate"], ["nop"]),
+        (["planner", "show", ""], ["weight", "events"], ["last"]),
+        (["diff", ""], [FILES, "last"], []),
+        (["example", "show", "etc/ex"], ["etc/examples/host-maintenance.yaml"], []),
+        (["nonsense", ""], [], ["apply"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_is_offered(
+    planned: CommandLine, words: list[str], among: list[str], not_among: list[str]
+) -> None:
+    found = offered(planned, *words)
+    assert set(among) <= set(found)
+    assert not set(not_among) & set(found)
+
+
+def test_a_record_that_cannot_be_opened_is_no_error(actionplan: CommandLine) -> None:
+    actionplan.configure(actionplan={"connection": "sqlite:////dev/null/record.sqlite"})
+    assert "weight" in offered(actionplan, "create", "--planner", "")
+    assert offered(actionplan, "show", "") == []
+
+
+def in_shell(planned: CommandLine, shell: str, script: str) -> list[str]:
+    """Run a script in a shell that has loaded the completion; return its lines."""
+    folder = Path(planned.folder)
+    loaded = folder / f"completion.{shell}"
+    loaded.write_text(planned.good("complete", shell), encoding="utf-8")
+    (folder / "some-file.yaml").write_text("", encoding="utf-8")
+    path = f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
+    ended = subprocess.run(
+        [shell, "-c", script.replace("LOADED", str(loaded))],
+        env={**planned.environment, "PATH": path},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return ended.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_bash_completes(planned: CommandLine) -> None:
+    script = (
+        "source LOADED; complete -p actionplan;"
+        ' COMP_WORDS=(actionplan apply "some"); COMP_CWORD=2; _actionplan;'
+        ' printf "%s\\n" "${COMPREPLY[@]}";'
+        " COMP_WORDS=(actionplan action show last move-web-1); COMP_CWORD=4; _actionplan;"
+        ' printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    assert in_shell(planned, "bash", script) == [
+        "complete -F _actionplan actionplan",
+        "some-file.yaml",
+        "move-web-1",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.needs("zsh")
+def test_zsh_completes(planned: CommandLine) -> None:
+    script = (
+        "compdef() { print -r -- compdef $* }; _files() { print -r -- files };"
+        " compadd() { print -rl -- ${(P)2} }; source LOADED;"
+        " words=(actionplan create some); CURRENT=3; _actionplan;"
+        " words=(actionplan action show last move-web); CURRENT=5; _actionplan"
+    )
+    found = [line for line in in_shell(planned, "zsh", script) if line]
+    assert found == [
+        "compdef _actionplan actionplan",
+        "files",
+        "move-web-1",
+        "move-web-2",
+        "move-web-3",
+    ]

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``worker list`` and ``worker drain``, and the same over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+from api_client import JSON, client_of, configured
+from command_line import CommandLine
+from falcon.testing import TestClient
+
+from applier.run.liveness import this_host
+from applier.storage.sql import SqlStore
+from applier.worker_jobs import Worker
+
+pytestmark = pytest.mark.slow
+#: Above what Linux gives to any process.
+NO_PID = 2**22 + 1
+HERE = Worker(
+    "site-b-1",
+    host="elsewhere",
+    pid=os.getpid(),
+    user="actionplan",
+    version="3.0",
+    queues=["site-b", "site-c"],
+    types=["nop", "puppet", "shell", "sleep", "sync"],
+    places=8,
+    running=2,
+)
+GONE = HERE._replace(name="site-b-2", host=this_host(), pid=NO_PID, queues=[], running=0)
+
+
+@pytest.fixture
+def store(actionplan: CommandLine) -> Iterator[SqlStore]:
+    """Yield the record of a command line, on which two workers have reported."""
+    actionplan.good("list")
+    opened = SqlStore(f"sqlite:///{actionplan.record}")
+    for worker in (HERE, GONE):
+        opened.report_worker(worker)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def api(actionplan: CommandLine, store: SqlStore) -> TestClient:
+    """Return a client of an API with the same record."""
+    assert store.workers()
+    return client_of(configured(actionplan))
+
+
+def test_without_workers_the_list_says_where_actions_run(actionplan: CommandLine) -> None:
+    assert "actions run in the appliers themselves" in actionplan.good("worker", "list")
+    ended = actionplan.inside("worker", "drain", "w1")
+    assert (ended.code, "none is registered" in ended.err) == (1, True)
+
+
+def test_workers_are_listed_with_what_they_serve(actionplan: CommandLine, store: SqlStore) -> None:
+    assert store.workers()
+    table = actionplan.good("worker", "list")
+    assert "nop puppet shell +2" in table
+    assert "2 of 8" in table
+    [gone] = [line for line in table.splitlines() if "site-b-2" in line]
+    assert "s ago, gone" in gone
+    first, _ = json.loads(actionplan.good("worker", "list", "-f", "json"))
+    assert (first["name"], first["queues"], first["process"]) == (
+        "site-b-1",
+        ["site-b", "site-c"],
+        os.getpid(),
+    )
+    assert (first["running"], first["places"], first["draining"]) == (2, 8, False)
+
+
+def test_a_worker_is_drained_once_and_the_history_says_by_whom(
+    actionplan: CommandLine, store: SqlStore
+) -> None:
+    assert actionplan.good("worker", "drain", "site-b-1").splitlines() == [
+        "The worker site-b-1 takes no more jobs, and ends when it has none.",
+        "It has 2 jobs.",
+    ]
+    assert "drains already" in actionplan.good("worker", "drain", "site-b-1")
+    assert ", draining" in actionplan.good("worker", "list")
+    assert store.report_worker(HERE)
+    assert not store.report_worker(GONE)
+    [entry] = json.loads(actionplan.good("history", "-f", "json"))
+    assert (entry["verb"], entry["who"], entry["why"]) == ("worker drain", "operator", "site-b-1")
+
+
+def test_an_unknown_worker_is_refused_with_those_that_there_are(
+    actionplan: CommandLine, store: SqlStore
+) -> None:
+    ended = actionplan.inside("worker", "drain", "site-b-3")
+    assert ended.code == 1
+    assert "there is no worker 'site-b-3'" in ended.err
+    assert "site-b-1" in ended.err
+    assert not any(worker.draining for worker in store.workers())
+
+
+def test_workers_are_listed_and_drained_over_http(api: TestClient, store: SqlStore) -> None:
+    first, _ = api.simulate_get("/v2/workers").json["workers"]
+    assert (first["name"], first["types"][0], first["silent_s"] < 60) == ("site-b-1", "nop", True)
+    answer = api.simulate_post("/v2/workers/site-b-1/drain", body="{}", headers=JSON)
+    assert answer.status_code == 200
+    assert answer.json["worker"]["draining"]
+    assert answer.json["messages"][-1] == "It has 2 jobs."
+    assert store.report_worker(HERE)
+    [entry] = api.simulate_get("/v2/history").json["history"]
+    assert (entry["verb"], entry["why"]) == ("worker drain", "site-b-1")
+    assert entry["request_id"]
+
+
+def test_an_unknown_worker_is_not_found_over_http(api: TestClient) -> None:
+    answer = api.simulate_post("/v2/workers/w/drain", body="{}", headers=JSON)
+    assert answer.status_code == 404
+    assert answer.json["title"] == "Worker not found"

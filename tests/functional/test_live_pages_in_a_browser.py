@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Live pages in a real browser: they follow plans, tell refusals, and survive a cut connection."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from api_client import Process, api_process, configured
+from browsers import complaints, look, picture, violations
+from command_line import CommandLine, Gate, wait_until
+from selenium.webdriver.common.keys import Keys
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium", "chromedriver")]
+
+NOP = {"action_type": "nop"}
+
+
+def free_port() -> int:
+    """Return a port of this machine at which nobody listens."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.fixture
+def site(actionplan: CommandLine) -> CommandLine:
+    """Return a command line whose API always has the same port."""
+    return configured(actionplan, port=free_port(), requests_per_second=10**6)
+
+
+@pytest.fixture
+def api(site: CommandLine) -> Iterator[Process]:
+    """Start the API."""
+    with api_process(site) as started:
+        yield started
+
+
+@pytest.fixture
+def gate(site: CommandLine) -> Iterator[Gate]:
+    """Return an action that runs until it is let go."""
+    made = Gate(site.folder)
+    yield made
+    made.take_down()
+
+
+def planned(site: CommandLine, gate: Gate, after: int = 3) -> str:
+    """Plan a gate with actions behind it, one after another; return the uuid."""
+    last = [{"name": f"after-{i}", **NOP} for i in range(after)]
+    site.document("night.yaml", gate.action("gate"), *last, name="night")
+    site.good("create", "night.yaml", "--set", "ordering=chunks")
+    return site.plan().uuid
+
+
+def states(browser: Any) -> dict[str, str]:
+    """Return the states that a page shows, of the plan and of each action."""
+    script = """
+      const state = (node) => node.querySelector(".badge").classList[1];
+      const rows = [...document.querySelectorAll("#rows tbody tr")];
+      return {"": state(document.getElementById("top")),
+        ...Object.fromEntries(rows.map((row) => [row.cells[1].textContent, state(row)]))};
+    """
+    found: dict[str, str] = browser.execute_script(script)
+    return found
+
+
+def recorded(site: CommandLine) -> dict[str, str]:
+    """Return the same of the record."""
+    plan = site.plan()
+    return {"": str(plan.state), **{str(a.name): str(a.state) for a in plan.actions}}
+
+
+def connection(browser: Any) -> str:
+    """Return what the page says about its connection."""
+    text: str = browser.find_element("id", "connection").text
+    return text
+
+
+def opened(browser: Any, address: str) -> None:
+    """Open a page, and wait until it is live."""
+    # What the page before still complains of is not about this one.
+    browser.get("about:blank")
+    browser.get_log("browser")
+    browser.get(address)
+    wait_until(lambda: connection(browser) == "live")
+
+
+def test_a_refusal_is_told_in_the_dialog(
+    browser: Any, site: CommandLine, api: Process, gate: Gate
+) -> None:
+    uuid = planned(site, gate)
+    opened(browser, f"{api.url}/plans/{uuid}")
+    browser.find_element("xpath", "//button[starts-with(., 'Start ')]").click()
+    site.good("delete", uuid, "--yes")
+    browser.find_element("id", "ask-yes").click()
+    wait_until(lambda: browser.find_element("id", "ask-wrong").text)
+    assert browser.find_element("id", "ask").get_attribute("open")
+    assert violations(browser) == []
+    browser.find_element("id", "ask-no").click()
+    assert not browser.find_element("id", "ask").get_attribute("open")
+
+
+def test_page_and_record_agree_after_the_connection_was_cut_and_came_back(
+    browser: Any, site: CommandLine, gate: Gate
+) -> None:
+    uuid = planned(site, gate)
+    with site.start("apply", uuid, "--yes") as run:
+        with api_process(site) as first:
+            opened(browser, f"{first.url}/plans/{uuid}")
+            wait_until(lambda: states(browser)["gate"] == "ONGOING")
+        wait_until(lambda: "cut" in connection(browser))
+        gate.let_go()
+        run.communicate()
+        assert states(browser) != recorded(site)
+        with api_process(site):
+            wait_until(lambda: connection(browser) == "live")
+            wait_until(lambda: states(browser) == recorded(site))
+    assert set(states(browser).values()) == {"SUCCEEDED"}
+
+
+def test_the_list_of_plans_goes_on_by_itself(
+    browser: Any, site: CommandLine, api: Process, gate: Gate
+) -> None:
+    planned(site, gate)
+    for theme in ("light", "dark"):
+        for width in (400, 1000, 1600):
+            look(browser, theme, width)
+            opened(browser, f"{api.url}/")
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+            picture(browser, f"list-{theme}-{width}")
+        assert violations(browser) == []
+    with site.start("apply", "last", "--yes") as run:
+        gate.let_go()
+        run.communicate()
+    wait_until(lambda: "SUCCEEDED" in browser.find_element("id", "plans").text)
+    assert "4 of 4" in browser.find_element("id", "plans").text
+
+
+def test_a_page_of_watch_needs_no_service(browser: Any, site: CommandLine, gate: Gate) -> None:
+    uuid = planned(site, gate)
+    with site.start("watch", uuid, "--web") as served:
+        assert served.stdout is not None
+        opened(browser, served.stdout.readline().removeprefix("Open ").strip())
+        browser.find_element("xpath", "//button[starts-with(., 'Approve ')]").click()
+        browser.find_element("id", "ask-why").send_keys("looks right", Keys.ENTER)
+        wait_until(lambda: "approved" in browser.find_element("id", "told").text)
+        assert complaints(browser) == []
+        served.kill()
+    assert '"operator"' in site.good("history", uuid, "-f", "json")

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actions run at ``actionplan-worker`` processes, and are done once whatever is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import kombu
+import pytest
+from scratch_broker import RABBITMQ
+from scratch_database import MYSQL, POSTGRESQL, database_for_tests
+from worker_processes import PROGRAMS, Fleet, OwnRedis, fleet, until
+
+from planner.states import ActionState, Outcome, PlanState
+
+pytestmark = pytest.mark.server
+REDIS = "redis://127.0.0.1:6379/0"
+DATABASES = {
+    "postgresql": ("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL),
+    "mysql": ("ACTIONPLAN_TEST_MYSQL", MYSQL),
+}
+BROKERS = {
+    "rabbitmq": ("ACTIONPLAN_TEST_RABBITMQ", RABBITMQ),
+    "redis": ("ACTIONPLAN_TEST_REDIS", REDIS),
+}
+
+
+def broker_url(name: str) -> str:
+    """Return the address of a broker, or skip the test if it is not there."""
+    variable, default = BROKERS[name]
+    url = os.environ.get(variable, default)
+    try:
+        with kombu.Connection(url, connect_timeout=5) as connection:
+            connection.ensure_connection(max_retries=1, timeout=5)
+    except (OSError, kombu.exceptions.OperationalError) as reason:
+        say = pytest.fail if os.environ.get("CI") else pytest.skip
+        say(f"{name}: {reason} (set {variable})")
+    return url
+
+
+@pytest.fixture
+def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fleet]:
+    """A fleet on the database and the broker that a test names."""
+    database, broker = getattr(request, "param", ("postgresql", "rabbitmq"))
+    url = broker_url(broker)
+    scratch = contextmanager(database_for_tests)
+    with scratch(*DATABASES[database]) as record, fleet(tmp_path, record, url) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    "processes", [("postgresql", "rabbitmq"), ("mysql", "redis")], indirect=True, ids="-".join
+)
+def test_several_workers_do_each_action_of_a_plan_once(processes: Fleet) -> None:
+    processes.workers(2)
+    processes.start("actionplan-applier")
+    plan = processes.ended(processes.shells(16, 0.2))
+    assert plan.state is PlanState.SUCCEEDED
+    once = Counter({action.name: 1 for action in plan.actions})
+    assert processes.effects() == (once, once)
+    assert processes.store.jobs_of(plan.uuid) == []
+    assert all(action.attempts == 1 for action in plan.actions)
+
+
+def test_a_worker_and_the_applier_are_killed_and_each_action_is_done_once(
+    processes: Fleet,
+) -> None:
+    """The commands go on; whoever comes next follows them, and starts none again."""
+    first, *_ = processes.workers(3)
+    applier = processes.start("actionplan-applier")
+    plan = processes.shells(24, 2.0)
+    until(lambda: len(processes.effects()[0]) >= 6, processes.told)
+    processes.kill(first)
+    processes.kill(applier)
+    processes.start("actionplan-applier")
+    plan = processes.ended(plan)
+    begun, ended = processes.effects()
+    assert begun == ended == Counter({action.name: 1 for action in plan.actions}), processes.told()
+    assert plan.state is PlanState.SUCCEEDED, processes.told()
+    assert processes.store.jobs_of(plan.uuid) == []
+
+
+@pytest.mark.needs("redis-server")
+def test_a_deployment_of_100_nodes_ends_although_broker_worker_and_applier_are_killed(
+    tmp_path: Path,
+) -> None:
+    """Each task does its work once, and the end is that of a run on one machine."""
+    broker = OwnRedis(tmp_path)
+    broker.start()
+    scratch = contextmanager(database_for_tests)
+    try:
+        with (
+            scratch(*DATABASES["postgresql"]) as record,
+            fleet(tmp_path, record, broker.url, lease_s=3.0) as processes,
+        ):
+            first, *_ = processes.workers(3)
+            applier = processes.start("actionplan-applier")
+            plan = processes.nodes(100, 0.3)
+            until(lambda: len(processes.done_on_nodes()) >= 20, processes.told)
+            processes.kill(first)
+            until(lambda: len(processes.done_on_nodes()) >= 50, processes.told)
+            broker.kill()
+            processes.kill(applier)
+            broker.start()
+            processes.start("actionplan-applier")
+            plan = processes.ended(plan)
+            assert plan.state is PlanState.SUCCEEDED, processes.told()
+            assert {a.outcome for a in plan.actions} == {Outcome.CHANGED}
+            done = Counter(processes.done_on_nodes())
+            assert len(done) == 200
+            assert set(done.values()) == {1}, processes.told()
+            assert processes.store.jobs_of(plan.uuid) == []
+    finally:
+        broker.kill()
+
+
+def test_a_worker_that_is_told_to_end_ends_what_it_has_begun_and_takes_no_more(
+    processes: Fleet,
+) -> None:
+    first, _ = processes.workers(2)
+    processes.start("actionplan-applier")
+    plan = processes.shells(24, 0.5)
+    until(lambda: len(processes.effects()[0]) >= 4, processes.told)
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(timeout=30) == 0, processes.told()
+    plan = processes.ended(plan)
+    assert plan.state is PlanState.SUCCEEDED
+    assert [action.attempts for action in plan.actions] == [1] * 24
+    assert len(processes.store.workers()) == 1
+
+
+def test_a_cancel_stops_what_runs_at_workers(processes: Fleet) -> None:
+    processes.workers(1)
+    processes.start("actionplan-applier")
+    plan = processes.shells(4, 300)
+    until(lambda: len(processes.effects()[0]) == 4, processes.told)
+    options = ["--config-file", processes.configuration, "cancel", plan.uuid]
+    subprocess.run(
+        [PROGRAMS / "actionplan", *options],
+        check=True,
+        capture_output=True,
+        env={"HOME": str(processes.folder), "PATH": os.defpath},
+    )
+    plan = processes.ended(plan)
+    assert plan.state is PlanState.CANCELLED
+    assert {action.state for action in plan.actions} == {ActionState.CANCELLED}
+    assert processes.effects()[1] == Counter()
+
+
+def test_a_record_in_a_file_is_refused(tmp_path: Path) -> None:
+    configuration = tmp_path / "watcher.conf"
+    text = f"[actionplan]\nconnection = sqlite:///{tmp_path}/plans.db\n"
+    configuration.write_text(f"{text}[workers]\nbroker = amqp://127.0.0.1//\n", encoding="utf-8")
+    ended = subprocess.run(
+        [PROGRAMS / "actionplan-worker", "--config-file", configuration],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "workers need a record on a server, postgresql:// or mysql://" in ended.stderr

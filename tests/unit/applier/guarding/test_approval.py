@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a plan is approved: by enough people, as it is, on fresh facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from applier.approvals import Approval, GivenApprovals
+from applier.guarding import approval, content
+from applier.guarding.guard import Guard
+from applier.testing.sample_plans import MADE, new_plan
+from planner.guards import Guards
+from planner.states import ActionState, PlanState, StateReason
+
+PLAN = new_plan("a", "b", uuid="6a1f0000-0000-4000-8000-000000000001")
+ONE, TWO = Guards(approvals=1), Guards(approvals=2)
+
+
+def given(*people, plan=PLAN, creator="ada"):
+    about = content.approvable(plan)
+    return GivenApprovals(creator, [Approval(who=p, at=MADE, content=about) for p in people])
+
+
+def skipped(plan, attempts=0):
+    first = replace(
+        plan.actions[0],
+        state=ActionState.SKIPPED,
+        state_reason=StateReason.OPERATOR,
+        attempts=attempts,
+    )
+    return replace(plan, actions=(first, *plan.actions[1:]))
+
+
+def test_as_many_people_as_demanded_have_to_approve():
+    assert "needs 1 approval, and it has none" in approval.refusal(PLAN, ONE, given(), MADE)
+    assert approval.refusal(PLAN, ONE, given("ada"), MADE) is None
+    told = approval.refusal(PLAN, TWO, given("ada", "ada"), MADE)
+    assert "needs 2 approvals, and 1 of them is there" in told
+    assert "actionplan approve 6a1f0000 --reason TEXT" in told
+    assert approval.refusal(PLAN, TWO, given("ada", "bo"), MADE) is None
+
+
+def test_the_creator_does_not_count_where_that_is_asked():
+    another = ONE._replace(approval_by_another=True)
+    assert approval.refusal(PLAN, another, given("ada"), MADE)
+    assert approval.refusal(PLAN, another, given("ada", "bo"), MADE) is None
+    told = approval.cannot_approve(PLAN, another, given(), "ada", MADE)
+    assert "ada made plan 6a1f0000" in told
+    assert approval.cannot_approve(PLAN, another, given(), "bo", MADE) is None
+
+
+def test_a_plan_of_nobody_knows_whom_is_approved_by_nobody_else():
+    another = ONE._replace(approval_by_another=True)
+    told = approval.refusal(PLAN, another, given("bo", creator=None), MADE)
+    assert "does not say who made it" in told
+
+
+def test_an_approval_of_another_content_is_void():
+    other = replace(PLAN, limits={"node:*": 1})
+    told = approval.refusal(other, ONE, given("bo"), MADE)
+    assert "what 1 approval was about has changed since" in told
+
+
+def test_what_is_skipped_before_the_start_is_another_content():
+    assert approval.refusal(skipped(PLAN), ONE, given("bo"), MADE)
+    assert approval.refusal(skipped(PLAN), ONE, given("bo", plan=skipped(PLAN)), MADE) is None
+    assert approval.refusal(PLAN, ONE, given("bo", plan=skipped(PLAN)), MADE)
+
+
+@pytest.mark.parametrize("state", [PlanState.PAUSED, PlanState.FAILED])
+def test_what_is_skipped_under_way_is_a_part_of_the_run(state):
+    ran = replace(PLAN.actions[1], attempts=1, state=ActionState.SUCCEEDED)
+    begun = replace(skipped(PLAN), state=state)
+    begun = replace(begun, actions=(begun.actions[0], ran))
+    assert approval.refusal(begun, ONE, given("bo"), MADE) is None
+
+
+def test_facts_that_are_too_old_for_the_first_start_need_a_new_plan():
+    fresh = ONE._replace(approval_max_age_s=60)
+    soon, late = MADE + timedelta(seconds=60), MADE + timedelta(seconds=61)
+    assert approval.refusal(PLAN, fresh, given("bo"), soon) is None
+    told = approval.refusal(PLAN, fresh, given("bo"), late)
+    assert told == (
+        "the facts of plan 6a1f0000 are 1m01s old, and an approval holds for 1m00s: make a new plan"
+    )
+    assert approval.cannot_approve(PLAN, fresh, given(), "bo", late) == told
+    known = replace(PLAN, facts_at=MADE - timedelta(hours=1))
+    assert "1h00m old" in approval.refusal(known, fresh, given("bo", plan=known), MADE)
+    begun = replace(PLAN, state=PlanState.FAILED)
+    assert approval.refusal(begun, fresh, given("bo"), late) is None
+
+
+def test_the_site_and_the_plan_both_demand():
+    guard = Guard(Guards(approvals=1), {"size:2": 2, "label:prod": 3})
+    assert guard.demanded(new_plan("a")).approvals == 1
+    assert guard.demanded(PLAN).approvals == 2
+    labelled = replace(PLAN, guards=Guards(approvals=1, labels=("prod",)))
+    assert guard.demanded(labelled).approvals == 3
+    assert Guard().demanded(replace(PLAN, guards=TWO)).approvals == 2
+
+
+def test_lines_tell_who_approved_and_what_does_not_count():
+    other = given("cy", plan=replace(PLAN, limits={"node:*": 1})).approvals
+    both = GivenApprovals("ada", [*other, *given("bo").approvals])
+    assert list(approval.lines(PLAN, TWO, both)) == [
+        "Approvals: 1 of 2 approvals",
+        "Approved by cy at 2026-01-02 03:04:05 UTC (does not count)",
+        "Approved by bo at 2026-01-02 03:04:05 UTC",
+    ]
+    assert list(approval.lines(PLAN, Guards(), given())) == []

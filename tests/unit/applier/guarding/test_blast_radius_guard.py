@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan that touches too much is refused, in a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from applier.guarding import blast_radius
+from applier.testing.sample_plans import new_plan
+from planner.blast_radius import Share, bounds
+from planner.guards import Guards
+
+EXTENT = (Share("hosts", 2, 14), Share("instances", 1, 40), Share("rack/r1", 2, 7))
+
+
+def plan_of(extent=EXTENT):
+    made = new_plan("a", "b", uuid="6a1f0000-0000-4000-8000-000000000001")
+    tokens = ("node:c1", "instance:i1"), ("node:c2",)
+    actions = [replace(a, tokens=t) for a, t in zip(made.actions, tokens, strict=True)]
+    return replace(made, actions=tuple(actions), guards=Guards(extent=extent))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("hosts=1", "2 of 14 hosts, and at most 1 may be"),
+        ("hosts=10%", "2 of 14 hosts, and at most 10 % may be"),
+        ("rack=20%", "2 of 7 of rack r1, and at most 20 % may be"),
+        ("hosts=9, instances=0", "1 of 40 instances, and at most 0 may be"),
+        ("hosts=2, instances=3%, rack=2, zone=0", None),
+    ],
+)
+def test_more_than_a_bound_is_refused(text, told):
+    demanded = Guards(blast_radius=bounds(text))
+    found = blast_radius.refusal(plan_of(), demanded)
+    assert found == (told and f"plan 6a1f0000 touches {told}")
+
+
+def test_a_share_of_what_is_not_known_is_refused_and_a_number_is_not():
+    share, number = (Guards(blast_radius=bounds(text)) for text in ("hosts=99%", "hosts=2"))
+    assert "it is not known how many there are" in blast_radius.refusal(plan_of(()), share)
+    assert blast_radius.refusal(plan_of(()), number) is None
+    assert blast_radius.refusal(new_plan("a"), share) is None
+
+
+def test_a_plan_that_was_made_without_the_limit_is_refused():
+    demanded = Guards(blast_radius_at_once=bounds("hosts=2"))
+    assert "make a new plan" in blast_radius.refusal(plan_of(), demanded)
+    made = plan_of()
+    made = replace(made, guards=made.guards._replace(blast_radius_at_once=bounds("hosts=2")))
+    assert blast_radius.refusal(made, demanded) is None

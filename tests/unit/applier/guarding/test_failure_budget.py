@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan whose actions fail too often is paused, with the reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.errors import ActionFailed
+from applier.guarding.failure_budget import FailureBudget
+from applier.testing.sample_plans import new_plan
+from applier.testing.trials import Trial
+from planner import failure_budget
+from planner.model import Action
+from planner.states import ActionState, PlanState
+
+FAILED, UNKNOWN, DONE = ActionState.FAILED, ActionState.UNKNOWN, ActionState.SUCCEEDED
+
+
+def actions(**types):
+    return [
+        Action(uuid=f"{name}{n}", name=f"{name}-{n}", action_type=name)
+        for name, number in types.items()
+        for n in range(number)
+    ]
+
+
+class Counted:
+    """A budget, with a clock that a test sets."""
+
+    def __init__(self, text, **types):
+        self.now, self.actions = 0.0, actions(**types)
+        texts = failure_budget.budgets(text)
+        self.budget = FailureBudget(texts, self.actions, lambda: self.now)
+
+    def fails(self, index, state=FAILED, after_s=0.0):
+        self.now += after_s
+        return self.budget.note(self.actions[index], state)
+
+
+def test_more_failures_than_the_budget_are_told_with_the_last_one():
+    counted = Counted("1", migrate=3)
+    assert counted.fails(0) is None
+    assert counted.fails(1, DONE) is None
+    told = "2 actions failed, the last one migrate-2, and the failure budget is 1"
+    assert counted.fails(2, UNKNOWN) == told
+    assert Counted("0", nop=1).fails(0) == (
+        "1 action failed, the last one nop-0, and the failure budget is 0"
+    )
+
+
+def test_failures_of_long_ago_do_not_count():
+    counted = Counted("1 in 1h", nop=9)
+    assert counted.fails(0) is None
+    assert counted.fails(1, after_s=3601) is None
+    assert counted.fails(2, after_s=3600)
+
+
+def test_a_share_is_of_the_actions_of_the_type():
+    counted = Counted("migrate=20%, nop=0", migrate=10, nop=2)
+    assert [counted.fails(n) for n in (0, 1)] == [None, None]
+    assert "3 migrate actions failed" in counted.fails(2)
+    assert "the failure budget is nop=0" in counted.fails(10)
+    assert Counted("stop=0", nop=1).fails(0) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "10%", "a=101%", "-1", "1 in h", "1 in 0h", "1 in 1w", "a b=1"]
+)
+def test_a_wrong_budget_is_told(text):
+    with pytest.raises(ValueError, match=r"is not N, TYPE=N or TYPE=N%"):
+        failure_budget.budgets(f"3 in 1h, {text}")
+
+
+def test_a_plan_is_paused_and_the_rest_does_not_start():
+    plan = new_plan(*"abcd", state=PlanState.PENDING)
+    bare = [a.uuid for a in plan.actions]
+
+    def work(parameters, _context, _stop):
+        raise ActionFailed(f"no {bare.index(parameters['uuid'])}")
+
+    plan = replace(plan, actions=tuple(replace(a, parents=()) for a in plan.actions))
+    engine = TaskFlowEngine(max_workers=1)
+
+    def budget_of(found):
+        return FailureBudget(["1 in 1h"], found.actions, lambda: 0.0)
+
+    with Trial(plan, engine, work, max_workers=1, budget_of=budget_of) as trial:
+        assert trial.run() is PlanState.PAUSED
+        assert list(trial.states().values()) == ["FAILED", "FAILED", "PENDING", "PENDING"]
+        assert trial.plan().status_message.startswith(
+            "paused because 2 actions failed, the last one b, and the failure budget is 1 in 1h; "
+        )

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actions start only if they are expected to end inside of a window; the others wait, and tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.errors import GuardRefusal
+from applier.guarding import nights, windows
+from applier.guarding.open_times import OpenTimes
+from applier.guarding.window_holding import WindowHolding
+from applier.scheduling.gates import Concurrency
+from applier.testing.sample_plans import new_plan
+from applier.testing.trials import Trial
+from planner.states import PlanState
+
+MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
+TIMES = OpenTimes([["daily 01:00-02:00 UTC"]])
+PLAN = new_plan("a", "b", uuid="6a1f0000-0000-4000-8000-000000000001", state=PlanState.PENDING)
+
+
+class Clock:
+    """A clock that a test sets, and the sentences that were told."""
+
+    def __init__(self, hours):
+        self.now, self.told = MONDAY + timedelta(hours=hours), []
+
+    def holding(self, seconds=60.0, **options):
+        return WindowHolding(
+            TIMES, lambda _: seconds, lambda: self.now, tell=self.told.append, **options
+        )
+
+
+def test_what_would_end_too_late_does_not_start():
+    clock, (action, _) = Clock(1.5), PLAN.actions
+    assert not clock.holding(30 * 60).holds(action)
+    assert clock.holding(30 * 60 + 1).holds(action)
+    clock.now -= timedelta(hours=1)
+    assert clock.holding(0).holds(action)
+
+
+def test_the_clock_is_looked_at_every_minute_and_at_the_opening():
+    clock = Clock(0)
+    assert clock.holding().again_s() == 60
+    clock.now += timedelta(minutes=59, seconds=58)
+    assert clock.holding().again_s() == 2
+
+
+def test_a_service_hands_back_what_waits_for_a_closed_window():
+    assert Clock(3).holding(hands_back=True).again_s() is None
+    # It is open, and what is left does not fit: it is not taken again at once.
+    assert Clock(1.9).holding(hands_back=True).again_s() == 60
+
+
+def test_each_sentence_is_told_once():
+    clock = Clock(3)
+    holding = clock.holding()
+    holding.tell(0)
+    holding.tell(1)
+    assert holding.holds(PLAN.actions[0])
+    for number in (2, 2, 0, 0):
+        holding.tell(number)
+    assert clock.told == [
+        "2 actions waiting for the window daily 01:00-02:00 UTC, "
+        "which opens at 2026-11-24 01:00 UTC",
+        "The window is open.",
+    ]
+
+
+def test_a_run_waits_for_its_window():
+    clock = Clock(0)
+    holding, asked = clock.holding(), []
+
+    def again_s():
+        asked.append(clock.now)
+        clock.now += timedelta(hours=1)
+        return 0.01
+
+    holding.again_s = again_s
+    engine = TaskFlowEngine(max_workers=2)
+    with Trial(PLAN, engine, max_workers=2, holding_of=lambda *_: holding) as trial:
+        assert trial.run() is PlanState.SUCCEEDED
+    assert len(asked) == 1
+    assert len(clock.told) == 2
+
+
+def test_a_run_that_may_not_wait_hands_its_plan_back():
+    clock = Clock(3)
+    holding = clock.holding(hands_back=True)
+    engine = TaskFlowEngine(max_workers=2)
+    with Trial(PLAN, engine, max_workers=2, holding_of=lambda *_: holding) as trial:
+        assert trial.run() is PlanState.PENDING
+        assert "all that is left waits for a window" in trial.plan().status_message
+        assert set(trial.states().values()) == {"PENDING"}
+
+
+def test_what_fits_into_no_window_is_refused():
+    now = MONDAY + timedelta(hours=1)
+    windows.require(PLAN, TIMES, lambda _: 3600, now, has_to_be_open=True)
+    with pytest.raises(GuardRefusal, match=r"a of plan 6a1f0000 is expected to take up to 1h00m"):
+        windows.require(PLAN, TIMES, lambda _: 3601, now, has_to_be_open=False)
+
+
+def test_a_service_does_not_begin_outside_of_a_window():
+    windows.require(PLAN, TIMES, lambda _: 1, MONDAY, has_to_be_open=False)
+    with pytest.raises(GuardRefusal, match=r"which opens at 2026-11-23 01:00 UTC"):
+        windows.require(PLAN, TIMES, lambda _: 1, MONDAY, has_to_be_open=True)
+
+
+def test_an_action_says_for_which_window_it_waits():
+    action = PLAN.actions[0]
+    opens = "the window daily 01:00-02:00 UTC, which opens at 2026-11-23 01:00 UTC"
+    assert windows.waiting(action, TIMES, lambda _: 1, MONDAY) == opens
+    inside = MONDAY + timedelta(hours=1)
+    assert windows.waiting(action, TIMES, lambda _: 1, inside) is None
+    assert "2026-11-24" in windows.waiting(action, TIMES, lambda _: 3601, inside)
+    assert windows.waiting(action, None, lambda _: 1, MONDAY) is None
+
+
+def split(plan, seconds, workers=1, now=MONDAY):
+    expected = dict(zip((a.uuid for a in plan.actions), seconds, strict=True))
+    ranks = {a.uuid: i for i, a in enumerate(plan.actions)}
+    concurrency = Concurrency(limits={}, max_workers=workers)
+    found = nights.nights(plan.actions, expected, concurrency, ranks, TIMES, now)
+    names = {a.uuid: a.name for a in plan.actions}
+    return [(n.interval.start.day, "".join(names[u] for u in n.actions)) for n in found]
+
+
+def test_a_plan_is_split_over_nights():
+    plan = new_plan(*"abcd")
+    assert split(plan, [1800, 1800, 2000, 1600]) == [(23, "ab"), (24, "cd")]
+    assert split(plan, [1800, 1801, 1800, 1]) == [(23, "a"), (24, "b"), (25, "cd")]
+    assert split(plan, [1, 1, 3601, 1]) == [(23, "ab")]
+    assert split(plan, [3601, 1, 1, 1]) == []
+
+
+def test_what_is_short_fills_the_rest_of_a_night():
+    plan = new_plan(*"abc")
+    plan = replace(plan, actions=tuple(replace(a, parents=()) for a in plan.actions))
+    assert split(plan, [2000, 2000, 1000]) == [(23, "ac"), (24, "b")]
+    assert split(plan, [2000, 2000, 1000], workers=3) == [(23, "abc")]

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said about the job of an action that runs at a worker, or is to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+from applier.contracts import Claimant, Report
+from applier.operations import explanation
+from applier.testing.sample_plans import new_plan
+from applier.testing.temporary_store import TemporaryStore
+from applier.worker_jobs import AttemptKey, JobOffer, StopReason, Worker
+from planner.states import ActionState, PlanState
+
+NOW, TOKEN = datetime(2026, 1, 2, tzinfo=UTC), "t"
+
+
+@pytest.fixture
+def store() -> Iterator[TemporaryStore]:
+    with closing(TemporaryStore()) as store:
+        yield store
+
+
+def line_of(store: TemporaryStore, uuid: str) -> list[str]:
+    plan = store.load_plan(uuid)
+    return explanation.explained(SimpleNamespace(store=store), plan, plan.actions[0], 4)[1:]
+
+
+def test_a_job_waits_for_workers_then_runs_then_was_lost(store):
+    plan = new_plan("a", state=PlanState.PENDING)
+    store.save_plan(plan)
+    claim = store.claim_plan(plan.uuid, Claimant(host="h", pid=1, user="u"), now=NOW)
+    key = AttemptKey(plan.uuid, plan.actions[0].uuid, 1)
+    start = Report(
+        uuid=key.action,
+        old=ActionState.PENDING,
+        state=ActionState.ONGOING,
+        job=JobOffer(1, "site-b", "nop", {}),
+    )
+    store.commit(plan.uuid, claim, [start], now=NOW)
+    assert line_of(store, plan.uuid) == ["  No worker serves site-b."]
+    store.report_worker(Worker("w1", "h", 1, "u", "1", ["site-b"], ["nop"], 4))
+    assert line_of(store, plan.uuid) == ["  It waits for 1 worker of the queue site-b."]
+    store.take_job(key, worker="w1", token=TOKEN, lease_s=-600)
+    assert line_of(store, plan.uuid) == ["  Worker w1 carries it out."]
+    store.stop_job(key, StopReason.ABORT)
+    assert line_of(store, plan.uuid) == ["  Worker w1 carries it out; it was told to stop."]
+    store.fence_jobs(plan.uuid)
+    lost = "  Worker w1 was lost; another one is to find out what became of it."
+    assert line_of(store, plan.uuid) == [lost]
+    store.verify_job(key)
+    store.take_job(key, worker="w2", token=TOKEN, lease_s=600)
+    told = "  Worker w2 finds out what became of it; it was told to stop."
+    assert line_of(store, plan.uuid) == [told]

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a report: rows, what-if points, style sheets, the input."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from xml.etree import ElementTree
+
+from applier.operations.timelines import Observed
+from applier.report import inputs, pictures, what_if
+from applier.report.lists import left
+from applier.report.rows import ALL_OUTPUTS, MANY, MOST_ROWS, OUTPUT, rows
+from applier.scheduling.course import Timeline
+from applier.scheduling.forecast import Forecast
+from applier.store import Attempt
+from applier.timeline.times import NOTHING, times
+from planner.model import Action, ActionPlan
+from planner.registry import ActionTypes
+from planner.states import ActionState
+
+BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+FORECAST = Forecast(
+    timeline=Timeline(start_s={}, end_s={}, makespan_s=0.0),
+    lower_bound_s=0.0,
+    slack_s={},
+    critical=(),
+    ranks={},
+)
+
+
+def ran(number: int, state: ActionState = ActionState.SUCCEEDED, **fields: Any) -> Action:
+    """Return an action that ran for a second."""
+    return Action(
+        uuid=f"u{number}",
+        name=f"a{number}",
+        action_type="nop",
+        state=state,
+        started_at=BEGAN,
+        ended_at=BEGAN + timedelta(seconds=1),
+        attempts=1,
+        **fields,
+    )
+
+
+def attempt(output: str | None, number: int = 1) -> Attempt:
+    """Return an ended attempt."""
+    return Attempt(
+        number=number,
+        started_at=BEGAN,
+        ended_at=BEGAN + timedelta(seconds=1),
+        state=ActionState.SUCCEEDED,
+        output=output,
+    )
+
+
+def table(actions: list[Action], attempts: dict[str, list[Attempt]]) -> Any:
+    """Return the rows of a plan that has ended."""
+    plan = ActionPlan(uuid="p", planner="weight", actions=tuple(actions))
+    found = times(plan, now=BEGAN, expected=NOTHING, attempts={})
+    return rows(plan, Observed(found, {}, ("u0",), 1.0), FORECAST, attempts)
+
+
+def test_a_row_says_when_for_how_long_and_with_which_output() -> None:
+    (row,) = table([ran(0, status_message="moved")], {"u0": [attempt("one\ntwo\n")]})
+    assert (row.name, row.state, row.took, row.tries) == ("a0", "SUCCEEDED", "1s", 1)
+    assert (row.is_critical, row.message) == (True, "moved")
+    (tried,) = row.attempts
+    assert (tried.state, tried.took, tried.output) == ("SUCCEEDED", "1s", "one\ntwo\n")
+    assert not tried.is_cut
+
+
+def test_there_is_room_for_so_much_output_and_failed_actions_get_it_first() -> None:
+    long = "x" * OUTPUT
+    number = ALL_OUTPUTS // OUTPUT + 20
+    actions = [ran(i) for i in range(number)] + [ran(number, ActionState.FAILED)]
+    found = table(actions, {a.uuid: [attempt(long)] for a in actions})
+    outputs = [row.attempts[0].output for row in found]
+    assert sum(map(len, outputs)) == ALL_OUTPUTS
+    assert outputs[-1] == long
+    assert outputs[-2] == ""
+    assert found[-2].attempts[0].is_cut
+
+
+def test_a_table_has_an_end_and_texts_of_large_plans_are_shorter() -> None:
+    message = "m" * 1000
+    few = table([ran(i, status_message=message) for i in range(3)], {})
+    many = table([ran(i, status_message=message) for i in range(MOST_ROWS + 5)], {})
+    assert len(many) == MOST_ROWS > MANY
+    assert len(many[0].message) < len(few[0].message) < len(message)
+
+
+def test_what_is_left_is_listed_with_the_worst_first() -> None:
+    states = (ActionState.FAILED_DEPENDENCIES, ActionState.SUCCEEDED, ActionState.FAILED)
+    actions = tuple(ran(i, state, status_message=f"why {i}") for i, state in enumerate(states))
+    found = list(left(ActionPlan(uuid="p", planner="weight", actions=actions)))
+    assert [(one.name, one.state, one.why) for one in found] == [
+        ("a2", "FAILED", "why 2"),
+        ("a0", "FAILED_DEPENDENCIES", "why 0"),
+    ]
+
+
+def test_of_a_plan_that_has_not_begun_nothing_is_left() -> None:
+    fresh = Action(uuid="u", action_type="nop")
+    assert not list(left(ActionPlan(uuid="p", planner="weight", actions=(fresh,))))
+
+
+def test_the_curve_ends_where_more_workers_do_not_help() -> None:
+    found = what_if.points(lambda workers: 60.0 / min(workers, 4), 100, 2)
+    assert [point.workers for point in found] == [1, 2, 3, 4, 6]
+    assert [point.workers for point in found if point.is_now] == [2]
+    assert [point.workers for point in found if point.is_knee] == [4]
+
+
+def test_the_configured_number_of_workers_is_always_on_the_curve() -> None:
+    found = what_if.points(lambda _: 60.0, 1, 77)
+    assert [point.workers for point in found if point.is_now] == [77]
+    assert [point.workers for point in found if point.is_knee] == [1]
+
+
+def test_each_point_of_the_curve_has_a_role_and_a_title() -> None:
+    drawn = what_if.drawn(what_if.points(lambda workers: 60.0 / workers, 3, 2))
+    root = ElementTree.fromstring(drawn)  # noqa: S314 - it is our own
+    shapes = [e for e in root.iter() if e.get("role") == "img"]
+    titles = [e[0].text for e in shapes]
+    assert titles[1] == "2 workers: 30s, as configured"
+    assert all(e[0].tag.endswith("}title") for e in shapes)
+
+
+def test_the_style_of_pictures_holds_only_inside_of_them() -> None:
+    sheet = pictures.style()
+    for line in sheet.splitlines():
+        if "{" in line and not line.startswith("@media"):
+            selectors = line.partition("{")[0].split(",")
+            assert all(one.strip().startswith((".timeline ", ".graph ")) for one in selectors)
+
+
+def test_the_input_can_be_read_and_has_no_secrets() -> None:
+    action = Action(
+        uuid="u",
+        name="up",
+        action_type="shell",
+        input_parameters={"command": "true", "env": {"TOKEN": "password"}},
+    )
+    plan = ActionPlan(uuid="p", planner="weight", name="n", actions=(action,))
+    text = inputs.actions_text(plan, ActionTypes())
+    value = json.loads(text)
+    assert value["actions"][0]["name"] == "up"
+    assert "password" not in text
+
+
+def test_the_options_shown_are_those_that_differ_and_are_about_plans() -> None:
+    from applier import configuration
+
+    conf = configuration.load([])
+    configuration.register_all(conf)
+    plan = ActionPlan(uuid="p", planner="weight", actions=(Action(uuid="u", action_type="nop"),))
+    assert "default" in inputs.configuration_text(conf, plan)
+    changed = (("retries", 3, "watcher_actions.nop"), ("port", 1, "api"))
+    for name, value, section in changed:
+        conf.set_override(name, value, group=section)
+    try:
+        assert inputs.configuration_text(conf, plan) == "[watcher_actions.nop]\nretries = 3"
+    finally:
+        for name, _, section in changed:
+            conf.clear_override(name, group=section)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The health probe: asked before actions start, and a bad answer pauses the plan."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from applier.engines.taskflow_engine import TaskFlowEngine
+from applier.guarding.several import Several
+from applier.run.health_probe import HealthProbe, asked
+from applier.testing.sample_plans import new_plan
+from applier.testing.trials import Trial
+from planner.states import PlanState
+
+
+def run(answers, *names):
+    """Run a plan, one action after the other; return its state, its actions and its message."""
+    plan, left, count = new_plan(*names, state=PlanState.PENDING), list(answers), []
+
+    def ask():
+        count.append(None)
+        return left.pop(0) if left else None
+
+    def holding_of(_plan, pause):
+        return Several([HealthProbe(ask, pause)])
+
+    engine = TaskFlowEngine(max_workers=1)
+    with Trial(plan, engine, max_workers=1, holding_of=holding_of) as trial:
+        state = trial.run()
+        return state, "".join(s[0] for s in trial.states().values()), trial.plan(), len(count)
+
+
+def test_it_is_asked_before_the_first_action_and_after_each_end():
+    state, states, _, asked_times = run([None, None, None], *"abc")
+    assert (state, states) == (PlanState.SUCCEEDED, "SSS")
+    assert asked_times == 3
+
+
+def test_a_bad_answer_pauses_the_plan_with_what_it_said():
+    state, states, plan, _ = run([None, "disk is full"], *"abc")
+    assert (state, states) == (PlanState.PAUSED, "SPP")
+    assert plan.status_message.startswith("paused by the health probe: disk is full; ")
+
+
+def test_nothing_starts_where_nothing_is_well():
+    state, states, plan, _ = run(["no route"], *"ab")
+    assert (state, states) == (PlanState.PAUSED, "PP")
+    assert {action.attempts for action in plan.actions} == {0}
+
+
+@pytest.mark.slow
+def test_a_command_has_to_end_with_0(tmp_path):
+    script = tmp_path / "probe.py"
+    script.write_text("import sys\nprint('first')\nprint('no quorum')\nsys.exit(3)\n")
+    line = f"{sys.executable} {script}"
+    assert asked(line) == f"{line} ended with 3: no quorum"
+    assert asked("true") is None
+    assert asked("false") == "false ended with 1"
+    assert "/no/such cannot be run: " in asked("/no/such")
+    assert "cannot be run" in asked("'")
+
+
+def test_an_address_that_does_not_answer_is_told():
+    url = "http://127.0.0.1:1/healthy"
+    assert asked(url).startswith(f"{url} does not answer: ")

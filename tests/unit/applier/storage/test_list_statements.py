@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A list of plans costs the same in a record of any size: an index gives its order."""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import combinations
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+
+from applier.storage import list_statements
+from applier.storage.tables import metadata
+from applier.store import PlanFilters
+
+FILTERS = tuple(PlanFilters.__annotations__)
+
+
+@pytest.fixture(scope="module")
+def record() -> sqlite3.Connection:
+    engine = sa.create_engine("sqlite://", poolclass=sa.StaticPool)
+    metadata.create_all(engine)
+    return engine.raw_connection().driver_connection
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_no_list_reads_or_sorts_more_than_its_rows(record: sqlite3.Connection, number: int) -> None:
+    """Two of the filters that are compared share an index: at worst, the rows of one are read."""
+    for filters in combinations(FILTERS, number):
+        compiled = list_statements.newest(filters).compile(dialect=sqlite.dialect())
+        asked = ["2026-03-01 12:00:00"] * len(compiled.positiontup)
+        asked[-2:] = [25, 0]
+        steps = [row[3] for row in record.execute(f"EXPLAIN QUERY PLAN {compiled}", asked)]
+        (step,) = steps
+        wanted = "USING INDEX" if filters else "SCAN actionplan_plan"
+        assert wanted in step, (filters, steps)
+        if {"since", "until"} & set(filters):
+            assert "ix_actionplan_plan_created" in step, (filters, steps)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The jobs of a cancelled plan whose applier died are stopped, and awaited."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+from datetime import UTC, datetime
+
+import pytest
+
+from applier.contracts import Claimant, Report
+from applier.engines.environment import ActionEnvironment
+from applier.errors import ActionFailed, PlanConflict
+from applier.run.worker_jobs import LocalRuns
+from applier.testing.sample_plans import new_plan
+from applier.testing.temporary_store import TemporaryStore
+from applier.testing.trials import plugin
+from applier.worker_jobs import AttemptKey, JobOffer, Worker
+from applier.workers.job_runner import Capacities, JobRunner
+from applier.workers.lease_keeper import LeaseKeeper
+from applier.workers.remote import RemoteSettings
+from applier.workers.runs import RemoteRuns
+from planner.states import ActionState, PlanState
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+SETTINGS = RemoteSettings(lease_s=30.0, resend_s=5.0, cloud="simulated", release="1")
+
+
+class Messages:
+    """Lets the worker look when it is told to."""
+
+    def __init__(self, keeper: LeaseKeeper) -> None:
+        self._keeper = keeper
+
+    def send(self, queue: str, key: AttemptKey) -> None:
+        pass
+
+    def look(self, key: AttemptKey) -> None:
+        self._keeper.look()
+
+    def close(self) -> None:
+        pass
+
+
+def test_one_that_runs_is_stopped_and_one_that_waits_never_begins():
+    begun = threading.Event()
+
+    def work(_parameters, _context, stop):
+        begun.set()
+        assert stop.wait(20)
+        raise ActionFailed("it was stopped")
+
+    with closing(TemporaryStore()) as store:
+        plan = new_plan("runs", "waits", state=PlanState.PENDING)
+        store.save_plan(plan)
+        claim = store.claim_plan(plan.uuid, Claimant(host="h", pid=1, user="u"), now=NOW)
+        payload = {"format": 1, "release": "1", "cloud": "simulated", "name": "a"}
+        payload |= {"action_type": "nop", "input_parameters": {}, "limit_s": None, "cut_off": False}
+        starts = [
+            Report(
+                uuid=action.uuid,
+                old=ActionState.PENDING,
+                state=ActionState.ONGOING,
+                job=JobOffer(1, "default", "nop", payload),
+            )
+            for action in plan.actions
+        ]
+        store.commit(plan.uuid, claim, starts, now=NOW)
+        plan = store.load_plan(plan.uuid)
+        with pytest.raises(PlanConflict, match="has 2 jobs at workers"):
+            LocalRuns(store).jobs_of(plan)
+        environment = ActionEnvironment(plugins={"nop": plugin(work)}, cloud=lambda: None)
+        own = {"name": "h:1:a", "host": "h", "cloud": "simulated", "release": "1"}
+        runner = JobRunner(store, Capacities(environment=environment, **own), lease_s=30.0)
+        worker = Worker("h:1:a", "h", 1, "u", "1", ["default"], ["nop"], 1)
+        runs = RemoteRuns(
+            store, Messages(LeaseKeeper(store, runner, worker, lease_s=30.0)), SETTINGS
+        )
+        first = AttemptKey(plan.uuid, plan.actions[0].uuid, 1)
+        thread = threading.Thread(target=runner.perform, args=(first,))
+        thread.start()
+        assert begun.wait(20)
+        reports = runs.end_jobs(plan, runs.jobs_of(plan))
+        thread.join(20)
+        assert [report.state for report in reports] == [ActionState.CANCELLED] * 2
+        messages = {report.uuid: report.message for report in reports}
+        assert messages[plan.actions[1].uuid] == "aborted before it began"
+        cancelled = PlanState.CANCELLED
+        seen = store.claimant(plan.uuid)
+        store.move_plan(plan.uuid, cancelled, now=NOW, seen=seen, reports=reports)
+        assert store.jobs_of(plan.uuid) == []
