@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 if TYPE_CHECKING:
     from oslo_config import cfg
 
-    from applier.cloud_contracts import Cloud
     from applier.clouds.simulated import SimulatedCloud
     from applier.configuration.plugin_options import ActionOptions
     from applier.contracts import ActionPlugin, Claimant, Listener
+    from applier.contracts.clouds import Cloud
     from applier.engines import Engine
     from applier.engines.environment import ActionEnvironment
     from applier.guarding.guard import Guard

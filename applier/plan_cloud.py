@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from applier.cloud_contracts import Cloud
 from applier.contracts import ActionPlugin
+from applier.contracts.clouds import Cloud
 from applier.errors import OtherCloud
 from applier.store import PlanSummary
 from planner.errors import PlannerError

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from applier.actions import instances, schemas, server
 from applier.actions.parameters import resource
-from applier.cloud_contracts import Cloud
 from applier.contracts import ActionPlugin, StopSignal, Verified
+from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed
 from planner.states import Outcome
 

@@ -11,7 +11,7 @@ from typing import Any
 from applier.assembly import now
 from applier.cli.events import TO_SUBSCRIBE
 from applier.cli.verb import ListVerb, Verb
-from applier.subscriptions import Subscription, Trouble
+from applier.store.subscriptions import Subscription, Trouble
 from applier.wording import ago
 
 

@@ -13,7 +13,7 @@ from applier.assembly import now
 from applier.cli.arguments import PLAN_HELP, positive
 from applier.cli.verb import ListVerb
 from applier.notifications import lines, schema
-from applier.subscriptions import DeadEvent
+from applier.store.subscriptions import DeadEvent
 from planner.errors import short, shortened
 
 #: How to have events recorded.

@@ -10,7 +10,7 @@ from typing import Any
 from applier.cli.arguments import PLAN_HELP, positive
 from applier.cli.verb import ListVerb
 from applier.contracts import HistoryEntry
-from applier.retention import NO_PLAN
+from applier.store.retention import NO_PLAN
 
 #: How many entries are listed unless others are asked for.
 _LIMIT = 50

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from applier.notifications import schema
 from applier.operations.events import read_on
-from applier.subscriptions import EventStore
+from applier.store.subscriptions import EventStore
 from planner.model import ActionPlan
 
 #: How long the subscription lasts without a read. It is prolonged when half of that has passed.

@@ -20,8 +20,8 @@ from planner.errors import shortened
 if TYPE_CHECKING:
     from oslo_config import cfg
 
-    from applier.cloud_contracts import Cloud
     from applier.contracts import ActionPlugin
+    from applier.contracts.clouds import Cloud
     from applier.scheduling.type_policy import TypePolicy
     from applier.store import Store
     from planner.model import ActionPlan

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from applier.cli.verb import ListVerb, Verb
+from applier.store.worker_jobs import Worker
 from applier.wording import ago, some
-from applier.worker_jobs import Worker
 
 #: How many queues and action types a table names.
 _NAMED = 3

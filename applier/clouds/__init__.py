@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clouds that actions work on: each implements ``applier.cloud_contracts.Cloud``."""
+"""Clouds that actions work on: each implements ``applier.contracts.clouds.Cloud``."""

@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from applier.cloud_contracts import Cloud
 from applier.clouds import capacity, operations, simulated_document
 from applier.clouds.operations import Work
 from applier.clouds.simulated_schema import ONGOING, ROOM, World
 from applier.clouds.world_file import WorldFile, born
 from applier.contracts import Print, StopSignal, silent
+from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed, ConfigurationError
 
 

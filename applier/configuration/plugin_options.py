@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg, types
 
-from applier.cloud_contracts import Cloud
+from applier.contracts.clouds import Cloud
 from applier.errors import ConfigurationError
 from applier.plan_cloud import SIMULATED
 from planner import ranges, registry
@@ -96,7 +96,7 @@ def of_engine(name: str, plugin: Any) -> Sequence[cfg.Opt]:
 def of_cloud(name: str, plugin: Any) -> Sequence[cfg.Opt]:
     """Return the options that a cloud declares; raises BrokenPlugin."""
     if not (isinstance(plugin, type) and issubclass(plugin, Cloud)):
-        raise BrokenPlugin("cloud", name, "it is no subclass of applier.cloud_contracts.Cloud")
+        raise BrokenPlugin("cloud", name, "it is no subclass of applier.contracts.clouds.Cloud")
     return _declared("cloud", name, plugin)
 
 

@@ -21,7 +21,7 @@ from applier.delivery.receivers import Away, Receiver
 from applier.errors import DamagedRecord, StoreError
 from applier.notifications.schema import Event
 from applier.run.liveness import MISSED_HEARTBEATS
-from applier.subscriptions import EventStore, Subscription, Trouble
+from applier.store.subscriptions import EventStore, Subscription, Trouble
 
 LOG = logging.getLogger(__name__)
 

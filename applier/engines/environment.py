@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from applier.cloud_contracts import Cloud
 from applier.contracts import ActionContext, ActionPlugin
+from applier.contracts.attempt_machines import AttemptMachines, RunMachines
+from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed, UnknownActionTypes
-from applier.job_contracts import AttemptMachines, RunMachines
 from applier.scheduling.type_policy import TypePolicy
 from planner.model import JOIN, Action, ActionPlan
 

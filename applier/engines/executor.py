@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from applier.contracts import Report
-from applier.worker_jobs import JobOffer, StopReason
+from applier.contracts import JobOffer, Report
+from applier.store.worker_jobs import StopReason
 
 
 class Executor(Protocol):

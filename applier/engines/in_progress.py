@@ -10,7 +10,7 @@ from typing import Any
 from applier.contracts import Report
 from applier.engines.executor import Executor
 from applier.engines.workers import Timer, Timers
-from applier.worker_jobs import StopReason
+from applier.store.worker_jobs import StopReason
 from planner.states import ActionState, Outcome
 
 LOG = logging.getLogger(__name__)

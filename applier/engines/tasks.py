@@ -13,9 +13,9 @@ from taskflow import task
 from taskflow.types import notifier
 
 from applier.contracts import ActionPlugin, Report, Verified
+from applier.contracts.attempt_machines import AttemptMachines
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, AlreadyDone, JobLost
-from applier.job_contracts import AttemptMachines
 from applier.scheduling.resumption import in_doubt
 from applier.scheduling.type_policy import timeout_s
 from applier.secrets import NO_SECRETS, resolve

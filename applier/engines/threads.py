@@ -9,7 +9,7 @@ from typing import Any
 
 from applier.contracts import Report
 from applier.engines.workers import Workers
-from applier.worker_jobs import StopReason
+from applier.store.worker_jobs import StopReason
 
 
 class Threads:

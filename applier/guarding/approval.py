@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from applier.approvals import Approval, GivenApprovals
+from applier.contracts import Approval
 from applier.guarding import content
+from applier.store.approvals import GivenApprovals
 from applier.wording import count, duration, one_line
 from planner.errors import short
 from planner.guards import Guards

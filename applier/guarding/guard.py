@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from applier.approvals import ApprovalStore
 from applier.errors import GuardRefusal
 from applier.guarding import approval, blast_radius
+from applier.store.approvals import ApprovalStore
 from planner import guards
 from planner.guards import NO_GUARDS, Guards
 from planner.model import JOIN, ActionPlan

@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from applier.errors import DamagedRecord, StoreError
-from applier.figures import Figures, Heartbeat
+from applier.store.figures import Figures, Heartbeat
 from planner.states import PlanState
 
 #: For how many seconds an answer of the record is kept: many scrapers cost one query.

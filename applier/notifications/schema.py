@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from applier.approvals import Approval
-from applier.contracts import HistoryEntry, Report
+from applier.contracts import Approval, HistoryEntry, Report
 from planner.model import Action
 from planner.states import ActionState, Outcome, PlanState, StateReason
 

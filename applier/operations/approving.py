@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from applier.approvals import Approval
 from applier.assembly import Assembly, now
+from applier.contracts import Approval
 from applier.errors import GuardRefusal, PlanConflict
 from applier.guarding import approval as approved
 from applier.guarding.content import approvable

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from applier.archives import PlanArchive
 from applier.contracts import HistoryEntry, Request
 from applier.errors import PlanConflict
 from applier.operations import Operator
 from applier.store import Attempt, Store
+from applier.store.archives import PlanArchive
 from applier.wording import count, one_line
 from planner import checking, ranges, saved
 from planner.documents import Document

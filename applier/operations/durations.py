@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from applier.operations import Operator
 from applier.run.durations import CAUTIOUS, SamplesOfType
-from applier.samples import MOST, Sample
 from applier.store import Store
+from applier.store.samples import MOST, Sample
 from applier.wording import count
 from planner import checking
 from planner.documents import Document

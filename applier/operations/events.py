@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from applier.subscriptions import EventStore
+    from applier.store.subscriptions import EventStore
 
 #: The name of the subscription that all readers share.
 READERS = "readers"

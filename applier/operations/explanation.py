@@ -7,8 +7,8 @@ from applier.operations import changed_limits, start_times, worker_lines
 from applier.operations.predictions import Parts, past_durations, predicted, sentence
 from applier.operations.reasons import foreseen, waiting
 from applier.operations.triggers import sources
+from applier.store.worker_jobs import WorkerJobStore
 from applier.wording import one_line
-from applier.worker_jobs import WorkerJobStore
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 

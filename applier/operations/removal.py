@@ -11,9 +11,9 @@ from applier.assembly import Assembly, now
 from applier.errors import PlanConflict
 from applier.machines.job_names import attempt_of
 from applier.operations import Operator, claim
-from applier.retention import EndedPlan, RetentionStore
 from applier.run.leftover_jobs import is_leftover
 from applier.store import Store
+from applier.store.retention import EndedPlan, RetentionStore
 from applier.wording import count
 from planner.model import ActionPlan
 from planner.states import PlanState

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from applier.store.worker_jobs import AttemptKey, JobTask, WorkerJob, WorkerJobState, WorkerJobStore
 from applier.wording import count
-from applier.worker_jobs import AttemptKey, JobTask, WorkerJob, WorkerJobState, WorkerJobStore
 from planner.model import Action, ActionPlan
 
 #: A worker that was not heard of for so many seconds is not counted among those that serve a queue.

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from applier.errors import WorkerNotFound
 from applier.operations import Operator
+from applier.store.worker_jobs import Worker, WorkerJobStore
 from applier.wording import count
-from applier.worker_jobs import Worker, WorkerJobStore
 
 
 def drain(store: WorkerJobStore, operator: Operator, name: str) -> Worker:

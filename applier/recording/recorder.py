@@ -9,12 +9,11 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any
 
-from applier.contracts import REVERT, ActionOf, Listener, Report
+from applier.contracts import REVERT, ActionOf, JobOffer, Listener, Report
 from applier.errors import PlanConflict, StoreError
 from applier.recording.store_retry import StoreRetry
 from applier.scheduling.decisions import Decisions
 from applier.store import RunStore
-from applier.worker_jobs import JobOffer
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState, Who, check
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from applier.run.pooled import Pooled
-from applier.samples import Sample, node_of, size_of
 from applier.scheduling.type_policy import TypePolicy
+from applier.store.samples import Sample, node_of, size_of
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN
 
@@ -49,8 +49,8 @@ class Durations:
 class PastDurations:
     """Looks up the durations of earlier runs, once for each action type.
 
-    ``look_up`` is :meth:`applier.store.RunStore.durations`. ``otherwise`` has the seconds to use
-    for action types without earlier runs.
+    ``look_up`` is :meth:`applier.store.runs.RunStore.durations`. ``otherwise`` has the seconds to
+    use for action types without earlier runs.
     """
 
     def __init__(

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from applier.contracts import ActionPlugin, Claimant, Report
+from applier.contracts.attempt_machines import JobFound
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed
-from applier.job_contracts import JobFound
 from applier.scheduling.resumption import TO_VERIFY, in_doubt
 from planner.model import Action
 from planner.states import ActionState, StateReason

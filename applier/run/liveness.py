@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from applier.contracts import Claimant
 from applier.store import Service
-from applier.worker_jobs import Worker
+from applier.store.worker_jobs import Worker
 
 #: A claimant that misses this many of its heartbeats counts as dead.
 MISSED_HEARTBEATS = 6

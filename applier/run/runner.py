@@ -20,13 +20,13 @@ from applier.run.durations import NOTHING, PastDurations, estimates
 from applier.run.periodic import Periodic, RequestReader, can_follow, heartbeat
 from applier.run.setup import Jobs, RunSetup
 from applier.run.verify import verify_all
-from applier.samples import Sample
 from applier.scheduling.decisions import Decisions, Halt
 from applier.scheduling.forecast import Order
 from applier.scheduling.gates import Concurrency
 from applier.scheduling.resumption import TO_VERIFY, going_on, was_cut_off
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
+from applier.store.samples import Sample
 from planner.graph import validate
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, ActionState, PlanState

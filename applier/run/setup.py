@@ -17,7 +17,7 @@ from applier.engines.executor import MakeExecutor
 from applier.scheduling.holding import Breaker, Holding
 from applier.scheduling.verdict import OnFailure
 from applier.store import RunStore
-from applier.worker_jobs import WorkerJob
+from applier.store.worker_jobs import WorkerJob
 from planner.model import ActionPlan
 
 UTC_NOW = partial(datetime.now, UTC)

@@ -11,11 +11,11 @@ from functools import partial
 from typing import NamedTuple
 
 from applier.contracts import ActionPlugin, Claimant, Report, Verified
+from applier.contracts.attempt_machines import AttemptMachines, JobFound
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import verified
 from applier.engines.workers import Workers
 from applier.errors import ActionFailed
-from applier.job_contracts import AttemptMachines, JobFound
 from applier.run.left_commands import AT_ONCE, away, runs_on
 from applier.scheduling.resumption import TO_VERIFY, decide, going_on, runs_again
 from applier.secrets import resolve

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from applier.contracts import Report
 from applier.errors import PlanConflict
 from applier.scheduling.resumption import TO_VERIFY
-from applier.worker_jobs import WorkerJob, WorkerJobStore
+from applier.store.worker_jobs import WorkerJob, WorkerJobStore
 from planner.errors import short
 from planner.model import ActionPlan
 

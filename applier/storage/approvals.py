@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.approvals import Approval, GivenApprovals
-from applier.contracts import HistoryEntry
+from applier.contracts import Approval, HistoryEntry
 from applier.storage import claims, event_writes, rows, statements
 from applier.storage.changes import note
 from applier.storage.compiled import Deferred, Row, insert_into
 from applier.storage.database import Database, plan_row
 from applier.storage.event_writes import NewEvent
 from applier.storage.tables import approvals
+from applier.store.approvals import GivenApprovals
 
 _READ = Deferred(
     lambda: (
@@ -43,7 +43,7 @@ class Approvals:
     def approve_plan(
         self, uuid: str, approval: Approval, *, history: HistoryEntry | None = None
     ) -> None:
-        """See :meth:`applier.approvals.ApprovalStore.approve_plan`."""
+        """See :meth:`applier.store.approvals.ApprovalStore.approve_plan`."""
         states = claims.UNCLAIMED_PLAN
         row = _row(uuid, approval)
         same = {"plan_uuid": uuid, "by": row["who"], "about": row["content"]}
@@ -68,7 +68,7 @@ class Approvals:
             self._database.tried(lambda: approve(name))
 
     def approvals(self, uuid: str) -> GivenApprovals:
-        """See :meth:`applier.approvals.ApprovalStore.approvals`."""
+        """See :meth:`applier.store.approvals.ApprovalStore.approvals`."""
 
         def read() -> GivenApprovals:
             with self._database.read() as transaction:

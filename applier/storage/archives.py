@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from applier.archives import PlanArchive
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
 from applier.storage import rows, statements
@@ -17,6 +16,7 @@ from applier.storage.database import Database
 from applier.storage.plans import AT_ONCE, require_distinct
 from applier.storage.refusals import Duplicate
 from applier.storage.tables import attempts
+from applier.store.archives import PlanArchive
 
 INSERT_ATTEMPT = Deferred(lambda: insert_into(attempts, without=("id",)))
 
@@ -27,7 +27,7 @@ class Archives:
     _database: Database
 
     def import_plan(self, archive: PlanArchive, *, history: HistoryEntry) -> None:
-        """See :meth:`applier.archives.ArchiveStore.import_plan`."""
+        """See :meth:`applier.store.archives.ArchiveStore.import_plan`."""
         plan = archive.plan
         require_distinct(plan)
         creator = next((one.who for one in archive.history), history.who)

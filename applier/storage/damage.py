@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from applier.storage import claims, column_types, rows, tables
 from applier.storage.compiled import Row, Unreadable
-from applier.worker_jobs import JobTask, StopReason, WorkerJobState
+from applier.store.worker_jobs import JobTask, StopReason, WorkerJobState
 from planner.errors import InvalidPlan, cut, short
 from planner.states import ActionState, Outcome, PlanState, StateReason
 

@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from applier.contracts import HistoryEntry
-from applier.samples import MOST, Sample, node_of, size_of
 from applier.storage import statements
 from applier.storage.changes import history_row, take_turn
 from applier.storage.compiled import Deferred, Row, insert_into
 from applier.storage.database import Database
 from applier.storage.tables import imported_durations
+from applier.store.samples import MOST, Sample, node_of, size_of
 
 
 def _same_type() -> sa.ColumnElement[bool]:
@@ -54,7 +54,7 @@ class RecordedDurations:
     def durations(
         self, action_types: Sequence[str], *, most: int = MOST
     ) -> dict[str, list[Sample]]:
-        """See :meth:`applier.store.RunStore.durations`."""
+        """See :meth:`applier.store.runs.RunStore.durations`."""
 
         def read() -> dict[str, list[Sample]]:
             took = {}
@@ -71,7 +71,7 @@ class RecordedDurations:
     def import_durations(
         self, samples: Mapping[str, Sequence[Sample]], *, history: HistoryEntry
     ) -> None:
-        """See :meth:`applier.samples.DurationStore.import_durations`."""
+        """See :meth:`applier.store.samples.DurationStore.import_durations`."""
         rows = [
             {"action_type": name, "size": s.size, "node": s.node, "seconds": s.seconds}
             for name, found in samples.items()
@@ -90,7 +90,7 @@ class RecordedDurations:
         self._database.tried(write, lost_too=False)
 
     def imported_types(self) -> list[str]:
-        """See :meth:`applier.samples.DurationStore.imported_types`."""
+        """See :meth:`applier.store.samples.DurationStore.imported_types`."""
 
         def read() -> list[str]:
             with self._database.read() as transaction:

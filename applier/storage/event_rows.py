@@ -11,7 +11,7 @@ from typing import Any
 from applier.notifications import schema
 from applier.storage.compiled import Row
 from applier.storage.rows import reading, storable
-from applier.subscriptions import DeadEvent, Subscription, Trouble
+from applier.store.subscriptions import DeadEvent, Subscription, Trouble
 from planner.errors import short
 
 #: The longest reason why a delivery has failed, in letters.

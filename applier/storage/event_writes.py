@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.approvals import Approval
-from applier.contracts import HistoryEntry, Report
+from applier.contracts import Approval, HistoryEntry, Report
 from applier.notifications import schema
 from applier.storage import rows, transitions
 from applier.storage.column_types import Count

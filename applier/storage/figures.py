@@ -10,7 +10,6 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.figures import Figures, Heartbeat, Outbox
 from applier.storage.column_types import Count
 from applier.storage.compiled import Deferred, Row, word, words
 from applier.storage.database import Database
@@ -19,6 +18,7 @@ from applier.storage.event_statements import NUMBERS, RUNNING, SUBSCRIPTIONS
 from applier.storage.queue_statements import is_due
 from applier.storage.tables import action_states, dead_events, events, plans, services
 from applier.storage.transactions import Transaction
+from applier.store.figures import Figures, Heartbeat, Outbox
 from planner.states import PlanState
 
 #: The states of plans whose actions are counted: those that were started and have not ended.
@@ -99,7 +99,7 @@ class RecordFigures:
     _database: Database
 
     def ping(self) -> None:
-        """See :meth:`applier.figures.FiguresStore.ping`."""
+        """See :meth:`applier.store.figures.FiguresStore.ping`."""
 
         def read() -> None:
             with self._database.read() as transaction:
@@ -108,7 +108,7 @@ class RecordFigures:
         self._database.tried(read, lost_too=False)
 
     def figures(self) -> Figures:
-        """See :meth:`applier.figures.FiguresStore.figures`."""
+        """See :meth:`applier.store.figures.FiguresStore.figures`."""
 
         def read() -> Figures:
             with self._database.read() as transaction:

@@ -17,7 +17,7 @@ class Histories:
     def history(
         self, plan: str | None = None, *, after: int = 0, limit: int | None = None
     ) -> list[HistoryEntry]:
-        """See :meth:`applier.store.HistoryStore.history`."""
+        """See :meth:`applier.store.operators.HistoryStore.history`."""
         statement = statements.HISTORY if plan is None else statements.HISTORY_OF_PLAN
         asked = {"plan_uuid": plan, "after": after}
         asked["most"] = statements.ALL if limit is None else limit
@@ -30,7 +30,7 @@ class Histories:
         return self._database.tried(read)
 
     def add_history(self, plan: str, history: HistoryEntry) -> None:
-        """See :meth:`applier.store.HistoryStore.add_history`."""
+        """See :meth:`applier.store.operators.HistoryStore.add_history`."""
 
         def add() -> None:
             with self._database.write() as transaction:

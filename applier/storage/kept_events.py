@@ -12,7 +12,7 @@ from applier.storage import event_statements as of_events
 from applier.storage.changes import is_subscribed
 from applier.storage.database import Database
 from applier.storage.transactions import Transaction
-from applier.subscriptions import DeadEvent, EventPage, Subscription
+from applier.store.subscriptions import DeadEvent, EventPage, Subscription
 
 
 class KeptEvents:
@@ -21,7 +21,7 @@ class KeptEvents:
     _database: Database
 
     def subscribe(self, name: str, *, now: datetime, until: datetime | None = None) -> None:
-        """See :meth:`applier.subscriptions.EventStore.subscribe`."""
+        """See :meth:`applier.store.subscriptions.EventStore.subscribe`."""
 
         def subscribe() -> None:
             with self._database.write() as transaction:
@@ -51,7 +51,7 @@ class KeptEvents:
         transaction.write(of_events.INSERT_SUBSCRIPTION, event_rows.subscription_row(new))
 
     def unsubscribe(self, name: str) -> bool:
-        """See :meth:`applier.subscriptions.EventStore.unsubscribe`."""
+        """See :meth:`applier.store.subscriptions.EventStore.unsubscribe`."""
 
         def remove() -> bool:
             with self._database.write() as transaction:
@@ -61,7 +61,7 @@ class KeptEvents:
         return self._database.tried(remove)
 
     def subscriptions(self) -> list[Subscription]:
-        """See :meth:`applier.subscriptions.EventStore.subscriptions`."""
+        """See :meth:`applier.store.subscriptions.EventStore.subscriptions`."""
 
         def read() -> list[Subscription]:
             with self._database.read() as transaction:
@@ -71,7 +71,7 @@ class KeptEvents:
         return self._database.tried(read)
 
     def events(self, after: int = 0, *, limit: int = 100, plan: str | None = None) -> EventPage:
-        """See :meth:`applier.subscriptions.EventStore.events`."""
+        """See :meth:`applier.store.subscriptions.EventStore.events`."""
         statement = of_events.EVENTS if plan is None else of_events.EVENTS_OF_PLAN
         asked = {"after": after, "most": limit, "plan_uuid": plan}
 
@@ -91,7 +91,7 @@ class KeptEvents:
         return self._database.tried(read)
 
     def latest_events(self, *, limit: int, plan: str | None = None) -> list[Event]:
-        """See :meth:`applier.subscriptions.EventStore.latest_events`."""
+        """See :meth:`applier.store.subscriptions.EventStore.latest_events`."""
         statement = of_events.LATEST if plan is None else of_events.LATEST_OF_PLAN
         asked = {"most": limit, "plan_uuid": plan}
 
@@ -103,7 +103,7 @@ class KeptEvents:
         return self._database.tried(read)
 
     def hold(self, name: str, holder: str, *, seen: Subscription | None) -> Subscription | None:
-        """See :meth:`applier.subscriptions.EventStore.hold`."""
+        """See :meth:`applier.store.subscriptions.EventStore.hold`."""
         change = {"named": name, "new_holder": holder, "seen": seen.beats if seen else -1}
 
         def hold() -> Subscription | None:
@@ -114,7 +114,7 @@ class KeptEvents:
         return self._database.tried(hold)
 
     def record_delivery(self, delivered: Subscription, dead: Sequence[DeadEvent] = ()) -> bool:
-        """See :meth:`applier.subscriptions.EventStore.record_delivery`."""
+        """See :meth:`applier.store.subscriptions.EventStore.record_delivery`."""
         change = event_rows.delivery_values(delivered)
 
         def write() -> bool:
@@ -131,7 +131,7 @@ class KeptEvents:
         return self._database.tried(write)
 
     def dead_events(self, *, limit: int | None = None) -> list[DeadEvent]:
-        """See :meth:`applier.subscriptions.EventStore.dead_events`."""
+        """See :meth:`applier.store.subscriptions.EventStore.dead_events`."""
         asked = {"most": statements.ALL if limit is None else limit}
 
         def read() -> list[DeadEvent]:
@@ -142,7 +142,7 @@ class KeptEvents:
         return self._database.tried(read)
 
     def delete_events(self, *, before: datetime, now: datetime) -> int:
-        """See :meth:`applier.subscriptions.EventStore.delete_events`."""
+        """See :meth:`applier.store.subscriptions.EventStore.delete_events`."""
 
         def delete() -> int:
             with self._database.write() as transaction:

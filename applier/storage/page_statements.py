@@ -14,10 +14,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from applier.pages import ActionKey, PlanKey
 from applier.storage.column_types import Moment
 from applier.storage.compiled import Deferred, word
 from applier.storage.tables import action_states, actions, plans
+from applier.store.pages import ActionKey, PlanKey
 from planner.states import PlanState
 
 Sorted = sa.ColumnElement[Any]

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from applier.errors import ActionNotFound, DamagedRecord, PlanNotFound
-from applier.pages import ActionKey, Page, PlanHead, PlanKey, PlannedAction
 from applier.storage import page_statements, rows
 from applier.storage.compiled import Row, Unreadable
 from applier.storage.database import Database
 from applier.storage.refusals import Damaged
+from applier.store.pages import ActionKey, Page, PlanHead, PlanKey, PlannedAction
 from planner.states import PlanState
 
 Listed = TypeVar("Listed")
@@ -33,7 +33,7 @@ class Pages:
         strategy: str | None = None,
         state: PlanState | None = None,
     ) -> list[PlanHead]:
-        """See :meth:`applier.pages.PageStore.plan_heads`."""
+        """See :meth:`applier.store.pages.PageStore.plan_heads`."""
         wanted = _given(audit=audit, strategy=strategy, state=state)
         chosen = (PlanKey(page.key), page.descending, page.marker is not None, tuple(wanted))
         asked = {**wanted, "marker": page.marker, "most": page.limit}
@@ -53,7 +53,7 @@ class Pages:
         return self._listed(whole, one_by_one)
 
     def plan_head(self, uuid: str) -> PlanHead:
-        """See :meth:`applier.pages.PageStore.plan_head`."""
+        """See :meth:`applier.store.pages.PageStore.plan_head`."""
 
         def found() -> PlanHead:
             with self._database.read() as transaction:
@@ -68,7 +68,7 @@ class Pages:
     def planned_actions(
         self, page: Page, *, plan: str | None = None, audit: str | None = None
     ) -> list[PlannedAction]:
-        """See :meth:`applier.pages.PageStore.planned_actions`."""
+        """See :meth:`applier.store.pages.PageStore.planned_actions`."""
         wanted = _given(plan=plan, audit=audit)
         chosen = (ActionKey(page.key), page.descending, page.marker is not None, tuple(wanted))
 
@@ -93,7 +93,7 @@ class Pages:
         return self._listed(whole, one_by_one)
 
     def planned_action(self, uuid: str) -> PlannedAction:
-        """See :meth:`applier.pages.PageStore.planned_action`."""
+        """See :meth:`applier.store.pages.PageStore.planned_action`."""
         return self._database.tried(lambda: self._planned(self._holder(uuid, None)))
 
     def _listed(

@@ -12,7 +12,6 @@ from sqlalchemy import bindparam
 
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
-from applier.retention import NO_PLAN, EndedPlan
 from applier.storage import statements, transitions
 from applier.storage.changes import Move, history_row
 from applier.storage.column_types import Moment
@@ -20,6 +19,7 @@ from applier.storage.compiled import Deferred, Row, words
 from applier.storage.database import Database
 from applier.storage.removal import ALL_OF_A_PLAN
 from applier.storage.tables import action_states, plans
+from applier.store.retention import NO_PLAN, EndedPlan
 from planner.errors import short
 from planner.states import ENDED_PLAN, PlanState, Who, check
 
@@ -64,7 +64,7 @@ class Retention:
     def undelete_plan(
         self, uuid: str, *, now: datetime, history: HistoryEntry | None = None
     ) -> PlanState:
-        """See :meth:`applier.retention.RetentionStore.undelete_plan`."""
+        """See :meth:`applier.store.retention.RetentionStore.undelete_plan`."""
 
         def undelete(name: str) -> PlanState:
             head = self._database.head(uuid)
@@ -81,7 +81,7 @@ class Retention:
     def ended_plans(
         self, before: datetime, *, after: int = 0, limit: int | None = None
     ) -> list[EndedPlan]:
-        """See :meth:`applier.retention.RetentionStore.ended_plans`."""
+        """See :meth:`applier.store.retention.RetentionStore.ended_plans`."""
         asked = {"before": before, "after": after}
         asked["most"] = statements.ALL if limit is None else limit
 
@@ -94,7 +94,7 @@ class Retention:
     def purge_plans(
         self, uuids: Sequence[str], before: datetime, *, history: HistoryEntry | None = None
     ) -> list[str]:
-        """See :meth:`applier.retention.RetentionStore.purge_plans`."""
+        """See :meth:`applier.store.retention.RetentionStore.purge_plans`."""
 
         def purge() -> list[str]:
             gone, held = [], []

@@ -15,9 +15,9 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
-from applier.pages import PlanHead, PlannedAction
 from applier.storage.compiled import Row, Unreadable
 from applier.store import Attempt, PlanSummary
+from applier.store.pages import PlanHead, PlannedAction
 from planner import guards, json_text
 from planner.guards import NO_GUARDS
 from planner.model import Action, ActionPlan, Blocker, Trigger

@@ -40,7 +40,7 @@ class Runs:
     _publishing: set[str]
 
     def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
-        """See :meth:`applier.store.RunStore.refresh_plan`."""
+        """See :meth:`applier.store.runs.RunStore.refresh_plan`."""
 
         def read() -> ActionPlan:
             with self._database.read() as transaction:
@@ -79,7 +79,7 @@ class Runs:
         return self._database.tried(lambda: rows.claimant_of(self._database.head(uuid)))
 
     def last_claimant(self, uuid: str) -> Claimant | None:
-        """See :meth:`applier.store.RunStore.last_claimant`."""
+        """See :meth:`applier.store.runs.RunStore.last_claimant`."""
         return self._database.tried(lambda: rows.last_claimant_of(self._database.head(uuid)))
 
     def beat(self, uuid: str, claim: str, *, now: datetime) -> None:

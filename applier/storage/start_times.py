@@ -27,7 +27,7 @@ class StartTimes:
         now: datetime,
         history: HistoryEntry | None = None,
     ) -> None:
-        """See :meth:`applier.start_times.StartTimeStore.start_plan`."""
+        """See :meth:`applier.store.start_times.StartTimeStore.start_plan`."""
         new = PlanState.PENDING
 
         def allowed(head: Row) -> None:

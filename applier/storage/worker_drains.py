@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from applier.contracts import HistoryEntry
-from applier.retention import NO_PLAN
 from applier.storage import rows
 from applier.storage.changes import history_row
 from applier.storage.database import Database
 from applier.storage.statements import INSERT_HISTORY
 from applier.storage.worker_job_statements import DRAIN, DRAINING
+from applier.store.retention import NO_PLAN
 
 
 class WorkerDrains:
@@ -18,7 +18,7 @@ class WorkerDrains:
     _database: Database
 
     def drain_worker(self, name: str, *, history: HistoryEntry | None = None) -> bool:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.drain_worker`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.drain_worker`."""
         which = {"by_worker": rows.line(name)}
 
         def drain() -> bool:

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam
 from applier.storage.compiled import Deferred, word, words
 from applier.storage.database_clock import time_in
 from applier.storage.tables import worker_jobs, workers
-from applier.worker_jobs import JobTask, WorkerJobState
+from applier.store.worker_jobs import JobTask, WorkerJobState
 
 _TODO, _DOING = word(WorkerJobState.TODO), word(WorkerJobState.DOING)
 _LEASE = time_in(bindparam("lease_s", type_=sa.Double))

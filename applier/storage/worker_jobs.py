@@ -13,7 +13,7 @@ from applier.storage import worker_job_statements as statements
 from applier.storage.compiled import Row, Runnable
 from applier.storage.database import Database
 from applier.storage.transactions import Write
-from applier.worker_jobs import (
+from applier.store.worker_jobs import (
     OVER,
     AttemptKey,
     HeldJob,
@@ -33,7 +33,7 @@ class WorkerJobs:
     _database: Database
 
     def jobs_of(self, plan: str, states: Collection[WorkerJobState] = ()) -> list[WorkerJob]:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.jobs_of`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.jobs_of`."""
         over = bool(states) and set(states) <= set(OVER)
         statement = statements.OVER_OF_PLAN if over else statements.OF_PLAN
 
@@ -45,7 +45,7 @@ class WorkerJobs:
         return self._database.tried(read)
 
     def unsent_jobs(self, plan: str, older_s: float) -> list[WorkerJob]:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.unsent_jobs`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.unsent_jobs`."""
         which = {"plan_uuid": plan, "older_s": older_s}
 
         def look() -> list[WorkerJob]:
@@ -59,11 +59,11 @@ class WorkerJobs:
         return self._database.tried(look)
 
     def stop_job(self, key: AttemptKey, why: StopReason) -> None:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.stop_job`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.stop_job`."""
         self._write(statements.STOP, {**_key(key), "why": str(why)})
 
     def fence_jobs(self, plan: str) -> None:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.fence_jobs`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.fence_jobs`."""
 
         def fence() -> None:
             # Most looks find none, and a look locks no rows.
@@ -76,13 +76,13 @@ class WorkerJobs:
         self._database.tried(fence)
 
     def verify_job(self, key: AttemptKey) -> bool:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.verify_job`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.verify_job`."""
         return self._write(statements.VERIFY, _key(key)) > 0
 
     def take_job(
         self, key: AttemptKey, *, worker: str, token: str, lease_s: float
     ) -> TakenJob | None:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.take_job`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.take_job`."""
         held = {**_key(key), "held_token": token}
         taking = {**held, "by_worker": rows.line(worker), "lease_s": lease_s}
 
@@ -95,13 +95,13 @@ class WorkerJobs:
         return self._database.tried(take)
 
     def renew_jobs(self, held: Iterable[HeldJob], lease_s: float) -> None:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.renew_jobs`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.renew_jobs`."""
         renewed = [{**_key(job.key), "held_token": job.token, "lease_s": lease_s} for job in held]
         if renewed:
             self._write(statements.RENEW, *renewed)
 
     def held_jobs(self, worker: str) -> list[HeldJob]:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.held_jobs`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.held_jobs`."""
 
         def read() -> list[HeldJob]:
             with self._database.read() as transaction:
@@ -111,12 +111,12 @@ class WorkerJobs:
         return self._database.tried(read)
 
     def end_job(self, key: AttemptKey, token: str, result: Mapping[str, Any]) -> bool:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.end_job`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.end_job`."""
         ending = {**_key(key), "held_token": token, "json": json.dumps(result)}
         return self._write(statements.END_JOB, ending) > 0
 
     def report_worker(self, worker: Worker) -> bool:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.report_worker`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.report_worker`."""
         row = _worker_row(worker)
         heard = {"by_worker": row["name"], "busy": worker.running}
 
@@ -130,11 +130,11 @@ class WorkerJobs:
         return self._database.tried(report)
 
     def remove_worker(self, name: str) -> None:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.remove_worker`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.remove_worker`."""
         self._write(statements.FORGET_WORKER, {"by_worker": rows.line(name)})
 
     def workers(self) -> list[Worker]:
-        """See :meth:`applier.worker_jobs.WorkerJobStore.workers`."""
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.workers`."""
 
         def read() -> list[Worker]:
             with self._database.read() as transaction:

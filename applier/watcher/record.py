@@ -18,9 +18,9 @@ from watcher.db.sqlalchemy import models
 
 from applier.contracts import ActionPlugin, Claimant, Report, Request, RequestVerb
 from applier.errors import ActionNotFound, RequestsUnread
-from applier.samples import MOST, Sample
 from applier.storage.claims import ends_claim
 from applier.store import Attempt, Reservation
+from applier.store.samples import MOST, Sample
 from applier.watcher import claims, database, false_alarms
 from applier.watcher.commits import Batch, Changes, changes
 from applier.watcher.plans import aware, plan_of, with_state
@@ -57,7 +57,7 @@ class WatcherRecord:
 
     @database.translated
     def load_plan(self, uuid: str) -> ActionPlan:
-        """See :meth:`applier.store.RunStore.load_plan`; raises InvalidPlan as well."""
+        """See :meth:`applier.store.runs.RunStore.load_plan`; raises InvalidPlan as well."""
         with database.reading() as connection:
             row = claims.plan_row(connection, uuid)
             rows = connection.execute(_actions_of(row.id)).all()
@@ -66,7 +66,7 @@ class WatcherRecord:
 
     @database.translated
     def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
-        """See :meth:`applier.store.RunStore.refresh_plan`."""
+        """See :meth:`applier.store.runs.RunStore.refresh_plan`."""
         with database.reading() as connection:
             row = claims.plan_row(connection, plan.uuid)
             rows = connection.execute(_states_of(row.id)).all()
@@ -105,18 +105,18 @@ class WatcherRecord:
 
     @database.translated
     def last_claimant(self, uuid: str) -> Claimant | None:
-        """See :meth:`applier.store.RunStore.last_claimant`."""
+        """See :meth:`applier.store.runs.RunStore.last_claimant`."""
         return claims.last_claimant(uuid)
 
     @database.translated
     def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
-        """See :meth:`applier.store.RunStore.beat`."""
+        """See :meth:`applier.store.runs.RunStore.beat`."""
         with database.writing() as connection:
             claims.hold(connection, uuid, claim, now)
 
     @database.translated
     def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
-        """See :meth:`applier.store.RunStore.commit`."""
+        """See :meth:`applier.store.runs.RunStore.commit`."""
         for report in reports:
             check("action", report.uuid, report.old, report.state, Who.ENGINE)
         uuids = list({report.uuid for report in reports})
@@ -145,7 +145,7 @@ class WatcherRecord:
         message: str | None = None,
         read: int | None = None,
     ) -> None:
-        """See :meth:`applier.store.RunStore.move_claimed`; the message is that of Watcher."""
+        """See :meth:`applier.store.runs.RunStore.move_claimed`; the message is that of Watcher."""
         with database.writing() as connection:
             claims.hold(connection, uuid, claim, now)
             row = claims.plan_row(connection, uuid)
@@ -200,7 +200,7 @@ class WatcherRecord:
 
     @database.translated
     def attempts(self, plan: str, action: str) -> list[Attempt]:
-        """See :meth:`applier.store.RunStore.attempts`."""
+        """See :meth:`applier.store.runs.RunStore.attempts`."""
         with database.reading() as connection:
             row = claims.plan_row(connection, plan)
             mine = _actions_of(row.id).where(ACTIONS.c.uuid == action)
@@ -212,7 +212,7 @@ class WatcherRecord:
     def durations(
         self, action_types: Sequence[str], *, most: int = MOST
     ) -> dict[str, list[Sample]]:
-        """See :meth:`applier.store.RunStore.durations`."""
+        """See :meth:`applier.store.runs.RunStore.durations`."""
         with database.reading() as connection:
             return {name: _durations(connection, name, most) for name in action_types}
 

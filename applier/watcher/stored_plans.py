@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from applier.contracts import ActionPlugin, Claimant
 from applier.errors import ApplierError
-from applier.samples import MOST, Sample
 from applier.storage import references
+from applier.store.samples import MOST, Sample
 from applier.watcher import claims, database
 from applier.watcher.plans import plan_of
 from applier.watcher.record import ACTIONS, PLANS, WatcherRecord

@@ -14,7 +14,7 @@ from celery.worker.control import control_command
 from kombu.entity import Queue
 from kombu.exceptions import KombuError
 
-from applier.worker_jobs import AttemptKey
+from applier.store.worker_jobs import AttemptKey
 
 LOG = logging.getLogger(__name__)
 

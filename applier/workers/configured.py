@@ -13,7 +13,7 @@ from applier import configuration
 from applier.engines.taskflow_engine import CELERY
 from applier.errors import ConfigurationError
 from applier.run.worker_jobs import LocalRuns
-from applier.worker_jobs import WorkerJobStore
+from applier.store.worker_jobs import WorkerJobStore
 from applier.workers.delivery import DEFAULT_QUEUE
 
 #: Seconds after which a job that nobody took is sent again.

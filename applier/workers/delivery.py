@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from applier.worker_jobs import AttemptKey
+from applier.store.worker_jobs import AttemptKey
 from planner.model import Action
 
 #: The queue of actions that no route leads to another.

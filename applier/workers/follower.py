@@ -8,12 +8,11 @@ import threading
 import time
 from collections.abc import Callable
 
-from applier.contracts import Report
+from applier.contracts import JobOffer, Report
 from applier.errors import DamagedRecord, StoreError
-from applier.worker_jobs import (
+from applier.store.worker_jobs import (
     OVER,
     AttemptKey,
-    JobOffer,
     JobTask,
     StopReason,
     WorkerJob,

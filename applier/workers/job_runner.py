@@ -18,7 +18,7 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, StoreError
 from applier.run.verify import verify_all
-from applier.worker_jobs import (
+from applier.store.worker_jobs import (
     AttemptKey,
     HeldJob,
     JobTask,

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from applier.errors import StoreError
-from applier.worker_jobs import AttemptKey, StopReason, Worker, WorkerJobStore
+from applier.store.worker_jobs import AttemptKey, StopReason, Worker, WorkerJobStore
 from applier.workers.job_runner import JobRunner
 
 LOG = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ from applier.run import liveness
 from applier.service import log_file
 from applier.service.opening import opened
 from applier.storage.sql import SqlStore
-from applier.worker_jobs import Worker
+from applier.store.worker_jobs import Worker
 from applier.workers import configured
 from applier.workers.job_runner import Capacities, JobRunner, worker_name
 from applier.workers.lease_keeper import LeaseKeeper

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from applier.contracts import Report
+from applier.contracts import JobOffer, Report
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask, task_maker
 from applier.errors import ActionFailed
-from applier.worker_jobs import AttemptKey, JobOffer
+from applier.store.worker_jobs import AttemptKey
 from planner.model import Action
 from planner.states import ActionState, Outcome, StateReason
 

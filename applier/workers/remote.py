@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from applier.contracts import Report
+from applier.contracts import JobOffer, Report
 from applier.engines.threads import Threads
 from applier.errors import StoreError
-from applier.worker_jobs import AttemptKey, JobOffer, StopReason, WorkerJob, WorkerJobStore
+from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob, WorkerJobStore
 from applier.workers.delivery import Delivery, queue_of
 from applier.workers.follower import JobFollower, offer_of
 from applier.workers.payloads import payload_of

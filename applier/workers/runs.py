@@ -10,7 +10,7 @@ from functools import partial
 from applier.contracts import Report
 from applier.engines.executor import MakeExecutor
 from applier.run.worker_jobs import jobs_of
-from applier.worker_jobs import StopReason, WorkerJob, WorkerJobStore
+from applier.store.worker_jobs import StopReason, WorkerJob, WorkerJobStore
 from applier.workers.delivery import Delivery
 from applier.workers.follower import JobFollower, offer_of
 from applier.workers.remote import RemoteSettings, RemoteWorkers

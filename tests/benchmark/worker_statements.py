@@ -26,13 +26,13 @@ from uuid import uuid4
 import kombu
 import sqlalchemy as sa
 
-from applier.contracts import Report
+from applier.contracts import JobOffer, Report
 from applier.storage import schema_version
 from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
+from applier.store.worker_jobs import OVER, AttemptKey, HeldJob, Worker
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import NOW, claimed, starts, succeeds
-from applier.worker_jobs import OVER, AttemptKey, HeldJob, JobOffer, Worker
 from applier.workers.celery_app import PREFIX, celery_app
 from applier.workers.follower import LONGEST_S, SHORTEST_S
 

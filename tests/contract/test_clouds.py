@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from applier.cloud_contracts import Cloud
 from applier.clouds.simulated import SimulatedCloud
+from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed
 from applier.plan_cloud import SIMULATED
 from applier.testing.cloud_suite import CloudContract, CloudSample

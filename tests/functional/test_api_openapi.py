@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from applier.storage.sql import SqlStore
-from applier.worker_jobs import Worker
+from applier.store.worker_jobs import Worker
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from falcon.testing import TestClient
 
 from applier.run.liveness import this_host
 from applier.storage.sql import SqlStore
-from applier.worker_jobs import Worker
+from applier.store.worker_jobs import Worker
 
 pytestmark = pytest.mark.slow
 #: Above what Linux gives to any process.

@@ -14,8 +14,8 @@ import yaml
 from command_line import CommandLine, Ended
 
 from applier.storage.sql import SqlStore
-from applier.subscriptions import DeadEvent, Trouble
-from applier.worker_jobs import Worker
+from applier.store.subscriptions import DeadEvent, Trouble
+from applier.store.worker_jobs import Worker
 from planner import make_plan
 from planner.model import ActionPlan
 from planner.states import ActionState

@@ -18,12 +18,12 @@ from alembic.script import ScriptDirectory
 
 from applier.contracts import Report, Request
 from applier.errors import StoreError
-from applier.samples import Sample
 from applier.storage import schema_version
 from applier.storage.connection import make_engine, parse
 from applier.storage.sql import SqlStore
 from applier.storage.tables import VERSION_TABLE, metadata
 from applier.store import Attempt
+from applier.store.samples import Sample
 from applier.testing.sample_plans import new_plan
 from planner.states import ActionState, Outcome, PlanState, StateReason
 

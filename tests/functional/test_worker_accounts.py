@@ -20,14 +20,15 @@ from scratch_broker import rabbitmq_url
 from scratch_database import MYSQL, POSTGRESQL, database_for_tests
 from worker_processes import fleet, until
 
+from applier.contracts import JobOffer
 from applier.errors import StoreError
 from applier.storage import tables
 from applier.storage.connection import make_engine, parse
 from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
+from applier.store.worker_jobs import AttemptKey, HeldJob, Worker, WorkerJobState
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import NOW, claimed, starts
-from applier.worker_jobs import AttemptKey, HeldJob, JobOffer, Worker, WorkerJobState
 from applier.workers.celery_app import CeleryDelivery, celery_app
 
 pytestmark = [pytest.mark.slow, pytest.mark.server]

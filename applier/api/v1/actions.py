@@ -14,8 +14,8 @@ from applier.api.v1.forms import action_form, plan_word
 from applier.errors import ActionNotFound, DamagedRecord, PlanConflict
 from applier.notifications.watcher_words import action_word
 from applier.operations import Operator, actions
-from applier.pages import ActionKey, PlannedAction
 from applier.store import Store
+from applier.store.pages import ActionKey, PlannedAction
 from planner.errors import InvalidTransition
 from planner.model import Action as OfPlan
 from planner.model import ActionPlan

@@ -17,7 +17,7 @@ from applier.api.v1.links import links
 from applier.notifications import watcher_words
 from applier.notifications.watcher_words import action_word
 from applier.operations import hidden_values
-from applier.pages import PlanHead, PlannedAction
+from applier.store.pages import PlanHead, PlannedAction
 from planner.model import Action
 from planner.registry import ActionTypes
 from planner.states import ActionState, PlanState

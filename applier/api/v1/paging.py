@@ -11,7 +11,7 @@ from uuid import UUID
 
 import falcon
 
-from applier.pages import Page
+from applier.store.pages import Page
 
 #: The most rows of one page.
 MOST = 1000

@@ -12,7 +12,7 @@ from applier.api.v1 import paging, patches
 from applier.api.v1.forms import plan_form, plan_word
 from applier.errors import PlanConflict, PlanNotFound
 from applier.operations import plans, removal
-from applier.pages import PlanHead, PlanKey
+from applier.store.pages import PlanHead, PlanKey
 from planner.errors import InvalidTransition
 from planner.model import ActionPlan
 from planner.states import PlanState

@@ -13,9 +13,9 @@ from applier.api.parts import Parts
 from applier.api.v1 import paging
 from applier.api.v1.links import links
 from applier.assembly import now
-from applier.pages import Page
 from applier.run import liveness
 from applier.store import Service as Registered
+from applier.store.pages import Page
 
 #: The name of all services: what Watcher calls its own that run plans.
 NAME = "watcher-applier"

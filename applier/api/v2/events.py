@@ -19,7 +19,7 @@ from applier.api.v2.operation import Operation, Resource
 from applier.errors import DamagedRecord, StoreError
 from applier.notifications.lines import line
 from applier.notifications.schema import SCHEMA, Event
-from applier.subscriptions import EventPage
+from applier.store.subscriptions import EventPage
 
 STREAM = "text/event-stream"
 #: How many events are answered unless the query says another number.

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from applier.errors import DamagedRecord, StoreError
 from applier.operations import events
-from applier.subscriptions import EventPage, EventStore
+from applier.store.subscriptions import EventPage, EventStore
 
 #: Seconds between two looks at the record while somebody waits.
 POLL_S = 0.25

@@ -12,7 +12,7 @@ from applier.api.parts import Parts
 from applier.api.v2 import schemas
 from applier.api.v2.operation import Operation, Resource
 from applier.notifications.schema import SCHEMA
-from applier.subscriptions import DeadEvent, Subscription, Trouble
+from applier.store.subscriptions import DeadEvent, Subscription, Trouble
 from planner.errors import InvalidInput, Mistake, accepted
 
 #: How many events are listed unless the query says another number.

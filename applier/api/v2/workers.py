@@ -12,7 +12,7 @@ from applier.api.parts import Parts, operator_of
 from applier.api.v2 import schemas
 from applier.api.v2.operation import Operation, Resource
 from applier.operations import workers
-from applier.worker_jobs import Worker
+from applier.store.worker_jobs import Worker
 
 _COUNT: schemas.Schema = {"type": "integer", "minimum": 0}
 WORKER = schemas.mapping(

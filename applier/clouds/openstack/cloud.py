@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from oslo_config import cfg
 
-from applier.cloud_contracts import Cloud
 from applier.clouds.openstack import connection
 from applier.clouds.openstack.servers import is_gone, view
 from applier.contracts import Print, StopSignal, silent
+from applier.contracts.clouds import Cloud
 from applier.errors import ActionFailed, JobLost
 from planner import ranges
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova tells of a server, in the words of :class:`applier.cloud_contracts.Cloud`."""
+"""What Nova tells of a server, in the words of :class:`applier.contracts.clouds.Cloud`."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from applier.cloud_contracts import Cloud
 from applier.contracts import Print, StopSignal
+from applier.contracts.clouds import Cloud
 
 #: The name of the instance that is created.
 NEW = "actionplan-contract"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from applier.approvals import Approval
+from applier.contracts import Approval
 from applier.errors import PlanConflict, PlanNotFound
 from applier.notifications import schema
 from applier.store import Store

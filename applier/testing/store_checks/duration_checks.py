@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from applier.contracts import HistoryEntry
-from applier.samples import Sample
 from applier.store import Store
+from applier.store.samples import Sample
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
     AFTERWARDS,

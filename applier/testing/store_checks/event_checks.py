@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from applier.store import Store
-from applier.subscriptions import DeadEvent, Subscription, Trouble
+from applier.store.subscriptions import DeadEvent, Subscription, Trouble
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.history_checks import entry
 from applier.testing.store_checks.running_plans import AFTERWARDS, LATER, NOW, at_once

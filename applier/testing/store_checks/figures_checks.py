@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from applier.figures import Figures, Heartbeat, Outbox
 from applier.store import Service, Store
-from applier.subscriptions import DeadEvent
+from applier.store.figures import Figures, Heartbeat, Outbox
+from applier.store.subscriptions import DeadEvent
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import LATER, ME, NOW, claimed, starts, succeeds
 from planner.states import PlanState

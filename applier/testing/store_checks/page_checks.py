@@ -12,8 +12,8 @@ from datetime import timedelta
 from typing import Any
 
 from applier.errors import ActionNotFound, PlanNotFound
-from applier.pages import ActionKey, Page, PlanHead, PlanKey, PlannedAction
 from applier.store import Store
+from applier.store.pages import ActionKey, Page, PlanHead, PlanKey, PlannedAction
 from applier.testing.refusals import refused
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import ME, NOW, claimed, starts

@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from applier.errors import PlanConflict, PlanNotFound
-from applier.retention import NO_PLAN
 from applier.store import Store
+from applier.store.retention import NO_PLAN
 from applier.testing.refusals import refused
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.history_checks import entry

@@ -10,10 +10,20 @@ from typing import Any
 
 import pytest
 
-from applier.contracts import HistoryEntry, Report
+from applier.contracts import HistoryEntry, JobOffer, Report
 from applier.errors import PlanConflict
-from applier.retention import NO_PLAN
 from applier.store import Store
+from applier.store.retention import NO_PLAN
+from applier.store.worker_jobs import (
+    OVER,
+    AttemptKey,
+    HeldJob,
+    JobTask,
+    StopReason,
+    TakenJob,
+    Worker,
+    WorkerJobState,
+)
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
     LATER,
@@ -24,17 +34,6 @@ from applier.testing.store_checks.running_plans import (
     retries,
     starts,
     succeeds,
-)
-from applier.worker_jobs import (
-    OVER,
-    AttemptKey,
-    HeldJob,
-    JobOffer,
-    JobTask,
-    StopReason,
-    TakenJob,
-    Worker,
-    WorkerJobState,
 )
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState

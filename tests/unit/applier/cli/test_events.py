@@ -15,7 +15,7 @@ import pytest
 from applier.notifications import lines
 from applier.notifications.schema import SCHEMA
 from applier.store import Store
-from applier.subscriptions import DeadEvent, Trouble
+from applier.store.subscriptions import DeadEvent, Trouble
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.history_checks import entry
 from planner.states import PlanState

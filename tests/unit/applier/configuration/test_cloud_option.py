@@ -153,7 +153,7 @@ def test_a_cloud_cannot_pass_for_the_simulated_one(
 def test_what_is_no_cloud_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry_point = EntryPoint("toy", "pathlib:Path", registry.CLOUDS)
     monkeypatch.setitem(registry._offered(registry.CLOUDS), "toy", {"third-party": entry_point})
-    with pytest.raises(BrokenPlugin, match=r"no subclass of applier\.cloud_contracts\.Cloud"):
+    with pytest.raises(BrokenPlugin, match=r"no subclass of applier\.contracts\.clouds\.Cloud"):
         Assembly(read(tmp_path, "[actionplan]\ncloud = toy\n")).check()
 
 

@@ -8,9 +8,10 @@ from datetime import timedelta
 
 import pytest
 
-from applier.approvals import Approval, GivenApprovals
+from applier.contracts import Approval
 from applier.guarding import approval, content
 from applier.guarding.guard import Guard
+from applier.store.approvals import GivenApprovals
 from applier.testing.sample_plans import MADE, new_plan
 from planner.guards import Guards
 from planner.states import ActionState, PlanState, StateReason

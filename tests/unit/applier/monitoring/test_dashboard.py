@@ -13,10 +13,10 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from applier.figures import Figures, Heartbeat, Outbox
 from applier.monitoring.measured_store import FOR_LIMITS
 from applier.monitoring.record_collector import RecordCollector, registry_of
 from applier.monitoring.run_metrics import RunMetrics
+from applier.store.figures import Figures, Heartbeat, Outbox
 
 DASHBOARD = Path(__file__).parents[4] / "etc" / "grafana-dashboard.json"
 #: Labels that Prometheus adds when it scrapes.

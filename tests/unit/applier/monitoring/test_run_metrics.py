@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from applier.errors import PlanConflict
-from applier.figures import Figures
 from applier.monitoring.measured_store import MeasuredStore
 from applier.monitoring.record_collector import RecordCollector
 from applier.monitoring.run_metrics import RunMetrics
+from applier.store.figures import Figures
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import ME, NOW, retries, starts, succeeds
 from applier.testing.temporary_store import TemporaryStore

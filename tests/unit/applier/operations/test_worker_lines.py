@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from applier.contracts import Claimant, Report
+from applier.contracts import Claimant, JobOffer, Report
 from applier.operations import explanation
+from applier.store.worker_jobs import AttemptKey, StopReason, Worker
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
-from applier.worker_jobs import AttemptKey, JobOffer, StopReason, Worker
 from planner.states import ActionState, PlanState
 
 NOW, TOKEN = datetime(2026, 1, 2, tzinfo=UTC), "t"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from applier.run.durations import Durations, PastDurations, estimates
-from applier.samples import Sample
 from applier.scheduling.type_policy import TypePolicy
+from applier.store.samples import Sample
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
 

@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from applier.contracts import Claimant, Report
+from applier.contracts import Claimant, JobOffer, Report
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, PlanConflict
 from applier.run.worker_jobs import LocalRuns
+from applier.store.worker_jobs import AttemptKey, Worker
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import plugin
-from applier.worker_jobs import AttemptKey, JobOffer, Worker
 from applier.workers.job_runner import Capacities, JobRunner
 from applier.workers.lease_keeper import LeaseKeeper
 from applier.workers.remote import RemoteSettings

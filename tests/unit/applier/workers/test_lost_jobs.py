@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from applier.contracts import Claimant, Report, Verified
+from applier.contracts import Claimant, JobOffer, Report, Verified
 from applier.engines.environment import ActionEnvironment
 from applier.errors import StoreError
+from applier.store.worker_jobs import AttemptKey, StopReason, Worker, WorkerJobState
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import changed, plugin
-from applier.worker_jobs import AttemptKey, JobOffer, StopReason, Worker, WorkerJobState
 from applier.workers.follower import JobFollower
 from applier.workers.job_runner import Capacities, JobRunner
 from applier.workers.lease_keeper import LeaseKeeper

@@ -28,10 +28,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    from applier.contracts import HistoryEntry
+from applier.contracts import HistoryEntry
 
 
 class WorkerJobState(StrEnum):
@@ -77,18 +76,6 @@ class AttemptKey(NamedTuple):
     plan: str
     action: str
     attempt: int
-
-
-class JobOffer(NamedTuple):
-    """A job for the workers that serve a queue.
-
-    ``payload`` is what a worker needs to carry it out, as JSON: no secrets, no configuration.
-    """
-
-    attempt: int
-    queue: str
-    action_type: str
-    payload: Mapping[str, Any]
 
 
 class WorkerJob(NamedTuple):
@@ -209,8 +196,8 @@ class WorkerJobStore(Protocol):
     def drain_worker(self, name: str, *, history: HistoryEntry | None = None) -> bool:
         """Tell a worker to take no more jobs; return whether there is one of this name.
 
-        The entry of the history has the plan :data:`applier.retention.NO_PLAN`. A worker that was
-        told before is not told again, and nothing is written.
+        The entry of the history has the plan :data:`applier.store.retention.NO_PLAN`. A worker that
+        was told before is not told again, and nothing is written.
         """
 
     def workers(self) -> list[Worker]:

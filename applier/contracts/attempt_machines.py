@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from applier.contracts import Machines
+from applier.contracts.machines import Machines
 
 
 class JobFound(Protocol):

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from applier.contracts import HistoryEntry, Request
+from applier.store.runs import Attempt
 from planner.model import ActionPlan
-
-if TYPE_CHECKING:
-    from applier.store import Attempt
 
 
 class PlanArchive(NamedTuple):

@@ -24,6 +24,7 @@ class StartTimeStore(Protocol):
 
         Until then it is no plan that waits for an applier, and cannot be claimed. Of a plan that
         is PENDING, the time is changed. Every other change of its state ends the waiting. Raises
-        InvalidTransition and PlanConflict as :meth:`applier.store.OperatorStore.move_plan` does,
-        also for a PENDING plan that starts at this time already.
+        InvalidTransition and PlanConflict as
+        :meth:`applier.store.operators.OperatorStore.move_plan` does, also for a PENDING plan that
+        starts at this time already.
         """

@@ -1,27 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Approvals of plans, and the part of the interface of stores that keeps them."""
+"""The part of the interface of stores that keeps approvals of plans."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from applier.contracts import HistoryEntry
-
-
-class Approval(NamedTuple):
-    """Somebody said that a plan may run.
-
-    ``content`` is what was approved: :func:`applier.guarding.content.approvable`. It is void for a
-    plan with another.
-    """
-
-    who: str
-    at: datetime
-    content: str
-    why: str | None = None
-    project: str | None = None
+from applier.contracts import Approval, HistoryEntry
 
 
 class GivenApprovals(NamedTuple):

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interfaces of plugins and listeners, and the values that they use.
+
+For all of them: methods return on success and raise an error on failure. No method decides what
+runs next. That of clouds is :class:`applier.contracts.clouds.Cloud`.
+"""
+
+from applier.contracts.actions import REVERT, ActionContext, ActionPlugin, Verified
+from applier.contracts.machines import Content, Ended, Machine, Machines
+from applier.contracts.reports import ActionOf, JobOffer, Listener, Report
+from applier.contracts.requests import Approval, Claimant, HistoryEntry, Request, RequestVerb
+from applier.contracts.stopping import Print, StopSignal, silent
+
+__all__ = (
+    "REVERT",
+    "ActionContext",
+    "ActionOf",
+    "ActionPlugin",
+    "Approval",
+    "Claimant",
+    "Content",
+    "Ended",
+    "HistoryEntry",
+    "JobOffer",
+    "Listener",
+    "Machine",
+    "Machines",
+    "Print",
+    "Report",
+    "Request",
+    "RequestVerb",
+    "StopSignal",
+    "Verified",
+    "silent",
+)

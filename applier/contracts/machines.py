@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interface of machines, on which actions run programs and write files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from applier.contracts.stopping import StopSignal
+from planner.states import Outcome
+
+
+class Ended(NamedTuple):
+    """The result of a program.
+
+    ``code`` is its exit code, or the negative number of the signal that ended it, or None if it
+    could not be ended and still runs. ``why`` is the reason why it was interrupted: ``stop``,
+    ``timeout`` or None. ``last_line`` is the last line of its output that is not blank.
+    """
+
+    code: int | None
+    why: str | None
+    seconds: float
+    last_line: str
+
+
+class Content(NamedTuple):
+    """The content of a file, and its permissions, such as ``0o644``."""
+
+    data: bytes
+    mode: int
+
+
+class Machine(Protocol):
+    """A machine on which programs are run and files are written: this one, or one over SSH.
+
+    It is opened for one attempt of an action, and observes its stop signal. All methods raise
+    :class:`applier.errors.ActionFailed` with a sentence if they are refused or stopped, and
+    ConnectionError if the connection to the machine is lost.
+    """
+
+    def run(
+        self,
+        program: Sequence[str],
+        *,
+        output: Callable[[str], None],
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_s: float | None = None,
+    ) -> Ended:
+        """Run a program until it has ended; a stop or the time-out ends its process group.
+
+        Its standard output and error are passed to ``output`` in pieces. Its input is empty.
+        ``env`` is added to the environment. If it cannot be started, OSError or ValueError is
+        raised, or the exit code is 126 or 127.
+        """
+
+    def read(self, path: str) -> Content | None:
+        """Return a file, or None if it does not exist."""
+
+    def write(self, path: str, data: bytes, mode: int) -> None:
+        """Replace a file as a whole, and create missing folders above it."""
+
+    def files(self, folder: str) -> list[str]:
+        """List everything below a folder except folders, as paths relative to it."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+
+    def rsync(self, path: str) -> tuple[list[str], str]:
+        """Return options and destination for a local rsync that writes to ``path`` there."""
+
+
+class Machines(Protocol):
+    """Opens the machines on which tasks run."""
+
+    def machine(self, address: str | None, stop: StopSignal) -> Machine:
+        """Return the machine at ``[user@]host[:port]``, or this machine for None."""
+
+    def simulate(self, node: str, task: str, seconds: float, stop: StopSignal) -> Outcome:
+        """Wait for the duration of a task on a simulated node."""

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of the interface of stores that runs of plans use, and its values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from applier.contracts import Claimant, Report, Request
+from applier.store.samples import MOST, Sample
+from planner.model import ActionPlan
+from planner.states import ActionState, Outcome, PlanState
+
+
+class Attempt(NamedTuple):
+    """A recorded attempt of an action; ``number`` counts from 1, over all runs of the plan."""
+
+    number: int
+    started_at: datetime
+    ended_at: datetime | None = None
+    state: ActionState | None = None
+    outcome: Outcome | None = None
+    message: str | None = None
+    output: str | None = None
+
+
+class Reservation(NamedTuple):
+    """A resource that an ONGOING plan has reserved; the plan that reserved it first holds it."""
+
+    resource: str
+    plan: str
+    name: str | None
+    user: str
+
+
+class RunStore(Protocol):
+    """The part of a store that a run uses: runner, recorder, heartbeat and request reader.
+
+    A store of another kind has to implement only this part for plans to be run from it.
+    """
+
+    def load_plan(self, uuid: str) -> ActionPlan:
+        """Return a plan with its current states; raises PlanNotFound, DamagedRecord."""
+
+    def refresh_plan(self, plan: ActionPlan) -> ActionPlan:
+        """Return a plan that was loaded before with the states it has now; raises PlanNotFound.
+
+        The planned fields never change, so they are not read again.
+        """
+
+    def claim_plan(self, uuid: str, claimant: Claimant, *, now: datetime) -> str:
+        """Change a PENDING plan to ONGOING; return the claim, which every later write must carry.
+
+        If several claimants try at once, exactly one succeeds; the others get PlanConflict. A store
+        with a history writes an ``apply`` by the user of the claimant into it.
+        """
+
+    def last_claimant(self, uuid: str) -> Claimant | None:
+        """Return who ran a plan last, even if nobody runs it now; None if it was never run."""
+
+    def beat(self, uuid: str, claim: str, *, now: datetime) -> None:
+        """Record a heartbeat of the claimant; raises PlanConflict if its claim has ended.
+
+        Its commits count as heartbeats, too.
+        """
+
+    def commit(self, uuid: str, claim: str, reports: Sequence[Report], *, now: datetime) -> None:
+        """Write the reported ends and starts, in the order of the reports, all or nothing.
+
+        A start sets ``started_at`` and counts an attempt; an end sets ``ended_at``. A change from
+        ONGOING to PENDING means that the attempt FAILED and will be retried; the action keeps the
+        message, but has no times until the next start. The record of an attempt is written when its
+        action leaves ONGOING, and is not changed afterwards. Raises PlanConflict, and writes
+        nothing, if the claim has ended, or if an action is not in the ``old`` state of its report.
+        """
+
+    def move_claimed(
+        self,
+        uuid: str,
+        claim: str,
+        new: PlanState,
+        *,
+        now: datetime,
+        message: str | None = None,
+        read: int | None = None,
+    ) -> None:
+        """Change the state of a claimed plan. The claim ends, unless the state is CANCELLING.
+
+        ``read`` is the number of the last request that the caller has read. If there is a later
+        one, RequestsUnread is raised, and nothing is changed.
+        """
+
+    def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:
+        """Reserve resources for an ONGOING plan; earlier reservations take precedence.
+
+        A run calls it once, at its start. A second call replaces the reservations of the first, and
+        counts as made later. The reservations are released when the claim ends. If the claimant
+        died, they stay until its plan is resumed. A resource has at most 255 characters.
+        """
+
+    def held_by_others(self, uuid: str) -> list[Reservation]:
+        """List the earlier reservations of other plans that block this plan, by resource."""
+
+    def requests(self, plan: str, after: int = 0) -> list[Request]:
+        """List the requests for a plan with a number above ``after``, oldest first."""
+
+    def attempts(self, plan: str, action: str) -> list[Attempt]:
+        """List all attempts of an action, also a running one, oldest first.
+
+        Raises ActionNotFound.
+        """
+
+    def durations(
+        self, action_types: Sequence[str], *, most: int = MOST
+    ) -> dict[str, list[Sample]]:
+        """Return, by action type, the durations of the latest successful attempts.
+
+        Only attempts count that SUCCEEDED with the outcome ``changed`` or ``created``, under the
+        claim that started them. The latest come first, then imported ones, if the store keeps any;
+        at most ``most`` of each type.
+        """
