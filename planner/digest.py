@@ -101,7 +101,7 @@ def _lines(actions: Sequence[CoveredAction]) -> Iterator[str]:
     # Few actions have groups, triggers or blockers.
     for _, values, parents, needs, needs_any, triggers, blocked_by in actions:
         groups = [links(group) for group in needs_any] if needs_any else ()
-        after = links(parents), links(needs), groups
+        after = links(parents) if parents else "", links(needs) if needs else "", groups
         covered = [values, after, events(triggers) if triggers else ()]
         if blocked_by:
             covered.append(events(blocked_by))

@@ -166,13 +166,14 @@ class Action:
 
     def covered(self, version: int = digest.NEWEST) -> digest.CoveredAction:
         """Select what changes what a run does: the digest of a plan covers it."""
-        durations = [self.estimate_s, self.timeout_s]
+        estimate_s, timeout_s = self.estimate_s, self.timeout_s
         if version > 2:
-            durations = [None if seconds is None else float(seconds) for seconds in durations]
-        what: list[Any] = [self.name, self.action_type, self.resource_id, self.input_parameters]
-        what += [self.tokens, *durations, self.retries]
+            estimate_s = None if estimate_s is None else float(estimate_s)
+            timeout_s = None if timeout_s is None else float(timeout_s)
+        what = (self.name, self.action_type, self.resource_id, self.input_parameters)
+        values = (*what, self.tokens, estimate_s, timeout_s, self.retries)
         links = self.parents, self.needs, self.needs_any
-        return digest.CoveredAction(self.uuid, what, *links, self.triggers, self.blocked_by)
+        return digest.CoveredAction(self.uuid, values, *links, self.triggers, self.blocked_by)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the action to JSON types: texts, numbers, lists and mappings."""
@@ -186,8 +187,8 @@ class Action:
             "reason": self.reason,
             "parents": list(self.parents),
             "needs": list(self.needs),
-            "needs_any": [list(group) for group in self.needs_any],
-            "triggers": _events(self.triggers),
+            "needs_any": [list(group) for group in self.needs_any] if self.needs_any else [],
+            "triggers": _events(self.triggers) if self.triggers else [],
             # Few actions have blockers: an empty field is left out.
             **({"blocked_by": _events(self.blocked_by)} if self.blocked_by else {}),
             "tokens": list(self.tokens),

@@ -202,6 +202,7 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
         return uuids
 
     def action(row: Row) -> Action:
+        any_of = row["needs_any"]
         return Action(
             uuid=row["uuid"],
             name=row["name"],
@@ -216,7 +217,7 @@ def _actions(rows: Iterable[Row]) -> tuple[Action, ...]:
             tokens=links(row["tokens"]),
             parents=links(row["parents"]),
             needs=links(row["needs"]),
-            needs_any=tuple(map(share, _decoded(row["needs_any"]))),
+            needs_any=() if any_of == EMPTY else tuple(map(share, _decode(any_of))),
             triggers=_events(Trigger, row["triggers"]),
             blocked_by=_events(Blocker, row["blocked_by"] or EMPTY),
             **_state_of(row),
@@ -263,7 +264,9 @@ def planned_of(rows: Sequence[Row]) -> list[PlannedAction]:
 
 
 def _events(kind: Callable[[str, tuple[Outcome, ...]], Result], text: str) -> tuple[Result, ...]:
-    pairs = _decoded(text)
+    if text == EMPTY:
+        return ()
+    pairs = _decode(text)
     return tuple([kind(source, tuple(map(Outcome, outcomes))) for source, outcomes in pairs])
 
 

@@ -173,19 +173,19 @@ class Plan(Resource):
 
 def require_allowed(parts: Parts, request: falcon.Request, plan: ActionPlan) -> None:
     """Refuse a plan that runs commands, or reads secrets, for a caller who may not do that."""
+    if parts.policy.allows(caller_of(request), COMMANDS):
+        return
     for action in plan.actions:
         if action.action_type == JOIN:
             continue
         if _runs_commands(parts, action.action_type, action.input_parameters):
             what = f"{action.label!r} is of the type {action.action_type}, which runs commands"
-        elif secret_references.places(action.input_parameters):
+        elif action.input_parameters and secret_references.places(action.input_parameters):
             what = f"{action.label!r} reads a secret of the applier"
         else:
             continue
-        if not parts.policy.allows(caller_of(request), COMMANDS):
-            text = f"{what}: the rule {COMMANDS!r} of the policy does not let you store it"
-            raise falcon.HTTPForbidden(title="Forbidden", description=text)
-        return
+        text = f"{what}: the rule {COMMANDS!r} of the policy does not let you store it"
+        raise falcon.HTTPForbidden(title="Forbidden", description=text)
 
 
 def _filters(query: Mapping[str, Any]) -> PlanFilters:
