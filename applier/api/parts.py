@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import falcon
@@ -15,10 +16,14 @@ from applier.operations import Operator
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parts:
-    """What resources need: the parts of the configuration, and the policy."""
+    """What resources need: the parts of the configuration, and the policy.
+
+    ``of_runs`` returns the metrics of the runs, if their process is at hand.
+    """
 
     assembly: Assembly
     policy: Policy
+    of_runs: Callable[[], bytes] | None = None
 
 
 def caller_of(request: falcon.Request) -> Caller:

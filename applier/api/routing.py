@@ -18,13 +18,18 @@ from applier.api.v1.versions import Versions
 from applier.assembly import Assembly
 
 
-def make(assembly: Assembly, strategy: Strategy | None = None) -> Callable[..., Any]:
+def make(
+    assembly: Assembly,
+    strategy: Strategy | None = None,
+    of_runs: Callable[[], bytes] | None = None,
+) -> Callable[..., Any]:
     """Return the WSGI application of a configuration; raises ConfigurationError.
 
-    Callers prove who they are by the configured strategy, unless another is given.
+    Callers prove who they are by the configured strategy, unless another is given. ``of_runs``
+    returns the metrics of runs, in the text format of Prometheus.
     """
     conf = assembly.conf
-    parts = Parts(assembly=assembly, policy=Policy(conf))
+    parts = Parts(assembly=assembly, policy=Policy(conf), of_runs=of_runs)
     routes: Mapping[str, Any] = {
         **v1.routes(parts),
         **v2.routes(parts),

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
-from contextlib import closing
-from typing import Any, cast
+from functools import partial
 
-import cotyledon
 from oslo_config import cfg
 
 from applier.api import routing
@@ -16,7 +15,8 @@ from applier.api.server import Server
 from applier.assembly import Assembly
 from applier.backoff import delays_s
 from applier.errors import ConfigurationError
-from applier.service import signals
+from applier.monitoring import passing
+from applier.service.process import ServiceProcess
 
 LOG = logging.getLogger(__name__)
 
@@ -25,36 +25,33 @@ NAME = "actionplan-api"
 LONGEST_DELAY_S = 30.0
 
 
-class ApiService(cotyledon.Service):
-    """A process that answers requests; cotyledon restarts it if it dies."""
+class ApiService(ServiceProcess):
+    """The process that answers requests. It ends when those that have arrived are answered.
+
+    At the socket ``listener``, it asks the process that runs plans for its metrics.
+    """
 
     name = NAME
 
-    def __init__(self, worker_id: int, conf: cfg.ConfigOpts) -> None:
-        super().__init__(cast("Any", worker_id))
-        self._conf = conf
-        self._ending, self._over = threading.Event(), threading.Event()
+    def __init__(self, worker_id: int, conf: cfg.ConfigOpts, listener: socket.socket) -> None:
+        super().__init__(worker_id, conf)
+        self._of_runs = partial(passing.asked, listener)
         self._server: Server | None = None
-        signals.relay(signals.not_interrupted)
 
-    def run(self) -> None:
-        """Answer requests until the service is stopped by a signal."""
-        try:
-            with closing(Assembly(self._conf)) as assembly:
-                server = Server(self._conf, routing.make(assembly))
-                if opened(server, self._ending):
-                    self._server = server
-                    LOG.info("Listening on %s", server.url)
-                    server.serve()
-        finally:
-            self._over.set()
+    def work(self, assembly: Assembly) -> None:
+        """Answer requests."""
+        server = Server(self.conf, routing.make(assembly, of_runs=self._of_runs))
+        if opened(server, self.ending):
+            self._server = server
+            LOG.info("Listening on %s", server.url)
+            server.serve()
 
     def terminate(self) -> None:
         """Return when the requests that have arrived are answered."""
-        self._ending.set()
+        self.ending.set()
         if self._server is not None:
             self._server.end()
-        self._over.wait()
+        super().terminate()
 
 
 def opened(server: Server, ending: threading.Event) -> bool:

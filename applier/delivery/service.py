@@ -5,21 +5,16 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, cast
 from uuid import uuid4
-
-import cotyledon
-from oslo_config import cfg
 
 from applier.assembly import Assembly
 from applier.delivery import configured
 from applier.delivery.delivery import Delivery
 from applier.errors import DamagedRecord, StoreError
-from applier.service import signals
 from applier.service.opening import opened
+from applier.service.process import ServiceProcess
 from applier.store import Store
 
 LOG = logging.getLogger(__name__)
@@ -28,31 +23,16 @@ LOG = logging.getLogger(__name__)
 CLEAN_S = 60.0
 
 
-class DeliveryService(cotyledon.Service):
-    """A process that delivers events; cotyledon restarts it if it dies."""
+class DeliveryService(ServiceProcess):
+    """The process that delivers events. It ends when what it delivered is on record."""
 
     name = "actionplan-events"
 
-    def __init__(self, worker_id: int, conf: cfg.ConfigOpts) -> None:
-        super().__init__(cast("Any", worker_id))
-        self._conf = conf
-        self._ending, self._over = threading.Event(), threading.Event()
-        signals.relay(signals.not_interrupted)
-
-    def run(self) -> None:
-        """Deliver events until the service is stopped by a signal."""
-        try:
-            with closing(Assembly(self._conf)) as assembly:
-                store = opened(assembly, self._ending)
-                if store is not None:
-                    self._deliver(store)
-        finally:
-            self._over.set()
-
-    def terminate(self) -> None:
-        """Return when the events that are being delivered are on record."""
-        self._ending.set()
-        self._over.wait()
+    def work(self, assembly: Assembly) -> None:
+        """Deliver events."""
+        store = opened(assembly, self.ending)
+        if store is not None:
+            self._deliver(store)
 
     def _deliver(self, store: Store) -> None:
         holder = str(uuid4())
@@ -62,18 +42,18 @@ class DeliveryService(cotyledon.Service):
                     store,
                     receiver,
                     holder=holder,
-                    give_up_s=self._conf.events.give_up_after_s,
+                    give_up_s=self.conf.events.give_up_after_s,
                     clock=partial(datetime.now, UTC),
-                    ending=self._ending,
+                    ending=self.ending,
                 ).run,
                 name=receiver.name,
             )
-            for receiver in configured.receivers(self._conf)
+            for receiver in configured.receivers(self.conf)
         ]
         for thread in threads:
             thread.start()
-        while not self._ending.wait(CLEAN_S):
-            clean(store, timedelta(seconds=self._conf.events.keep_s))
+        while not self.ending.wait(CLEAN_S):
+            clean(store, timedelta(seconds=self.conf.events.keep_s))
         for thread in threads:
             thread.join()
 

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from applier.errors import DamagedRecord, StoreError
 from applier.store.figures import Figures, Heartbeat
+from applier.store.worker_jobs import WorkerJobState
 from planner.states import PlanState
 
 #: For how many seconds an answer of the record is kept: many scrapers cost one query.
@@ -103,6 +104,28 @@ def families(figures: Figures, now: datetime) -> Iterator[GaugeMetricFamily]:
         running.add_metric([service.uuid, service.host], service.plans)
     yield running
     yield from _outboxes(figures, now)
+    yield from _workers(figures)
+
+
+def _workers(figures: Figures) -> Iterator[GaugeMetricFamily]:
+    jobs = GaugeMetricFamily(
+        "actionplan_worker_jobs", "Jobs for workers on other machines.", labels=["state"]
+    )
+    for state, number in {**dict.fromkeys(map(str, WorkerJobState), 0), **figures.jobs}.items():
+        jobs.add_metric([state], number)
+    yield jobs
+    texts = {
+        "actionplan_worker_running_jobs": "Jobs that a worker has.",
+        "actionplan_worker_places": "How many jobs a worker carries out at once.",
+        "actionplan_worker_draining": "1 if a worker takes no more jobs, else 0.",
+        "actionplan_worker_silent_seconds": "Seconds since a worker was heard of.",
+    }
+    values = [(w.running, w.places, w.draining, w.silent_s) for w in figures.workers]
+    for place, (name, text) in enumerate(texts.items()):
+        family = GaugeMetricFamily(name, text, labels=["worker", "host"])
+        for worker, of_one in zip(figures.workers, values, strict=True):
+            family.add_metric([worker.name, worker.host], float(of_one[place]))
+        yield family
 
 
 def _outboxes(figures: Figures, now: datetime) -> Iterator[GaugeMetricFamily]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import logging
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 try:
@@ -29,6 +30,7 @@ from applier.assembly import Assembly
 from applier.errors import ConfigurationError
 from applier.service import log_file, signals
 from applier.service.opening import opened
+from applier.service.process import ServiceProcess
 from applier.service.worker_loop import WorkerLoop
 from applier.store import Service
 from planner.errors import PlannerError
@@ -44,54 +46,48 @@ Ctrl-C ends the service at once.
 """
 
 
-class ApplierService(cotyledon.Service):
-    """A process that runs plans; cotyledon restarts it if it dies."""
+class ApplierService(ServiceProcess):
+    """The process that runs plans. At its end it hands them back, once running actions ended.
+
+    ``listener`` is the socket at which the API asks for the metrics of runs, if there is one.
+    """
 
     name = NAME
 
-    def __init__(self, worker_id: int, conf: cfg.ConfigOpts) -> None:
-        super().__init__(cast("Any", worker_id))
-        self._conf = conf
-        self._ending, self._over = threading.Event(), threading.Event()
-        signals.relay(signals.not_interrupted)
+    def __init__(
+        self, worker_id: int, conf: cfg.ConfigOpts, listener: socket.socket | None
+    ) -> None:
+        super().__init__(worker_id, conf)
+        self._listener = listener
 
-    def run(self) -> None:
-        """Run plans until the service is stopped by a signal."""
-        try:
-            with closing(Assembly(self._conf)) as assembly:
-                if opened(assembly, self._ending) is not None:
-                    LOG.info("Waiting for plans of the cloud %s", assembly.cloud().name)
-                    with measured(assembly), assembly.traced():
-                        worker_loop_of(assembly, self._ending).run()
-        finally:
-            self._over.set()
-
-    def terminate(self) -> None:
-        """Hand back all plans, and return when their running actions have ended.
-
-        cotyledon kills the process if that takes longer than ``grace_s`` seconds.
-        """
-        self._ending.set()
-        self._over.wait()
+    def work(self, assembly: Assembly) -> None:
+        """Run plans."""
+        if opened(assembly, self.ending) is not None:
+            LOG.info("Waiting for plans of the cloud %s", assembly.cloud().name)
+            with measured(assembly, self._listener), assembly.traced():
+                worker_loop_of(assembly, self.ending).run()
 
     def reload(self) -> None:
         """Log that the configuration is read only when the service starts."""
         LOG.warning("The configuration is read at the start only: restart to have it read again")
 
 
-def measured(assembly: Assembly) -> AbstractContextManager[object]:
-    """Measure runs and show metrics in a block, if metrics_port is set."""
+def measured(assembly: Assembly, listener: socket.socket | None) -> AbstractContextManager[object]:
+    """Measure runs in a block, if metrics_port is set or the API asks for the metrics."""
     port = assembly.conf.watcher_applier.metrics_port
-    if port is None:
+    if port is None and listener is None:
         return nullcontext()
     try:
-        from applier.monitoring import endpoint
+        from applier.monitoring import endpoint, passing
         from applier.monitoring.run_metrics import RunMetrics
     except ImportError:
         LOG.error("[watcher_applier] metrics_port: install actionplan[api], which it needs")
         return nullcontext()
     assembly.run_metrics = RunMetrics()
-    return endpoint.offered(assembly.run_metrics.registry, port)
+    registry = assembly.run_metrics.registry
+    if listener is not None:
+        passing.answer(listener, registry)
+    return nullcontext() if port is None else endpoint.offered(registry, port)
 
 
 def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:
@@ -165,17 +161,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     for text in warnings:
         LOG.warning("%s", text)
+    with _api().passing.listening() if conf.with_api else nullcontext() as listener:
+        _serve(conf, listener, delivers=delivers)
+    return 0
+
+
+def _serve(conf: cfg.ConfigOpts, listener: socket.socket | None, *, delivers: bool) -> None:
+    """Run all processes of the service until a signal ends them."""
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.watcher_applier.grace_s)
     signals.relay(signals.Interrupted(signals.end_at_once))
-    manager.add(ApplierService, workers=1, args=(conf,))
+    manager.add(ApplierService, workers=1, args=(conf, listener))
     if delivers:
         manager.add(_delivery().DeliveryService, workers=1, args=(conf,))
     if conf.with_api:
-        manager.add(_api().ApiService, workers=1, args=(conf,))
+        manager.add(_api().ApiService, workers=1, args=(conf, listener))
     try:
         manager.run()
     finally:
         # cotyledon sets an alarm for the grace period and leaves it running. While Python ends,
         # nothing handles it, and it would kill this process.
         signal.alarm(0)
-    return 0

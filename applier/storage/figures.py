@@ -13,12 +13,21 @@ from sqlalchemy import bindparam
 from applier.storage.column_types import Count
 from applier.storage.compiled import Deferred, Row, word, words
 from applier.storage.database import Database
+from applier.storage.database_clock import time_in
 from applier.storage.event_rows import needed_from, subscription_of
 from applier.storage.event_statements import NUMBERS, RUNNING, SUBSCRIPTIONS
 from applier.storage.queue_statements import is_due
-from applier.storage.tables import action_states, dead_events, events, plans, services
+from applier.storage.tables import (
+    action_states,
+    dead_events,
+    events,
+    plans,
+    services,
+    worker_jobs,
+    workers,
+)
 from applier.storage.transactions import Transaction
-from applier.store.figures import Figures, Heartbeat, Outbox
+from applier.store.figures import Figures, Heartbeat, Outbox, WorkerFigures
 from planner.states import PlanState
 
 #: The states of plans whose actions are counted: those that were started and have not ended.
@@ -60,6 +69,20 @@ SERVICES = Deferred(
         .limit(bindparam("most"))
     )
 )
+#: The workers on other machines: those that were heard of last.
+WORKERS = Deferred(
+    lambda: (
+        sa.select(
+            *(workers.c[key] for key in ("name", "host", "running", "places", "draining")),
+            workers.c.heard_at,
+            time_in().label("now"),
+        )
+        .order_by(workers.c.heard_at.desc())
+        .limit(bindparam("most"))
+    )
+)
+#: The states of their jobs, and how many are alike; a job is there while its action runs.
+JOBS = Deferred(lambda: _counts(sa.select(worker_jobs.c.state).limit(bindparam("most")).subquery()))
 #: The first event from a number on.
 OLDEST_EVENT = Deferred(
     lambda: (
@@ -118,6 +141,8 @@ class RecordFigures:
                 claimants = transaction.read(CLAIMANTS, {"most": MOST_HEARTBEATS})
                 reported = transaction.read(SERVICES, {"most": MOST_HEARTBEATS})
                 outboxes = list(_outboxes(transaction))
+                registered = transaction.read(WORKERS, {"most": MOST_HEARTBEATS})
+                jobs = transaction.read(JOBS, {"most": MOST_ACTIONS})
             return Figures(
                 plans={row["state"]: row["number"] for row in states},
                 actions={(r["action_type"], r["state"]): r["number"] for r in actions},
@@ -126,6 +151,8 @@ class RecordFigures:
                 claimants=tuple(map(_heartbeat, claimants)),
                 services=tuple(map(_heartbeat, reported)),
                 outboxes=tuple(outboxes),
+                workers=tuple(map(_worker, registered)),
+                jobs={row["state"]: row["number"] for row in jobs},
             )
 
         return self._database.tried(read, lost_too=False)
@@ -159,4 +186,15 @@ def _heartbeat(row: Row) -> Heartbeat:
         host=row["host"] or "",
         at=row["heartbeat_at"],
         plans=row.get("plans", 1),
+    )
+
+
+def _worker(row: Row) -> WorkerFigures:
+    return WorkerFigures(
+        name=row["name"],
+        host=row["host"],
+        running=row["running"],
+        places=row["places"],
+        draining=bool(row["draining"]),
+        silent_s=max(0.0, (row["now"] - row["heard_at"]).total_seconds()),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 
@@ -31,12 +32,23 @@ class Outbox(NamedTuple):
     dead: int
 
 
+class WorkerFigures(NamedTuple):
+    """A worker on another machine: its jobs, its places for jobs, and for how long it is silent."""
+
+    name: str
+    host: str
+    running: int
+    places: int
+    draining: bool
+    silent_s: float
+
+
 class Figures(NamedTuple):
     """What a store counts for monitoring; states are as they are stored.
 
     ``actions`` are those of plans that were started and have not ended, by type and state.
     ``are_all_counted`` is false if there are more than the store counts. ``claimants`` have the
-    uuid of the plan that they run.
+    uuid of the plan that they run. ``jobs`` are those of workers on other machines, by state.
     """
 
     plans: Mapping[str, int]
@@ -46,6 +58,8 @@ class Figures(NamedTuple):
     claimants: Sequence[Heartbeat]
     services: Sequence[Heartbeat]
     outboxes: Sequence[Outbox] = ()
+    workers: Sequence[WorkerFigures] = ()
+    jobs: Mapping[str, int] = MappingProxyType({})
 
 
 class FiguresStore(Protocol):

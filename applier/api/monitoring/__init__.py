@@ -21,11 +21,8 @@ def routes(parts: Parts) -> Mapping[str, Any]:
     assembly = parts.assembly
     figures = OneLook(lambda: assembly.store.figures(), FIGURES_S)
 
-    def of_runs() -> Any:
-        return assembly.run_metrics and assembly.run_metrics.registry
-
     return {
-        "/metrics": Metrics(registry_of(RecordCollector(figures)), of_runs),
+        "/metrics": Metrics(registry_of(RecordCollector(figures)), parts.of_runs),
         "/healthz": Health(),
         "/readyz": Readiness(lambda: assembly.store.ping()),
     }

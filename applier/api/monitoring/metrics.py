@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/metrics``: the figures of the record, and those of this process if it runs plans."""
+"""``/metrics``: the figures of the record, and those of runs where they are at hand."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ class Metrics:
 
     RULES = {"GET": "metrics:read"}
 
-    def __init__(
-        self, registry: CollectorRegistry, of_runs: Callable[[], CollectorRegistry | None]
-    ) -> None:
+    def __init__(self, registry: CollectorRegistry, of_runs: Callable[[], bytes] | None) -> None:
         self._registry, self._of_runs = registry, of_runs
 
     def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
         """Return all metrics."""
-        of_runs = self._of_runs()
         response.content_type = CONTENT_TYPE_LATEST
         response.data = generate_latest(self._registry)
-        if of_runs is not None:
-            response.data += generate_latest(of_runs)
+        if self._of_runs is not None:
+            response.data += self._of_runs()

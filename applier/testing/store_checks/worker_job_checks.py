@@ -13,6 +13,7 @@ import pytest
 from applier.contracts import HistoryEntry, JobOffer, Report
 from applier.errors import PlanConflict
 from applier.store import Store
+from applier.store.figures import WorkerFigures
 from applier.store.retention import NO_PLAN
 from applier.store.worker_jobs import (
     OVER,
@@ -57,6 +58,7 @@ class WorkerJobChecks:
         store.commit(plan.uuid, claim, offered, now=NOW)
         found = store.jobs_of(plan.uuid)
         assert {job.key for job in found} == {_key(plan, 0), _key(plan, 1)}
+        assert store.figures().jobs == {"todo": 2}
         job = found[0]
         assert (job.queue, job.action_type, job.task) == ("site-b", "nop", JobTask.ACT)
         assert (job.state, job.worker, job.stop, job.result) == ("todo", None, None, None)
@@ -222,6 +224,16 @@ class WorkerJobChecks:
         shown = found[1]._replace(started_at=None, silent_s=0.0)
         assert shown == second._replace(running=2, draining=True)
         assert -60 < found[1].silent_s < 60
+        counted = {worker.name: worker for worker in store.figures().workers}
+        assert counted["w2"]._replace(silent_s=0.0) == WorkerFigures(
+            name="w2",
+            host=second.host,
+            running=2,
+            places=second.places,
+            draining=True,
+            silent_s=0.0,
+        )
+        assert not counted["w1"].draining
         store.remove_worker("w2")
         store.remove_worker("w2")
         assert [worker.name for worker in store.workers()] == ["w1"]

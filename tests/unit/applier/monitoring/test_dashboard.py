@@ -13,10 +13,11 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from applier.monitoring import passing
 from applier.monitoring.measured_store import FOR_LIMITS
 from applier.monitoring.record_collector import RecordCollector, registry_of
 from applier.monitoring.run_metrics import RunMetrics
-from applier.store.figures import Figures, Heartbeat, Outbox
+from applier.store.figures import Figures, Heartbeat, Outbox, WorkerFigures
 
 DASHBOARD = Path(__file__).parents[4] / "etc" / "grafana-dashboard.json"
 #: Labels that Prometheus adds when it scrapes.
@@ -39,14 +40,19 @@ def offered() -> dict[str, set[str]]:
         claimants=(beat,),
         services=(beat,),
         outboxes=(Outbox(subscription="ops", waiting=1, oldest_at=None, held_back=0, dead=0),),
+        workers=(WorkerFigures("w", "h", running=1, places=2, draining=False, silent_s=0.0),),
     )
     runs = RunMetrics()
     runs.plan_ends.labels("FAILED")
     runs.attempts.labels("nop", "FAILED")
     runs.waits.labels(FOR_LIMITS)
     known: dict[str, set[str]] = {}
-    for registry in (registry_of(RecordCollector(lambda: figures)), runs.registry):
-        for family in text_string_to_metric_families(generate_latest(registry).decode()):
+    with passing.listening() as listener:
+        passing.answer(listener, runs.registry)
+        texts = [generate_latest(registry_of(RecordCollector(lambda: figures)))]
+        texts.append(passing.asked(listener))
+    for text in texts:
+        for family in text_string_to_metric_families(text.decode()):
             assert family.documentation.endswith(".")
             for sample in family.samples:
                 known.setdefault(sample.name, set()).update(sample.labels)
