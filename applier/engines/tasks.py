@@ -12,6 +12,7 @@ from typing import Any
 from taskflow import task
 from taskflow.types import notifier
 
+from applier import log_fields
 from applier.contracts import ActionPlugin, Report, Verified
 from applier.contracts.attempt_machines import AttemptMachines
 from applier.engines.environment import ActionEnvironment
@@ -129,19 +130,26 @@ class ActionTask(task.Task):
     def abort(self) -> None:
         """Call the plugin's abort, if the plugin has been created."""
         if self.work is not None:
-            try:
-                self.work.abort()
-            except BaseException:
-                # A plugin may raise anything. Only execute reports the end of the action.
-                LOG.error(
-                    "Action %s: its abort raised an unexpected error\n%s",
-                    self.action.uuid,
-                    self.blotting(traceback.format_exc()),
-                    extra={"action": self.action.uuid},
-                )
+            with log_fields.about(action=self.action.uuid):
+                try:
+                    self.work.abort()
+                except BaseException:
+                    # A plugin may raise anything. Only execute reports the end of the action.
+                    LOG.error(
+                        "Action %s: its abort raised an unexpected error\n%s",
+                        self.action.uuid,
+                        self.blotting(traceback.format_exc()),
+                    )
 
     def execute(self) -> Report:
-        """Run the action and return its report; it uses no store and raises nothing."""
+        """Run the action and return its report; it uses no store and raises nothing.
+
+        What the plugin logs meanwhile says which action it is about.
+        """
+        with log_fields.about(action=self.action.uuid):
+            return self._executed()
+
+    def _executed(self) -> Report:
         output = Output()
         try:
             state, outcome, message = self._perform(output)
@@ -153,7 +161,6 @@ class ActionTask(task.Task):
                 self.action.uuid,
                 self.action.action_type,
                 self.blotting(traceback.format_exc()),
-                extra={"action": self.action.uuid},
             )
             state, outcome = ActionState.FAILED, Outcome.ERROR
             message = "".join(traceback.format_exception_only(error)).strip()

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 from applier.contracts import Report
@@ -60,7 +62,9 @@ class Threads:
         else:
             task.stop.set()
         name = f"action-abort-{task.action.uuid}"
-        threading.Thread(target=task.abort, name=name, daemon=True).start()
+        # The thread logs for the same plan as this one.
+        told = partial(copy_context().run, task.abort)
+        threading.Thread(target=told, name=name, daemon=True).start()
 
     def let_go(self, task: Any) -> bool:
         """Leave the commands of an attempt running when it is told to stop."""

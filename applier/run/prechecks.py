@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
+from applier import log_fields
 from applier.contracts import ActionPlugin, silent
 from applier.engines.environment import ActionEnvironment
 from applier.engines.workers import Workers
@@ -83,6 +84,11 @@ def check_all(
 
 
 def _ask(action: Action, environment: ActionEnvironment) -> _Answer:
+    with log_fields.about(action=action.uuid):
+        return _answered(action, environment)
+
+
+def _answered(action: Action, environment: ActionEnvironment) -> _Answer:
     plugin = environment.plugins[action.action_type]
     try:
         parameters, _ = resolve(action.input_parameters, plugin.SCHEMA)

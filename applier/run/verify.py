@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+from applier import log_fields
 from applier.contracts import ActionPlugin, Claimant, Report, Verified
 from applier.contracts.attempt_machines import AttemptMachines, JobFound
 from applier.engines.environment import ActionEnvironment
@@ -114,7 +115,13 @@ def _decided(
 
 
 def _ask(action: Action, environment: ActionEnvironment, unseen: str | None) -> Finding:
-    """Find out whether an action has begun; look for its commands, else ask its plugin."""
+    """Find out whether an action has begun; its plugin logs for that action."""
+    with log_fields.about(action=action.uuid):
+        return _found(action, environment, unseen)
+
+
+def _found(action: Action, environment: ActionEnvironment, unseen: str | None) -> Finding:
+    """Look for the commands of an action, else ask its plugin."""
     machines = environment.machines_of(action, action.attempts)
     if machines is not None and machines.forbid():
         return Finding(action.uuid, not_begun=machines)
@@ -129,8 +136,7 @@ def _ask(action: Action, environment: ActionEnvironment, unseen: str | None) -> 
     try:
         parameters, blotting = resolve(action.input_parameters, plugin.SCHEMA)
     except ActionFailed as reason:
-        about = {"action": action.uuid}
-        LOG.warning("Action %s cannot be verified: %s", action.uuid, reason, extra=about)
+        LOG.warning("Action %s cannot be verified: %s", action.uuid, reason)
         answer = Verified.IN_DOUBT
     else:
         answer = verified(lambda: plugin(parameters, context).verify(), blotting)

@@ -81,7 +81,7 @@ class JobRunner:
     def perform(self, key: AttemptKey) -> None:
         """Carry out a job, if it is still to be taken; return when its end is on record."""
         token = str(uuid4())
-        with log_fields.about(plan=key.plan):
+        with log_fields.about(plan=key.plan, action=key.action):
             taken = self._insist(
                 lambda: self._store.take_job(
                     key, worker=self._own.name, token=token, lease_s=self._lease_s
@@ -111,8 +111,13 @@ class JobRunner:
                 return False
             _tell(task, why)
         name = f"action-abort-{key.action}"
-        threading.Thread(target=task.abort, name=name, daemon=True).start()
+        threading.Thread(target=self._abort, args=(key.plan, task), name=name, daemon=True).start()
         return True
+
+    @staticmethod
+    def _abort(plan: str, task: ActionTask) -> None:
+        with log_fields.about(plan=plan):
+            task.abort()
 
     @contextmanager
     def _holding(self, key: AttemptKey, token: str) -> Iterator[None]:

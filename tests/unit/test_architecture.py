@@ -249,7 +249,7 @@ WRITERS_OF_STATES = ("applier/recording/recorder.py", "applier/storage/rows.py")
 CATCHES_ALL = {
     (
         "applier/engines/tasks.py",
-        "ActionTask.execute",
+        "ActionTask._executed",
     ): "a plugin may raise anything; it becomes a report",
     (
         "applier/engines/tasks.py",

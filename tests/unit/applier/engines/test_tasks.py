@@ -11,13 +11,16 @@ from dataclasses import replace
 
 import pytest
 
+from applier import log_fields
 from applier.actions.pause import Pause
 from applier.contracts import Verified
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import Output, task_maker
+from applier.engines.threads import Threads
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.machines import OpenMachines
 from applier.testing.trials import plugin
+from applier.worker_jobs import StopReason
 from planner.model import JOIN, Action
 from planner.states import ActionState, Outcome
 
@@ -51,6 +54,33 @@ def test_an_outcome_is_success(outcome):
     report = run(returns(outcome))
     assert (report.uuid, report.old, report.state) == ("a1", "ONGOING", "SUCCEEDED")
     assert (report.outcome, report.message, report.output) == (outcome, None, None)
+
+
+def test_what_a_plugin_logs_says_which_plan_and_action_it_is_about():
+    said, aborted, goes_on = [], threading.Event(), threading.Event()
+
+    def work(parameters, context, stop):
+        said.append(log_fields.current())
+        goes_on.set()
+        assert aborted.wait(10)
+        return Outcome.OK
+
+    def abort(self):
+        said.append(log_fields.current())
+        aborted.set()
+
+    made = plugin(work)
+    made.abort = abort
+    environment = ActionEnvironment(plugins={"nop": made}, cloud=lambda: None)
+    task, reports = task_maker([ACTION], environment, ())("a1"), []
+    with log_fields.about(plan="p1"), Threads(1, lambda report: reports.append(report)) as threads:
+        threads.grow(1)
+        threads.submit(task)
+        assert goes_on.wait(10)
+        threads.stop(task, StopReason.ABORT)
+        assert aborted.wait(10)
+    assert said == [{"plan": "p1", "action": "a1"}] * 2
+    assert log_fields.current() == {}
 
 
 def test_what_the_action_refuses_is_a_failure():
