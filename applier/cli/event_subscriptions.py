@@ -62,7 +62,8 @@ class SubscriptionRemove(Verb):
         from planner.errors import InvalidInput, Mistake, accepted
 
         store, name = self.session.store, parsed_args.name
-        if not store.unsubscribe(name):
+        history = self.operator.entry("event subscription remove", name)
+        if not store.unsubscribe(name, history=history):
             known = [subscription.name for subscription in store.subscriptions()]
             raise InvalidInput(
                 [Mistake(f"no such subscription; {accepted(name, known)}", (), name)]

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from applier.contracts import HistoryEntry
 from applier.notifications.schema import Event
 from applier.storage import event_rows, statements
 from applier.storage import event_statements as of_events
-from applier.storage.changes import is_subscribed
+from applier.storage.changes import history_row, is_subscribed
 from applier.storage.database import Database
 from applier.storage.transactions import Transaction
+from applier.store.retention import NO_PLAN
 from applier.store.subscriptions import DeadEvent, EventPage, Subscription
 
 
@@ -50,13 +52,16 @@ class KeptEvents:
         new = Subscription(name=name, until=until, delivered=newest)
         transaction.write(of_events.INSERT_SUBSCRIPTION, event_rows.subscription_row(new))
 
-    def unsubscribe(self, name: str) -> bool:
+    def unsubscribe(self, name: str, *, history: HistoryEntry | None = None) -> bool:
         """See :meth:`applier.store.subscriptions.EventStore.unsubscribe`."""
 
         def remove() -> bool:
             with self._database.write() as transaction:
                 transaction.write(of_events.DELETE_ALL_DEAD, {"named": name})
-                return bool(transaction.write(of_events.UNSUBSCRIBE, {"named": name}))
+                was_there = bool(transaction.write(of_events.UNSUBSCRIBE, {"named": name}))
+                if was_there and history is not None:
+                    transaction.write(statements.INSERT_HISTORY, history_row(NO_PLAN, history))
+                return was_there
 
         return self._database.tried(remove)
 

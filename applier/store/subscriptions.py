@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from applier.contracts import HistoryEntry
 from applier.notifications.schema import Event
 
 
@@ -76,8 +77,11 @@ class EventStore(Protocol):
         all events until this call count as deleted, because some were not recorded.
         """
 
-    def unsubscribe(self, name: str) -> bool:
-        """Remove a subscription with its dead events; return False if there is none."""
+    def unsubscribe(self, name: str, *, history: HistoryEntry | None = None) -> bool:
+        """Remove a subscription with its dead events; return False if there is none.
+
+        The entry of the history has the plan :data:`applier.store.retention.NO_PLAN`.
+        """
 
     def subscriptions(self) -> list[Subscription]:
         """List the subscriptions by name."""

@@ -55,6 +55,23 @@ def test_a_plan_goes_to_another_record_with_its_history(
     is_problem(post(other, "/v2/imports", broken), 400, "version")
 
 
+def test_an_import_that_is_sent_again_with_its_key_answers_with_the_plan(
+    api: TestClient, actionplan: CommandLine
+) -> None:
+    uuid = stored(api)
+    exported = api.simulate_get(f"/v2/plans/{uuid}/export").text
+    actionplan.record.unlink()
+    other, keyed = administrators(actionplan), {**JSON, "Idempotency-Key": "k1"}
+    for _ in range(2):
+        made = other.simulate_post("/v2/imports", body=exported, headers=keyed)
+        assert (made.status_code, made.json["uuid"]) == (201, uuid)
+    another = {**JSON, "Idempotency-Key": "k2"}
+    again = other.simulate_post("/v2/imports", body=exported, headers=another)
+    is_problem(again, 409, "already in the record")
+    verbs = [entry["verb"] for entry in other.simulate_get("/v2/history").json["history"]]
+    assert sorted(verbs) == ["create", "import"]
+
+
 def test_durations_are_listed_exported_and_imported(
     api: TestClient, actionplan: CommandLine
 ) -> None:

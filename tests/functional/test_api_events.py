@@ -19,6 +19,7 @@ from api_client import JSON, api_process, client_of, configured
 from command_line import PATIENCE_S, CommandLine
 from falcon.testing import TestClient
 
+from applier.api.v2.idempotency import DONE_BEFORE
 from applier.notifications.schema import SCHEMA
 
 DOCUMENT = json.dumps(
@@ -113,6 +114,29 @@ def test_subscriptions_are_listed_and_removed(actionplan: CommandLine) -> None:
     assert refused.status_code == 403  # without authentication, nobody is an admin
     actionplan.good("event", "subscription", "remove", "readers")
     assert api.simulate_get("/v2/subscriptions").json == {"subscriptions": []}
+    [entry] = api.simulate_get("/v2/history").json["history"][-1:]
+    assert (entry["verb"], entry["why"]) == ("event subscription remove", "readers")
+
+
+def test_an_administrator_removes_a_subscription_once_for_a_key(actionplan: CommandLine) -> None:
+    policy = actionplan.folder / "policy.yaml"
+    policy.write_text("event:administer: role:operator\n", encoding="utf-8")
+    configured(actionplan)
+    with actionplan.configuration.open("a", encoding="utf-8") as file:
+        file.write(f"[oslo_policy]\npolicy_file = {policy}\n")
+    api = client_of(actionplan)
+    body, keyed = json.dumps({"name": "readers"}), {**JSON, "Idempotency-Key": "k1"}
+    api.simulate_get("/v2/events")
+    said = []
+    for _ in range(2):
+        answer = api.simulate_post("/v2/subscriptions/remove", body=body, headers=keyed)
+        assert answer.status_code == 200
+        said += answer.json["messages"]
+    assert said == ["The subscription 'readers' is removed.", DONE_BEFORE]
+    again = api.simulate_post("/v2/subscriptions/remove", body=body, headers=JSON)
+    assert again.status_code == 400
+    [entry] = api.simulate_get("/v2/history").json["history"]
+    assert (entry["who"], entry["verb"]) == ("anonymous", "event subscription remove")
 
 
 @pytest.mark.parametrize("query", ["after=-1", "after=x", "wait_s=61", "limit=0", "since=1"])

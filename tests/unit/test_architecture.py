@@ -267,7 +267,7 @@ CATCHES_ALL = {
     ): "a call may raise anything; it is raised where somebody waits for the call",
     (
         "applier/run/prechecks.py",
-        "_ask",
+        "_answered",
     ): "a plugin may raise anything; then it is its answer",
     ("planner/registry.py", "load"): "importing a plugin may raise anything; the error names it",
     ("planner/planners/solution.py", "about"): "a plugin may raise anything; the error names it",

@@ -9,11 +9,14 @@ import falcon
 
 from applier.api.parts import Parts, operator_of
 from applier.api.v2 import schemas
+from applier.api.v2.idempotency import keyed_operator, was_done
 from applier.api.v2.operation import Operation, Resource, document_in
 from applier.api.v2.plans import require_allowed, show
+from applier.errors import PlanConflict
 from applier.operations import archiving, durations, removal
 from planner import ranges
 from planner.errors import InvalidInput, Mistake
+from planner.model import ActionPlan
 
 _RULE = "record:administer"
 _COUNT: schemas.Schema = {"type": "integer", "minimum": 0}
@@ -62,6 +65,7 @@ class Imports(Resource):
             rule=_RULE,
             summary="Take in a plan that was exported, with all that is known of it.",
             takes_document=True,
+            idempotency_key=True,
             status=201,
             answer=schemas.PLAN,
         )
@@ -73,12 +77,21 @@ class Imports(Resource):
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Import a plan."""
         self.query(request)
-        made = archiving.import_from(
-            self._parts.assembly.store,
-            document_in(request),
-            operator_of(request, []),
-            lambda plan: require_allowed(self._parts, request, plan),
-        )
+        store = self._parts.assembly.store
+        given = list[ActionPlan]()
+
+        def require(plan: ActionPlan) -> None:
+            given.append(plan)
+            require_allowed(self._parts, request, plan)
+
+        try:
+            operator = keyed_operator(request, [])
+            made = archiving.import_from(store, document_in(request), operator, require)
+        except PlanConflict:
+            [plan] = given
+            if not was_done(request, store, plan.uuid):
+                raise
+            made = store.load_plan(plan.uuid)
         response.status = falcon.HTTP_201
         response.set_header("Location", f"{request.prefix}/v2/plans/{made.uuid}")
         show(self._parts, response, made)

@@ -10,8 +10,10 @@ import falcon
 
 from applier.api.parts import Parts
 from applier.api.v2 import schemas
+from applier.api.v2.idempotency import DONE_BEFORE, keyed_operator, was_done
 from applier.api.v2.operation import Operation, Resource
 from applier.notifications.schema import SCHEMA
+from applier.store.retention import NO_PLAN
 from applier.store.subscriptions import DeadEvent, Subscription, Trouble
 from planner.errors import InvalidInput, Mistake, accepted
 
@@ -72,6 +74,7 @@ class Removal(Resource):
             summary="Remove a subscription with what was given up for it. A receiver that is still "
             "configured subscribes again when its service starts.",
             body=schemas.mapping({"name": schemas.TEXT}),
+            idempotency_key=True,
             answer=schemas.mapping({"messages": schemas.LINES}),
         )
     }
@@ -83,7 +86,11 @@ class Removal(Resource):
         """Remove it; raises InvalidInput for a name that is not known."""
         self.query(request)
         name, store = self.body(request)["name"], self._parts.assembly.store
-        if not store.unsubscribe(name):
+        if was_done(request, store, NO_PLAN):
+            response.media = {"messages": [DONE_BEFORE]}
+            return
+        history = keyed_operator(request, []).entry("event subscription remove", name)
+        if not store.unsubscribe(name, history=history):
             known = accepted(name, [subscription.name for subscription in store.subscriptions()])
             raise InvalidInput([Mistake(f"no such subscription; {known}", ("name",))])
         response.media = {"messages": [f"The subscription {name!r} is removed."]}

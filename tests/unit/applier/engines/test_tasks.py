@@ -19,8 +19,8 @@ from applier.engines.tasks import Output, task_maker
 from applier.engines.threads import Threads
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.machines import OpenMachines
+from applier.store.worker_jobs import StopReason
 from applier.testing.trials import plugin
-from applier.worker_jobs import StopReason
 from planner.model import JOIN, Action
 from planner.states import ActionState, Outcome
 
