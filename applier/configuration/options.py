@@ -165,7 +165,8 @@ APPLIER_OPTIONS = (
         min=1,
         sample_default=9323,
         help="Port on 127.0.0.1 on which an applier service shows its metrics to Prometheus: what "
-        "only a process that runs plans knows. Default: none, and nothing is measured.",
+        "only a process that runs plans knows. Default: none, and runs are measured only with "
+        "--with-api, whose /metrics has them as well.",
     ),
     cfg.BoolOpt(
         "traces",
