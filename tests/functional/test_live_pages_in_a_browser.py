@@ -49,7 +49,8 @@ def gate(site: CommandLine) -> Iterator[Gate]:
 def planned(site: CommandLine, gate: Gate, after: int = 3) -> str:
     """Plan a gate with actions behind it, one after another; return the uuid."""
     last = [{"name": f"after-{i}", **NOP} for i in range(after)]
-    site.document("night.yaml", gate.action("gate"), *last, name="night")
+    options = {"weights": {"shell": 90}}
+    site.document("night.yaml", gate.action("gate"), *last, name="night", options=options)
     site.good("create", "night.yaml", "--set", "ordering=chunks")
     return site.plan().uuid
 
