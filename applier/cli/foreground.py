@@ -21,6 +21,7 @@ from applier.contracts import Listener, Report
 from applier.errors import PlanConflict, StoreError
 from applier.operations import claim
 from applier.operations.creation import SetOptions
+from applier.operations.next_steps import next_steps
 from applier.wording import planned_and_taken
 from planner.errors import InvalidTransition
 from planner.model import ActionPlan
@@ -129,7 +130,7 @@ def _run(
     planned_s = runner.planned_s()
     if planned_s is not None:
         verb.say(f"{planned_and_taken(planned_s, took_s).capitalize()}.")
-    for line in recap.next_steps(plan):
+    for line in next_steps(plan):
         verb.say(line)
     return exit_code(plan)
 

@@ -12,6 +12,7 @@ from applier.cli.arguments import PLAN_HELP
 from applier.cli.verb import Verb
 from applier.operations import creation
 from applier.operations.creation import SetOptions
+from applier.timeline.values import LaneKind
 from planner.errors import InvalidInput, Mistake
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState
@@ -33,6 +34,7 @@ class Graph(Verb):
         "graph last -f svg --out plan.svg",
         "graph last -f svg --state FAILED --state FAILED_DEPENDENCIES --out failed.svg",
         "graph last -f timeline --out timeline.svg",
+        "graph last -f timeline --lanes worker --out workers.svg",
         "graph last -f dot --node '^4$' | dot -Tpdf -o node-4.pdf",
         "graph maintenance.yaml -f mermaid",
     )
@@ -50,6 +52,11 @@ class Graph(Verb):
             type=str.upper,
             choices=states,
             help=f"only actions in this state, or in one of several: {', '.join(states)}",
+        )
+        parser.add_argument(
+            "--lanes",
+            choices=[str(kind) for kind in LaneKind],
+            help="what the lanes of a timeline are; default: what suits the plan",
         )
         parser.add_argument("--node", metavar="RE", help="only actions of matching nodes")
         parser.add_argument("--task", metavar="RE", help="only actions with a matching name")
@@ -93,12 +100,13 @@ class Graph(Verb):
         from applier.timeline import svg
 
         made = timelines.timeline(
-            self.session,
+            self.session.assembly,
             plan,
             self.session.max_workers,
             now=now(),
             is_stored=not arguments.is_file(args.plan),
             keep=lambda action: action.uuid in kept,
+            kind=LaneKind(args.lanes) if args.lanes else None,
         )
         return svg.render(made)
 
@@ -109,6 +117,8 @@ class _Wanted:
     def __init__(self, args: argparse.Namespace) -> None:
         self._states = args.state
         mistakes: list[Mistake] = []
+        if args.lanes and args.format != "timeline":
+            mistakes.append(Mistake("only a timeline has lanes (-f timeline)", place="--lanes"))
         self._node = _compiled("--node", args.node, mistakes)
         self._task = _compiled("--task", args.task, mistakes)
         if mistakes:

@@ -18,6 +18,7 @@ from applier.cli.verb import PAUSED, Verb
 from applier.contracts import Report
 from applier.errors import PlanConflict
 from applier.operations import claim
+from applier.operations.next_steps import next_steps
 from applier.operations.services import nobody_present, present
 from applier.wording import planned_and_taken
 from planner.model import Action, ActionPlan
@@ -102,7 +103,7 @@ class Watch(Verb):
         planned_s = timelines.planned_s(self.session, plan, self.session.max_workers)
         if planned_s is not None:
             self.say(f"{planned_and_taken(planned_s, took(plan)).capitalize()}.")
-        for line in recap.next_steps(plan):
+        for line in next_steps(plan):
             self.say(line)
         return foreground.exit_code(plan)
 

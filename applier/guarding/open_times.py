@@ -60,6 +60,16 @@ class OpenTimes:
             self._known = _all_hold([_merged(_of(g, begin, end)) for g in self._groups])
         return self._known
 
+    def closed(self, start: datetime, end: datetime) -> Iterator[Interval]:
+        """Yield the times between two moments at which the windows are closed."""
+        at = start
+        while at < end:
+            found = self.next(at)
+            opens = end if found is None else min(found.start, end)
+            if at < opens:
+                yield Interval(at, opens)
+            at = end if found is None else found.end
+
     def longest_s(self, moment: datetime) -> float:
         """Return how many seconds the longest interval lasts, of those from a moment on."""
         found = (i for i in self.intervals(moment) if i.end > moment)

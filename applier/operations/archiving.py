@@ -66,6 +66,7 @@ SCHEMA: dict[str, Any] = {
             outcome={"enum": [None, *(str(outcome) for outcome in Outcome)]},
             message=_TEXT,
             output=_TEXT,
+            worker=_TEXT,
         ),
         "history": _entry(
             {"verb": NAME, "who": NAME, "at": TIME},

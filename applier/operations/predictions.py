@@ -58,9 +58,14 @@ class Prediction:
     cautious_s: float
 
 
-def past_durations(parts: Parts) -> PastDurations:
-    """Return the durations of earlier runs; the record is opened when they are first read."""
-    return PastDurations(lambda names: parts.store.durations(names), estimates(parts.policies))
+def past_durations(parts: Parts, without: str = "") -> PastDurations:
+    """Return the durations of earlier runs; the record is opened when they are first read.
+
+    Those of the plan ``without`` are left out: it is compared with what was known without it.
+    """
+    return PastDurations(
+        lambda names: parts.store.durations(names, without=without), estimates(parts.policies)
+    )
 
 
 def predicted(parts: Parts, plan: ActionPlan, durations: Durations, max_workers: int) -> Prediction:

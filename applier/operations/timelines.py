@@ -8,17 +8,19 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from applier.operations import changed_limits
+from applier.assembly import Assembly
+from applier.operations import changed_limits, holds
 from applier.operations.predictions import Parts, concurrency_of, makespan_s, past_durations
-from applier.run.durations import NOTHING
+from applier.run.durations import NOTHING, Durations
 from applier.scheduling.course import Course, Timeline
 from applier.scheduling.forecast import best_ranks, forecast
 from applier.scheduling.gates import Concurrency
-from applier.store import Attempt
+from applier.store import Attempt, Store
 from applier.timeline.chart import chart
+from applier.timeline.holds import first_run
 from applier.timeline.times import Times, began, times
-from applier.timeline.values import Chart
-from applier.timeline.waits import Limits, Waiting, critical_path, waits
+from applier.timeline.values import Chart, LaneKind
+from applier.timeline.waits import Limits, Waiting, are_unexplained, critical_path, waits
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -38,39 +40,58 @@ class Observed(NamedTuple):
 
 
 def timeline(
-    parts: Parts,
+    parts: Assembly,
     plan: ActionPlan,
     workers: int,
     *,
     now: datetime,
     is_stored: bool,
     keep: Callable[[Action], bool] | None = None,
+    kind: LaneKind | None = None,
 ) -> Chart:
     """Return the timeline of a plan, or of those of its actions that ``keep`` accepts.
 
     Attempts, changed limits and what other plans hold are known only of a plan that ``is_stored``.
-    It begins in local time.
+    It begins in local time. Lanes are of a ``kind``, or of the one that suits the plan.
     """
     found = observed(parts, plan, workers, now=now, is_stored=is_stored)
-    return drawn(plan, found, keep)
-
-
-def drawn(plan: ActionPlan, found: Observed, keep: Callable[[Action], bool] | None = None) -> Chart:
-    """Return the timeline of what was observed."""
+    at_workers = _workers(parts.store, plan) if is_stored and kind is LaneKind.WORKER else {}
     return chart(
-        plan, found.times, found.waiting, found.critical, expected_s=found.whole_s, keep=keep
+        plan,
+        found.times,
+        found.waiting,
+        found.critical,
+        expected_s=found.whole_s,
+        keep=keep,
+        kind=kind,
+        workers=at_workers,
     )
 
 
+def drawn(plan: ActionPlan, found: Observed) -> Chart:
+    """Return the timeline of what was observed."""
+    return chart(plan, found.times, found.waiting, found.critical, expected_s=found.whole_s)
+
+
+def _workers(store: Store, plan: ActionPlan) -> dict[str, str]:
+    """Return the worker on another machine that carried out each action last, or does."""
+    ended = store.all_attempts(plan.uuid, most=0)
+    found = {uuid: tried[-1].worker for uuid, tried in ended.items()}
+    found |= {job.key.action: job.worker for job in store.jobs_of(plan.uuid)}
+    return {uuid: name for uuid, name in found.items() if name is not None}
+
+
 def observed(
-    parts: Parts, plan: ActionPlan, workers: int, *, now: datetime, is_stored: bool
+    parts: Assembly, plan: ActionPlan, workers: int, *, now: datetime, is_stored: bool
 ) -> Observed:
     """Return what is known of the course of a plan, and what is expected: see :func:`timeline`."""
     past = past_durations(parts)
     attempts = _attempts(parts, plan) if is_stored else {}
+    history = parts.store.history(plan.uuid) if is_stored else []
+    ran_first = first_run(history)
     limits = _limits(parts, plan, workers, is_stored=is_stored)
     concurrency, seconds = limits.concurrency, past.of(plan).seconds
-    if began(plan, attempts) is None:
+    if began(plan, attempts, ran_first) is None:
         made = forecast(plan.actions, seconds, concurrency)
         found = times(plan, now=now, expected=made.timeline, attempts=attempts)
         waiting, critical = waits(plan, found, limits), made.critical
@@ -78,12 +99,23 @@ def observed(
     else:
         fresh = from_the_beginning(plan)
         allowed = concurrency_of(parts, fresh, workers)
-        planned = _expected(fresh.actions, past.of(fresh).seconds, allowed, now)
+        planned = _expected(fresh.actions, known_before(parts, fresh).seconds, allowed, now)
         expected = _expected(plan.actions, seconds, concurrency, now)
-        found = times(plan, now=now, expected=expected, planned=planned, attempts=attempts)
+        found = times(
+            plan,
+            now=now,
+            expected=expected,
+            planned=planned,
+            attempts=attempts,
+            first_run=ran_first,
+        )
         if found.began is not None:
             found = replace(found, began=found.began.astimezone())
-        waiting = waits(plan, found, limits)
+        own = tuple(holds.of_itself(parts, plan, found, history, now))
+        waiting = waits(plan, found, replace(limits, holds=own))
+        if are_unexplained(waiting):
+            others = tuple(holds.of_others(parts, plan, found))
+            waiting = waits(plan, found, replace(limits, holds=(*own, *others)))
         critical, whole_s = critical_path(found, waiting), planned.makespan_s
     return Observed(found, waiting, critical, whole_s)
 
@@ -112,10 +144,15 @@ def _limits(parts: Parts, plan: ActionPlan, workers: int, *, is_stored: bool) ->
 def planned_s(parts: Parts, plan: ActionPlan, workers: int) -> float | None:
     """Return how long a whole plan was expected to take; None if that of an action is unknown."""
     fresh = from_the_beginning(plan)
-    durations = past_durations(parts).of(fresh)
+    durations = known_before(parts, fresh)
     if NOTHING in durations.known_from:
         return None
     return makespan_s(parts, fresh, durations, workers)
+
+
+def known_before(parts: Parts, plan: ActionPlan) -> Durations:
+    """Return how long each action should take by what is known without the runs of the plan."""
+    return past_durations(parts, without=plan.uuid).of(plan)
 
 
 def from_the_beginning(plan: ActionPlan) -> ActionPlan:

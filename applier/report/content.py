@@ -8,10 +8,12 @@ from datetime import datetime
 
 from applier.assembly import Assembly
 from applier.operations import approving, predictions, timelines
+from applier.operations.next_steps import next_steps
 from applier.operations.timelines import Observed
 from applier.report import heads, inputs, lists, pictures, what_if
 from applier.report.rows import OUTPUT, SLIGHT_S, rows, spare
-from applier.report.values import Report, Slow, TypeTimes
+from applier.report.values import Point, Report, Slow, TypeTimes
+from applier.run.durations import Durations
 from applier.run.planned_and_taken import by_type
 from applier.scheduling.forecast import Forecast
 from applier.wording import count, duration
@@ -40,16 +42,11 @@ def report(
     found = timelines.observed(parts, plan, workers, now=now, is_stored=is_stored)
     fresh = timelines.from_the_beginning(plan)
     durations = predictions.past_durations(parts).of(fresh)
+    planned_s = timelines.known_before(parts, fresh).seconds
     made = predictions.predicted(parts, fresh, durations, workers)
     attempts = store.all_attempts(plan.uuid, most=OUTPUT) if store else {}
     history = store.history(plan.uuid) if store else []
-    curve = before.points if before else None
-    if curve is None:
-        curve = what_if.points(
-            lambda number: predictions.makespan_s(parts, fresh, durations, number),
-            len(plan.actions),
-            workers,
-        )
+    curve = before.points if before else _curve(parts, fresh, durations, workers)
     left = list(lists.left(plan))
     return Report(
         uuid=plan.uuid,
@@ -58,10 +55,11 @@ def report(
         mark=_mark(plan),
         summary=heads.summary(plan, found),
         is_open=plan.state not in ENDED_PLAN,
-        facts=list(heads.facts(plan, found, history, workers, store)),
+        facts=list(heads.facts(parts, plan, found, history, workers, store)),
         warnings=plan.warnings,
         left=left[: lists.MOST_LEFT],
         more_left=max(0, len(left) - lists.MOST_LEFT),
+        next_steps=list(next_steps(plan)),
         timeline=pictures.timeline(timelines.drawn(plan, found)),
         graph=pictures.graph(plan),
         rows=rows(plan, found, made.forecast, attempts),
@@ -69,8 +67,8 @@ def report(
         points=curve,
         curve=what_if.drawn(curve),
         slack=_slack(made.forecast),
-        slowest=_slowest(plan, found, made.forecast, durations.seconds),
-        types=list(_types(plan, durations.seconds)),
+        slowest=_slowest(plan, found, made.forecast, planned_s),
+        types=list(_types(plan, planned_s)),
         differences=before.differences
         if before
         else lists.differences(parts, store, plan, workers)
@@ -83,6 +81,13 @@ def report(
         configuration=inputs.configuration_text(parts.conf, plan),
         made=f"{now.astimezone():%Y-%m-%d %H:%M:%S %z}",
     )
+
+
+def _curve(parts: Assembly, fresh: ActionPlan, durations: Durations, workers: int) -> list[Point]:
+    def makespan_s(number: int) -> float:
+        return predictions.makespan_s(parts, fresh, durations, number)
+
+    return what_if.points(makespan_s, len(fresh.actions), workers)
 
 
 def _mark(plan: ActionPlan) -> str:

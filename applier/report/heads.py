@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from applier.assembly import Assembly
 from applier.contracts import HistoryEntry
 from applier.operations.cloud_names import cloud_of
 from applier.operations.timelines import Observed
+from applier.report.rows import names_of_resources
 from applier.report.values import Fact
 from applier.store import Store
 from applier.wording import count, duration, gains, resources, result, some, standing
@@ -19,6 +21,12 @@ from planner.states import ActionState
 #: How many resources of a kind are named.
 _NAMED = 8
 _KINDS = (("node", "host"), ("instance", "instance"), ("volume", "volume"))
+#: What each ``on_failure`` means.
+_AFTER_FAILURE = {
+    "skip_descendants": "actions that need a failed one do not run; all others do",
+    "pause": "the plan is paused",
+    "continue": "all actions run in spite of it",
+}
 
 
 def summary(plan: ActionPlan, found: Observed) -> str:
@@ -54,6 +62,7 @@ def _took(found: Observed) -> str:
 
 
 def facts(
+    parts: Assembly,
     plan: ActionPlan,
     found: Observed,
     history: Sequence[HistoryEntry],
@@ -73,16 +82,17 @@ def facts(
     if began is not None:
         claimant = store.last_claimant(plan.uuid) if store else None
         by = f" by {claimant.user} on {claimant.host}" if claimant else ""
-        yield Fact("First start", _when(began) + by)
+        yield Fact("First run", _when(began) + by)
     if began is not None and found.times.now_s is None:
         ends = [a.ended_at for a in plan.actions if a.ended_at is not None]
         yield Fact("Last end", _when(max(ends, default=None)))
     yield Fact("Planned", duration(found.whole_s))
     if began is not None:
-        yield Fact("Taken", _took(found))
+        yield Fact("Taken", _took(found).removeprefix("took "))
     yield Fact("Touches", _touches(plan))
     yield Fact("Limits", _limits(plan, workers))
-    yield Fact("After a failure", plan.on_failure or "as configured")
+    policy = plan.on_failure or parts.conf.watcher_applier.on_failure
+    yield Fact("After a failure", _AFTER_FAILURE.get(policy, policy))
     for text in gains(plan):
         yield Fact("Gain", text)
     yield Fact("Planner", plan.planner)
@@ -95,10 +105,11 @@ def _when(at: datetime | None) -> str:
 
 
 def _touches(plan: ActionPlan) -> str:
+    known = names_of_resources(plan)
     parts = [
-        f"{count(len(names), word)} ({some(names, _NAMED, ', ')})"
+        f"{count(len(ids), word)} ({some([known.get(one, one) for one in ids], _NAMED, ', ')})"
         for kind, word in _KINDS
-        if (names := resources(plan.actions, kind))
+        if (ids := resources(plan.actions, kind))
     ]
     return "; ".join(parts) or "no host or instance"
 

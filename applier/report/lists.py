@@ -14,10 +14,11 @@ from applier.report.rows import cut
 from applier.report.values import Differences, Entry, Left
 from applier.store import PlanSummary, Store
 from planner.model import JOIN, ActionPlan
-from planner.states import WELL, ActionState
+from planner.states import OPEN, WELL, ActionState, PlanState
 
 #: How many actions that are left are listed, entries of the history, and plans of a name looked at.
-MOST_LEFT, MOST_ENTRIES, MOST_PLANS = 100, 500, 200
+MOST_LEFT, MOST_ENTRIES, MOST_PLANS = 40, 500, 200
+_RUNNING = (PlanState.PENDING, PlanState.ONGOING, PlanState.CANCELLING)
 _WORST_FIRST = (
     ActionState.FAILED,
     ActionState.REVERT_FAILED,
@@ -31,12 +32,16 @@ _WORST_FIRST = (
 
 
 def left(plan: ActionPlan) -> Iterator[Left]:
-    """Yield the actions that are not done, the worst first, once the plan has begun."""
+    """Yield the actions that are not done, the worst first, once the plan has begun.
+
+    While it runs, those that are open are no news.
+    """
     actions = [a for a in plan.actions if a.action_type != JOIN]
     if all(action.state is ActionState.PENDING for action in actions):
         return
-    open_ones = [a for a in actions if a.state not in WELL]
-    for action in sorted(open_ones, key=lambda a: _WORST_FIRST.index(a.state)):
+    going_on = OPEN if plan.state in _RUNNING else frozenset()
+    not_done = [a for a in actions if a.state not in WELL | going_on]
+    for action in sorted(not_done, key=lambda a: _WORST_FIRST.index(a.state)):
         yield Left(action.label, str(action.state), cut(action.status_message or ""))
 
 

@@ -23,7 +23,7 @@ from planner.visible_text import visible
 _PACKAGE = "applier.report"
 #: The parts of a report by their ids, in order, below the head.
 PARTS = (
-    *("warnings", "facts", "left", "timeline", "graph", "actions", "what-if", "times"),
+    *("left", "warnings", "facts", "timeline", "graph", "actions", "what-if", "times"),
     *("differences", "history", "input"),
 )
 
@@ -40,6 +40,7 @@ def environment() -> Environment:
     )
     made.filters["element"] = _element
     made.filters["content"] = _content
+    made.filters["breakable"] = _breakable
     made.filters["sorted_by"] = _sorted_by
     return made
 
@@ -56,6 +57,15 @@ def _content(text: str) -> Markup:
     a "b" &lt;/pre&gt;
     """
     return Markup(html.escape(text, quote=False))  # noqa: S704
+
+
+def _breakable(text: str) -> Markup:
+    """Return the content of an element that may begin a new line after an underscore.
+
+    >>> print(_breakable("set_<b>"))
+    set_<wbr>&lt;b&gt;
+    """
+    return Markup(_content(text).replace("_", Markup("_<wbr>")))  # noqa: S704
 
 
 def _sorted_by(seconds: float | None) -> Markup:

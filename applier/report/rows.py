@@ -24,6 +24,8 @@ OUTPUT, ALL_OUTPUTS = 4000, 150_000
 _LONGEST, _SHORT, MANY = 300, 120, 300
 #: How many waits and attempts of an action are shown, the last ones.
 _WAITS, _ATTEMPTS = 3, 5
+#: The parameter that names the resource of an action for people.
+_NAME = "resource_name"
 #: A slack below this is none.
 SLIGHT_S = 0.05
 #: Actions in these states get the room for outputs first.
@@ -38,7 +40,7 @@ def rows(
 ) -> list[Row]:
     """Return the rows of the table in schedule order; ``made`` is a forecast of the whole plan."""
     actions = [a for a in plan.actions if a.action_type != JOIN]
-    shown = _outputs(actions, attempts)
+    shown, names = _outputs(actions, attempts), names_of_resources(plan)
     critical = frozenset(found.critical)
     most = _SHORT if len(actions) > MANY else _LONGEST
     return [
@@ -47,6 +49,7 @@ def rows(
             number,
             action,
             found,
+            names,
             slack_s=made.slack_s.get(action.uuid),
             is_critical=action.uuid in critical,
             attempts=[_tried(action.uuid, one, shown) for one in last],
@@ -62,13 +65,14 @@ def _row(
     number: int,
     action: Action,
     found: Observed,
+    names: Mapping[str, str],
     *,
     slack_s: float | None,
     is_critical: bool,
     attempts: Sequence[Tried],
     most: int,
 ) -> Row:
-    times, uuid = found.times, action.uuid
+    times, uuid, resource = found.times, action.uuid, action.resource_id or ""
     interval = times.intervals[uuid]
     ran = uuid in times.runs
     took_s = interval.end_s - interval.start_s if ran else None
@@ -79,7 +83,7 @@ def _row(
         uuid=uuid,
         name=action.label,
         action_type=action.action_type,
-        where=", ".join(places_of(plan.planner, action)) or action.resource_id or "",
+        where=", ".join(places_of(plan.planner, action)) or names.get(resource, resource),
         state=str(action.state),
         mark=LOOKS[str(action.state)].mark,
         start=moment(times.began, interval.start_s, is_expected=is_late) if ran else "-",
@@ -96,6 +100,21 @@ def _row(
         waits=[cut(_waited(wait), most) for wait in waits[-_WAITS:]],
         attempts=attempts,
     )
+
+
+def names_of_resources(plan: ActionPlan) -> dict[str, str]:
+    """Return the name of each resource, by its id, for which an action of the plan says one.
+
+    >>> named = {"resource_name": "web-1"}
+    >>> move = Action(uuid="u", action_type="migrate", resource_id="6a1f", input_parameters=named)
+    >>> names_of_resources(ActionPlan(uuid="p", planner="weight", actions=(move,)))
+    {'6a1f': 'web-1'}
+    """
+    return {
+        action.resource_id: name
+        for action in plan.actions
+        if action.resource_id and isinstance(name := action.input_parameters.get(_NAME), str)
+    }
 
 
 def spare(slack_s: float | None) -> str:
@@ -142,6 +161,7 @@ def _tried(uuid: str, attempt: Attempt, shown: Mapping[tuple[str, int], str]) ->
         took=duration(took_s),
         message=cut(attempt.message or ""),
         output=output,
+        worker=attempt.worker or "",
         is_cut=len(output) < len(whole) or len(whole) >= OUTPUT,
     )
 

@@ -15,7 +15,10 @@ class Fact(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """An ended attempt of an action. ``is_cut`` says that only the end of its output is shown."""
+    """An ended attempt of an action, and the worker that carried it out, if it was one.
+
+    ``is_cut`` says that only the end of its output is shown.
+    """
 
     number: int
     state: str
@@ -23,6 +26,7 @@ class Tried(NamedTuple):
     took: str
     message: str
     output: str
+    worker: str
     is_cut: bool
 
 
@@ -141,6 +145,7 @@ class Report(NamedTuple):
     warnings: Sequence[str]
     left: Sequence[Left]
     more_left: int
+    next_steps: Sequence[str]
     timeline: str
     graph: str
     rows: Sequence[Row]

@@ -165,7 +165,7 @@ def _worked() -> Condition:
 #: Insert the attempts that just ended, copied from the rows of their actions.
 KEEP_ATTEMPT = _about(
     lambda these: sa.insert(attempts).from_select(
-        [c.key for c in attempts.c if c is not attempts.c.id],
+        [c.key for c in attempts.c if c.key not in ("id", "worker")],
         sa.select(
             action_states.c.plan,
             action_states.c.uuid,

@@ -52,7 +52,7 @@ class RecordedDurations:
     _database: Database
 
     def durations(
-        self, action_types: Sequence[str], *, most: int = MOST
+        self, action_types: Sequence[str], *, most: int = MOST, without: str = ""
     ) -> dict[str, list[Sample]]:
         """See :meth:`applier.store.runs.RunStore.durations`."""
 
@@ -60,7 +60,7 @@ class RecordedDurations:
             took = {}
             with self._database.read() as transaction:
                 for name in action_types:
-                    asked = {"action_type": name, "most": most}
+                    asked = {"action_type": name, "most": most, "without": without}
                     took[name] = _samples(transaction.read(statements.DURATIONS, asked))
                     imported = transaction.read(IMPORTED, {"of_type": name, "most": most})
                     took[name] += [Sample(**row, imported=True) for row in imported]

@@ -41,6 +41,7 @@ REVISIONS = (
     "0013",
     "0014",
     "0015",
+    "0016",
 )
 #: A set of tables that only Watcher's database contains.
 WATCHER = ({"action_plans", "audits"}, {"alembic_version", "goals"})

@@ -139,7 +139,10 @@ DURATIONS = Deferred(
             (actions.c.plan == attempts.c.plan) & (actions.c.uuid == attempts.c.action),
             isouter=True,
         )
-        .where(attempts.c.measures == bindparam("action_type"))
+        .where(
+            attempts.c.measures == bindparam("action_type"),
+            attempts.c.plan != bindparam("without"),
+        )
         .order_by(attempts.c.id.desc())
         .limit(bindparam("most"))
     )

@@ -161,6 +161,8 @@ attempts = sa.Table(
     sa.Column("measures", sa.String(255)),
     sa.Column("message", LongText),
     sa.Column("output", LongText),
+    # The worker on another machine that carried it out last; NULL if the applier did.
+    sa.Column("worker", sa.String(255)),
     sa.Index("ix_actionplan_attempt_plan_action", "plan", "action"),
     sa.Index("ix_actionplan_attempt_measures", "measures", "id"),
 )

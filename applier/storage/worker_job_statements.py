@@ -8,7 +8,7 @@ from sqlalchemy import bindparam
 
 from applier.storage.compiled import Deferred, word, words
 from applier.storage.database_clock import time_in
-from applier.storage.tables import worker_jobs, workers
+from applier.storage.tables import attempts, worker_jobs, workers
 from applier.store.worker_jobs import JobTask, WorkerJobState
 
 _TODO, _DOING = word(WorkerJobState.TODO), word(WorkerJobState.DOING)
@@ -59,6 +59,18 @@ OFFER = Deferred(
             offered_at=time_in(),
             sent_at=time_in(),
         )
+    )
+)
+#: Keep with an attempt that has ended which worker took its job last.
+KEEP_WORKER = Deferred(
+    lambda: (
+        sa.update(attempts)
+        .where(
+            attempts.c.plan == bindparam("plan_uuid"),
+            attempts.c.action == bindparam("action_uuid"),
+            attempts.c.number == bindparam("number"),
+        )
+        .values(worker=sa.select(worker_jobs.c.worker).where(_this()).scalar_subquery())
     )
 )
 #: Remove a job whose end is on record.

@@ -153,7 +153,10 @@ class WorkerJobs:
 
 
 def job_writes(plan: str, reports: Sequence[Report]) -> Iterator[Write]:
-    """Yield the writes for the jobs that reports of starts offer, and reports of ends remove."""
+    """Yield the writes for the jobs that reports of starts offer, and reports of ends remove.
+
+    They follow those that keep the attempts that have ended.
+    """
     for report in reports:
         if (offer := report.job) is not None:
             key = _key(AttemptKey(plan, report.uuid, offer.attempt))
@@ -161,6 +164,7 @@ def job_writes(plan: str, reports: Sequence[Report]) -> Iterator[Write]:
                 row = {**key, "to_queue": rows.line(offer.queue), "of_type": offer.action_type}
                 yield Write(statements.OFFER, {**row, "json": json.dumps(offer.payload)}, 1)
             elif report.old is ActionState.ONGOING:
+                yield Write(statements.KEEP_WORKER, key, None)
                 yield Write(statements.REMOVE, key, None)
 
 

@@ -23,6 +23,8 @@ class Attempt(NamedTuple):
     outcome: Outcome | None = None
     message: str | None = None
     output: str | None = None
+    #: The worker on another machine that carried it out; None if the applier did.
+    worker: str | None = None
 
 
 class Reservation(NamedTuple):
@@ -112,11 +114,11 @@ class RunStore(Protocol):
         """
 
     def durations(
-        self, action_types: Sequence[str], *, most: int = MOST
+        self, action_types: Sequence[str], *, most: int = MOST, without: str = ""
     ) -> dict[str, list[Sample]]:
         """Return, by action type, the durations of the latest successful attempts.
 
         Only attempts count that SUCCEEDED with the outcome ``changed`` or ``created``, under the
         claim that started them. The latest come first, then imported ones, if the store keeps any;
-        at most ``most`` of each type.
+        at most ``most`` of each type. Attempts of the plan ``without`` do not count.
         """

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from applier.timeline import lanes as laning
 from applier.timeline.rows import in_rows, together
 from applier.timeline.times import Times
-from applier.timeline.values import Bar, Chart, Interval, Lane
+from applier.timeline.values import Bar, Chart, Interval, Lane, LaneKind
 from applier.timeline.waits import Waiting
 from planner.model import JOIN, Action, ActionPlan
 from planner.render import swimlanes
@@ -41,15 +42,17 @@ def chart(
     *,
     expected_s: float,
     keep: Callable[[Action], bool] | None = None,
+    kind: LaneKind | None = None,
+    workers: Mapping[str, str] = MappingProxyType({}),
 ) -> Chart:
     """Return the timeline of the actions of a plan, or of those that ``keep`` accepts.
 
     ``critical`` are the actions of the critical path, and ``expected_s`` is how long the whole plan
-    should take.
+    should take. Lanes are of a ``kind``; those of ``workers`` by the worker of each action.
     """
     drawn = [a for a in plan.actions if a.action_type != JOIN and (keep is None or keep(a))]
     span_s = found.span_s or 1.0
-    lane_of = laning.lanes(plan, drawn)
+    lane_of = laning.lanes(plan, drawn, kind, workers)
     content: defaultdict[str, list[Bar]] = defaultdict(list)
     for action in drawn:
         bar = _bar(plan, action, found, waiting, span_s)

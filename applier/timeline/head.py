@@ -21,6 +21,8 @@ _REASONS = {
     Reason.LIMIT: "waits for a limit",
     Reason.WORKER: "waits for a worker",
     Reason.PLAN: "waits for another plan",
+    Reason.PAUSE: "waits for the plan to go on",
+    Reason.WINDOW: "waits for a window",
     Reason.OTHER: "waits for something else",
 }
 

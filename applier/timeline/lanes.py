@@ -5,30 +5,45 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import MappingProxyType
 
-from applier.timeline.values import Bar
+from applier.timeline.values import Bar, LaneKind
 from planner.model import Action, ActionPlan
 from planner.render import swimlanes
 
 #: If there are more lanes than this, those of like content become one.
 MOST_LANES = 20
+#: The lanes, by workers, of actions that none carried out.
+APPLIER, NOT_STARTED = "the applier", "not started"
 
 
-def lanes(plan: ActionPlan, actions: Sequence[Action]) -> dict[str, str]:
+def lanes(
+    plan: ActionPlan,
+    actions: Sequence[Action],
+    kind: LaneKind | None = None,
+    workers: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
     """Map each action to its lane, by uuid.
 
-    Lanes are nodes, if at least half of the actions hold one while they run; an action on several
+    ``workers`` are the workers that carried actions out, by uuid of the action. Without a kind,
+    lanes are nodes, if at least half of the actions hold one while they run; an action on several
     nodes is in the lane of the first. Else they are the lanes of the graph, if it has several: the
     groups of a rolling update, the resources of events. Else they are action types.
     """
+    if kind is LaneKind.WORKER:
+        return {a.uuid: workers.get(a.uuid) or _workerless(a) for a in actions}
     nodes = {a.uuid: found[0] for a in actions if (found := swimlanes.nodes_of(a))}
-    if 2 * len(nodes) >= len(actions):
+    if kind is LaneKind.NODE or (kind is None and 2 * len(nodes) >= len(actions)):
         rest = {a.uuid: swimlanes.lane_of("", a) or a.action_type for a in actions}
         return {a.uuid: nodes.get(a.uuid, rest[a.uuid]) for a in actions}
-    assigned = swimlanes.assign(plan, actions)
+    assigned = swimlanes.assign(plan, actions) if kind is None else {}
     if len(set(assigned.values())) > 1:
         return assigned
     return {a.uuid: a.action_type for a in actions}
+
+
+def _workerless(action: Action) -> str:
+    return APPLIER if action.started_at is not None else NOT_STARTED
 
 
 def task(plan: ActionPlan, action: Action) -> str:

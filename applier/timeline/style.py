@@ -19,6 +19,8 @@ _PATTERNS: Mapping[str, str] = {
     Reason.LIMIT: "M-1 7L7 -1M-1 1L1 -1M5 7L7 5",
     Reason.WORKER: "M-1 -1L7 7M-1 5L1 7M5 -1L7 1",
     Reason.PLAN: "M-1 7L7 -1M-1 1L1 -1M5 7L7 5M-1 -1L7 7M-1 5L1 7M5 -1L7 1",
+    Reason.PAUSE: "M1.5 0V6M4.5 0V6",
+    Reason.WINDOW: "M0 3H6M3 0V6",
     Reason.OTHER: "M2 2h1.5M5 5h1.5",
 }
 #: The fill of each state on a dark page; its light one is that of all pictures.

@@ -21,11 +21,11 @@ NOTHING = Timeline(start_s={}, end_s={}, makespan_s=0.0)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Times:
-    """When the actions of a plan ran or will run, in seconds from its first start.
+    """When the actions of a plan ran or will run, in seconds from the beginning of its first run.
 
-    ``began`` is that start, None if there was none. What is after ``now_s`` is expected; it is None
-    before the first start, and if all actions have ended. ``intervals`` has all actions but joins;
-    one that did not run has an empty interval at its end. ``runs`` are those that ran or are
+    ``began`` is that beginning, None if there was none. What is after ``now_s`` is expected; it is
+    None before the first run, and if all actions have ended. ``intervals`` has all actions but
+    joins; one that did not run has an empty interval at its end. ``runs`` are those that ran or are
     expected to. ``planned`` is how the whole plan was expected to run, empty if it has not begun.
     ``earlier`` are the attempts before the last one of actions that were tried again.
     """
@@ -45,9 +45,17 @@ class Times:
         return max(last, min(planned, FAR * last))
 
 
-def began(plan: ActionPlan, attempts: Mapping[str, Sequence[Attempt]]) -> datetime | None:
-    """Return the time of the first start in a plan, None if nothing has started yet."""
+def began(
+    plan: ActionPlan,
+    attempts: Mapping[str, Sequence[Attempt]],
+    first_run: datetime | None = None,
+) -> datetime | None:
+    """Return when the first run of a plan began, None if none has.
+
+    That is the time of its first start, unless ``first_run`` is known and before it.
+    """
     starts = [a.started_at for a in plan.actions if a.started_at is not None]
+    starts += [first_run] if first_run is not None else []
     starts += [one.started_at for tried in attempts.values() for one in tried]
     return min(starts, default=None)
 
@@ -59,13 +67,15 @@ def times(
     expected: Timeline,
     planned: Timeline = NOTHING,
     attempts: Mapping[str, Sequence[Attempt]],
+    first_run: datetime | None = None,
 ) -> Times:
     """Put what the record knows and what is expected on one axis.
 
     ``expected`` is how the open actions will run from now on, ``planned`` how the whole plan should
-    have run. ``attempts`` are those of actions that were tried more than once.
+    have run. ``attempts`` are those of actions that were tried more than once, and ``first_run`` is
+    when the first run began, if that is known.
     """
-    first = began(plan, attempts)
+    first = began(plan, attempts, first_run)
     actions = [a for a in plan.actions if a.action_type != JOIN]
 
     def seconds(moment: datetime) -> float:

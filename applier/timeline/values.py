@@ -12,6 +12,15 @@ from planner.model import Action, ActionPlan
 from planner.states import ActionState
 
 
+class LaneKind(StrEnum):
+    """What each lane of a timeline is."""
+
+    NODE = "node"
+    TYPE = "type"
+    #: A worker on another machine that carried actions out.
+    WORKER = "worker"
+
+
 class Interval(NamedTuple):
     """A time from a start to an end, which is not before the start."""
 
@@ -32,7 +41,11 @@ class Reason(StrEnum):
     WORKER = "worker"
     #: A resource that another plan has reserved.
     PLAN = "other plan"
-    #: Anything that is not in the record afterwards: a pause, another plan, a delay.
+    #: The next run of a plan that was paused, or that nobody ran.
+    PAUSE = "pause"
+    #: A window in which the action was expected to end.
+    WINDOW = "window"
+    #: Anything else, such as the delay before the next attempt.
     OTHER = "other"
 
 
@@ -43,6 +56,16 @@ class Wait(NamedTuple):
     end_s: float
     reason: Reason
     what: str
+
+
+class Hold(NamedTuple):
+    """A time in which no action of a plan could start, or none with a ``token``, and why."""
+
+    start_s: float
+    end_s: float
+    reason: Reason
+    what: str
+    token: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +99,10 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lane:
-    """A node, a resource or an action type, or several alike; the bars of a row never overlap."""
+    """A node, a resource, an action type or a worker, or several alike.
+
+    The bars of a row never overlap.
+    """
 
     title: str
     rows: tuple[tuple[Bar, ...], ...]

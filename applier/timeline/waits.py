@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes when each action waited, for what, and which end let it start. Pure.
 
-An action waits for the actions before it, and then for its tokens and a worker. The record does not
-say why an action waited, so it is computed from the times of all actions: a limit counts as the
-reason if it was reached for most of the time. Linear in actions and links, but for sorting.
+An action waits for the actions before it, and then for its tokens and a worker, or for what holds
+the whole plan back. The record does not say why an action waited, so it is computed from the times
+of all actions: a limit counts as the reason if it was reached for most of the time. Linear in
+actions and links, but for sorting.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from applier.scheduling.gates import Concurrency, Gates
 from applier.timeline.busy import Busy
+from applier.timeline.holds import Holds
 from applier.timeline.times import Times
-from applier.timeline.values import Reason, Wait
+from applier.timeline.values import Hold, Reason, Wait
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState
 
@@ -31,6 +33,8 @@ class End(NamedTuple):
     uuid: str
 
 
+_FIRST_START = "the first start: a run begins with checks"
+_NOTHING_KNOWN = "no limit was reached"
 #: The end of nothing.
 _BEGINNING = End(0.0, "")
 
@@ -44,15 +48,26 @@ class Waiting(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What may run at once, and the resources that other plans hold now, with a text about each."""
+    """What may run at once, and what else held actions back.
+
+    ``held`` are the resources that other plans hold now, with a text about each, and ``holds`` the
+    times in which the whole plan was held back, or actions with a token were.
+    """
 
     concurrency: Concurrency
     held: Mapping[str, str] = field(default_factory=dict)
+    holds: Sequence[Hold] = ()
 
 
 def waits(plan: ActionPlan, found: Times, limits: Limits) -> dict[str, Waiting]:
     """Return what each action that runs waited for; the others wait for nothing."""
     return _Waits(plan, found, limits).all()
+
+
+def are_unexplained(waiting: Mapping[str, Waiting]) -> bool:
+    """Return whether an action waited, and nothing that is known so far held it back."""
+    found = (wait.what for one in waiting.values() for wait in one.waits)
+    return any(what in (_FIRST_START, _NOTHING_KNOWN) for what in found)
 
 
 def critical_path(found: Times, waiting: Mapping[str, Waiting]) -> tuple[str, ...]:
@@ -70,7 +85,10 @@ class _Waits:
     def __init__(self, plan: ActionPlan, found: Times, limits: Limits) -> None:
         self._actions = {a.uuid: a for a in plan.actions}
         self._times, self._held = found, limits.held
+        self._holds = Holds(limits.holds)
         self._slight_s = found.span_s * SLIGHT
+        starts = (found.intervals[uuid].start_s for uuid in found.runs)
+        self._first_start_s = min(starts, default=0.0)
         concurrency = limits.concurrency
         self._workers, self._workerless = concurrency.max_workers, concurrency.workerless
         self._gates = Gates(concurrency.limits, self._workers)
@@ -124,15 +142,24 @@ class _Waits:
         ]
         after = _latest([need, order]).uuid or None
         if first - ready > self._slight_s:
-            wait, other = self._for_room(action, ready, first)
-            found.append(wait)
-            after = other or after
+            for begin, end, hold in self._holds.pieces(action, ready, first, self._planned(action)):
+                wait, other = self._for_room(action, begin, end, hold)
+                found.append(wait)
+                after = other or after
         for one, then in zip(earlier, [*(e.start_s for e in earlier[1:]), start], strict=False):
             found.append(Wait(one.end_s, then, Reason.OTHER, "its next attempt"))
         return Waiting(tuple(w for w in found if w.end_s - w.start_s > self._slight_s), after)
 
-    def _for_room(self, action: Action, ready: float, start: float) -> tuple[Wait, str | None]:
+    def _planned(self, action: Action) -> float:
+        planned = self._times.planned.get(action.uuid)
+        return 0.0 if planned is None else planned.end_s - planned.start_s
+
+    def _for_room(
+        self, action: Action, ready: float, start: float, hold: Hold | None
+    ) -> tuple[Wait, str | None]:
         """Return the wait of an action that could run, and the action whose end was the last."""
+        if hold is not None:
+            return Wait(ready, start, hold.reason, hold.what), None
         if action.state is ActionState.PENDING:
             for token in action.tokens:
                 if token in self._held:
@@ -148,12 +175,18 @@ class _Waits:
         # Of equal ones, the first: a token rather than a worker.
         taken, reason, token, most = max(reached, key=lambda r: r[0], default=_NO_LIMIT)
         if most is None or taken < (start - ready) / 2:
-            return Wait(ready, start, Reason.OTHER, "no limit was reached"), None
+            return Wait(ready, start, Reason.OTHER, self._other(start)), None
         last = most.last_ended(start)
         what = f"all {self._workers} workers"
         if reason is Reason.LIMIT:
             what = f"{token} (at most {self._gates.limit(token)} at once)"
         return Wait(ready, start, reason, what), None if last == action.uuid else last
+
+    def _other(self, start: float) -> str:
+        """Return what an action waited for that nothing known held back."""
+        if start <= self._first_start_s + self._slight_s:
+            return _FIRST_START
+        return _NOTHING_KNOWN
 
     def _name(self, end: End) -> str:
         return self._actions[end.uuid].label if end.uuid else ""

@@ -72,10 +72,10 @@ class StoredPlans(WatcherRecord):
         return super().claimant(uuid) if self._is_ours else None
 
     def durations(
-        self, action_types: Sequence[str], *, most: int = MOST
+        self, action_types: Sequence[str], *, most: int = MOST, without: str = ""
     ) -> dict[str, list[Sample]]:
         """Return the durations of earlier runs by our engine."""
-        return super().durations(action_types, most=most) if self._is_ours else {}
+        return super().durations(action_types, most=most, without=without) if self._is_ours else {}
 
 
 @database.translated

@@ -78,6 +78,7 @@ class Graph(graph.Graph):
         "graph last -f svg --out plan.svg",
         "graph last -f svg --state FAILED --state CANCELLED --out failed.svg",
         "graph last -f timeline --out timeline.svg",
+        "graph last -f timeline --lanes type --out types.svg",
         "graph last -f dot --node '^compute-4$' | dot -Tpdf -o compute-4.pdf",
         "graph 7f3a91c2 -f mermaid",
     )

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "functional"))
+sys.path += [str(Path(__file__).parents[1] / "functional"), str(Path(__file__).parents[1])]
 
 from api_client import api_process, configured
 from browsers import chromium

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import subprocess
 from xml.etree import ElementTree
 
 import pytest
-from command_line import EXAMPLE, CommandLine
+from command_line import EXAMPLE, CommandLine, Gate, wait_until
 
 CHAIN = (
     {"name": "1/first", "action_type": "nop"},
@@ -101,6 +103,54 @@ def test_the_timeline_of_a_running_plan_is_known_until_now(
     assert "second: PENDING\n" in by_name["second"]
     assert "\nexpected " in by_name["second"]
     assert running.poll() is None
+
+
+def test_the_lanes_of_a_timeline_can_be_chosen(chain: CommandLine) -> None:
+    timeline = ("graph", "chain.yaml", "-f", "timeline", "--lanes")
+    for kind, lanes in (("node", ["1", "2"]), ("type", ["nop"]), ("worker", ["not started"])):
+        drawn_lanes = re.findall(
+            'class="lane" role="group"><title>(.*?)<', chain.good(*timeline, kind)
+        )
+        assert drawn_lanes == lanes
+    ended = chain.inside("graph", "chain.yaml", "--lanes", "type")
+    assert (ended.code, "--lanes: only a timeline has lanes" in ended.err) == (1, True)
+
+
+@pytest.mark.slow
+def test_after_a_run_the_timeline_still_says_that_another_plan_was_waited_for(
+    actionplan: CommandLine,
+) -> None:
+    gate = Gate(actionplan.folder)
+    touches = {"touches": ["node:compute-1"]}
+    actionplan.document("one.yaml", gate.action("gate") | touches, name="one")
+    actionplan.document("two.yaml", {"name": "b", "action_type": "nop", **touches}, name="two")
+    with actionplan.start("apply", "one.yaml", "--yes") as first:
+        gate.wait()
+        with actionplan.start("apply", "two.yaml", "--yes") as second:
+            wait_until(lambda: "for node:compute-1, on which" in actionplan("why", "two", "b").out)
+            gate.let_go()
+            assert second.wait() == 0
+        assert first.wait() == 0
+    gate.take_down()
+    [about] = titles(actionplan.good("graph", "two", "-f", "timeline"))
+    assert "other plan: node:compute-1, on which plan one of operator worked" in about
+    assert "waits for another plan" in actionplan.good("report", "two")
+
+
+@pytest.mark.slow
+def test_after_a_run_the_timeline_still_says_who_paused_it_and_why(
+    actionplan: CommandLine, running: subprocess.Popen[str], gate: Gate
+) -> None:
+    actionplan.good("pause", "last", "--reason", "too hot")
+    # Nobody can tell when the request is read; after this, the plan is paused for certain.
+    running.send_signal(signal.SIGINT)
+    gate.let_go()
+    assert running.wait() == 5
+    actionplan.good("apply", "last", "--yes")
+    found = titles(actionplan.good("graph", "last", "-f", "timeline"))
+    by_name = {title.partition(":")[0]: title for title in found}
+    assert "pause: the end of the pause by operator: too hot" in by_name["second"]
+    assert "waits for the plan to go on" in actionplan.good("report", "last")
 
 
 def test_what_is_left_out_still_orders_the_rest(chain: CommandLine) -> None:

@@ -49,7 +49,8 @@ def gate(site: CommandLine) -> Iterator[Gate]:
 def planned(site: CommandLine, gate: Gate, after: int = 3) -> str:
     """Plan a gate with actions behind it, one after another; return the uuid."""
     last = [{"name": f"after-{i}", **NOP} for i in range(after)]
-    site.document("night.yaml", gate.action("gate"), *last, name="night")
+    options = {"weights": {"shell": 90}}
+    site.document("night.yaml", gate.action("gate"), *last, name="night", options=options)
     site.good("create", "night.yaml", "--set", "ordering=chunks")
     return site.plan().uuid
 
@@ -100,6 +101,39 @@ def test_a_refusal_is_told_in_the_dialog(
     assert violations(browser) == []
     browser.find_element("id", "ask-no").click()
     assert not browser.find_element("id", "ask").get_attribute("open")
+
+
+def test_the_page_of_a_plan_that_runs_excludes_nobody_and_does_not_jump(
+    browser: Any, site: CommandLine, api: Process, gate: Gate
+) -> None:
+    uuid = planned(site, gate, after=30)
+    top = (
+        "return document.querySelector('#rows tbody tr:nth-child(20)').getBoundingClientRect().top"
+    )
+    with site.start("apply", uuid, "--yes") as run:
+        gate.wait()
+        for theme in ("light", "dark"):
+            for width in (400, 1000, 1600):
+                look(browser, theme, width)
+                opened(browser, f"{api.url}/plans/{uuid}")
+                wide = browser.execute_script("return document.documentElement.scrollWidth")
+                assert wide <= width
+                picture(browser, f"live-{theme}-{width}")
+            assert violations(browser) == []
+        row = browser.find_element("css selector", "#rows tbody tr:nth-child(20)")
+        row.find_element("tag name", "summary").click()
+        wait_until(lambda: row.find_elements("xpath", ".//button[starts-with(., 'Skip ')]"))
+        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", row)
+        browser.execute_script("window.isStill = true")
+        before = browser.execute_script(top)
+        gate.let_go()
+        run.communicate()
+        wait_until(lambda: states(browser) == recorded(site))
+    assert browser.execute_script("return window.isStill")
+    assert row.find_element("tag name", "details").get_attribute("open")
+    # What can be asked no more is not offered any more.
+    wait_until(lambda: not row.find_elements("tag name", "button"))
+    assert abs(browser.execute_script(top) - before) <= 2
 
 
 def test_page_and_record_agree_after_the_connection_was_cut_and_came_back(

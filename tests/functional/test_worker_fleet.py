@@ -66,6 +66,10 @@ def test_several_workers_do_each_action_of_a_plan_once(processes: Fleet) -> None
     assert processes.effects() == (once, once)
     assert processes.store.jobs_of(plan.uuid) == []
     assert all(action.attempts == 1 for action in plan.actions)
+    attempts = processes.store.all_attempts(plan.uuid, most=0)
+    at = {one.worker for tried in attempts.values() for one in tried}
+    assert at
+    assert at <= {worker.name for worker in processes.store.workers()}
 
 
 def test_a_worker_and_the_applier_are_killed_and_each_action_is_done_once(

@@ -14,6 +14,7 @@ from applier.api.v2.operation import Operation, Resource
 from applier.assembly import now
 from applier.contracts import Request
 from applier.operations import lookup, predictions
+from applier.timeline.values import LaneKind
 from planner.model import JOIN
 from planner.visible_text import visible
 
@@ -74,6 +75,7 @@ class TimelinePicture(Resource):
             rule="plan:read",
             summary="Draw as SVG when each action runs or ran, what it waits for, and what was "
             "planned.",
+            query={"lanes": {"enum": [str(kind) for kind in LaneKind]}},
             media="image/svg+xml",
             answer=schemas.TEXT,
         )
@@ -87,10 +89,17 @@ class TimelinePicture(Resource):
         from applier.operations.timelines import timeline
         from applier.timeline import svg
 
-        self.query(request)
+        lanes = self.query(request).get("lanes")
         assembly = self._parts.assembly
         found = lookup.find_plan(assembly.store, plan)
-        made = timeline(assembly, found, assembly.max_workers, now=now(), is_stored=True)
+        made = timeline(
+            assembly,
+            found,
+            assembly.max_workers,
+            now=now(),
+            is_stored=True,
+            kind=LaneKind(lanes) if lanes else None,
+        )
         _send(response, svg.render(made))
 
 

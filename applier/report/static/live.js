@@ -155,7 +155,7 @@
   function badge(node, state) {
     if (node.classList[1] === state) return;
     node.className = `badge ${state}`;
-    node.textContent = `${marks[state] ?? ""} ${state}`;
+    node.textContent = `${marks[state] ?? ""}\u00a0${state}`;
   }
 
   const refresh = reader(async () => {
@@ -171,6 +171,7 @@
     keepTokens();
     window.actionplanRefresh?.(false);
     buttons();
+    offerAll();
     // The server may have answered with what it made a moment before the event.
     if (found.number < asked) refresh();
   });
@@ -182,6 +183,7 @@
     } else if (event.type === "action.state") {
       const row = byUuid.get(event.action);
       if (row) badge(row.querySelector(".badge"), event.data.state);
+      offerAll();
     }
   }
 
@@ -217,19 +219,24 @@
       button(`${change.label} …`, () => ask(change, `${change.label} the plan?`, `${base}/${name}`))));
   }
 
-  // A row that is unfolded offers what can be asked for its action.
-  document.getElementById("rows").addEventListener("toggle", (event) => {
-    const details = event.target, row = details.closest("tr");
-    details.querySelector("[data-own]")?.remove();
-    if (!details.open || !may.has("action:steer")) return;
-    const offered = Object.entries(ACTION_CHANGES).filter(([, change]) => change.states.includes(rowState(row)));
+  // A row that is unfolded offers what can be asked for its action, as long as it can.
+  function offer(details) {
+    const row = details.closest("tr"), own = details.querySelector("[data-own]"), state = rowState(row);
+    if (own?.dataset.own === state) return;
+    own?.remove();
+    const offered = Object.entries(ACTION_CHANGES).filter(([, change]) => change.states.includes(state));
     if (!offered.length) return;
     const place = document.createElement("p");
-    place.dataset.own = "yes";
+    place.dataset.own = state;
     place.append(...offered.map(([name, change]) => button(`${change.label} …`, () =>
       ask(change, `${change.label} ${row.cells[1].textContent}?`, `${base}/actions/${row.dataset.u}/${name}`))));
     details.append(place);
-  }, true);
+  }
+
+  const offerAll = () => {
+    if (may.has("action:steer")) document.querySelectorAll("#rows details[open]").forEach(offer);
+  };
+  document.getElementById("rows").addEventListener("toggle", offerAll, true);
 
   const dialog = document.getElementById("ask");
   const why = document.getElementById("ask-why"), wrong = document.getElementById("ask-wrong");

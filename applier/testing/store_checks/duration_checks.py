@@ -62,6 +62,8 @@ class DurationChecks:
         asked = seconds(store.durations(["nop", "x", "none"]))
         assert asked == {"nop": [20.0, 60.0], "x": [0.25], "none": []}
         assert seconds(store.durations(["x", "nop"], most=2)) == {"nop": [20.0], "x": [0.25]}
+        assert seconds(store.durations(["nop"], without=plan.uuid)) == {"nop": []}
+        assert seconds(store.durations(["nop"], without="another")) == {"nop": [20.0, 60.0]}
 
     def test_work_that_was_cut_off_has_no_duration(self, store: RunStoreUnderTest) -> None:
         """The next claimant finds the work done; when it was done is unknown."""

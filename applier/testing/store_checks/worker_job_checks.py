@@ -67,6 +67,24 @@ class WorkerJobChecks:
         store.commit(plan.uuid, claim, [end], now=LATER)
         assert [job.key for job in store.jobs_of(plan.uuid)] == [_key(plan, 1)]
 
+    def test_an_attempt_keeps_the_worker_that_took_its_job_last(self, store: Store) -> None:
+        """Each attempt its own; one that the applier carried out keeps none."""
+        plan = new_plan("a", "b")
+        claim, (remote, local) = claimed(store, plan), plan.actions
+        store.commit(plan.uuid, claim, [_offered(remote), starts(local)], now=NOW)
+        _take(store, plan, "one")
+        first = [retries(remote)._replace(job=OFFER), succeeds(local)]
+        store.commit(plan.uuid, claim, first, now=LATER)
+        second = OFFER._replace(attempt=2)
+        store.commit(plan.uuid, claim, [starts(remote)._replace(job=second)], now=LATER)
+        key = AttemptKey(plan.uuid, remote.uuid, 2)
+        store.take_job(key, worker="w2", token="two", lease_s=LONG_S)
+        store.commit(plan.uuid, claim, [succeeds(remote)._replace(job=second)], now=LATER)
+        assert [one.worker for one in store.attempts(plan.uuid, remote.uuid)] == ["w1", "w2"]
+        found = store.all_attempts(plan.uuid, most=0)
+        assert [one.worker for one in found[remote.uuid]] == ["w1", "w2"]
+        assert [one.worker for one in found[local.uuid]] == [None]
+
     def test_a_start_and_an_end_without_a_job_touch_none(self, store: Store) -> None:
         """As in a run whose actions run in threads."""
         plan = new_plan("a", "b")

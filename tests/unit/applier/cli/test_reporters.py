@@ -18,6 +18,7 @@ from applier.cli.reporters.progress_block import ProgressBlock
 from applier.cli.reporters.progress_lines import ProgressLines
 from applier.cli.terminal import lasting
 from applier.contracts import Report
+from applier.operations.next_steps import next_steps
 from applier.wording import duration, one_line
 from planner import graph
 from planner.model import JOIN, Action, ActionPlan, Trigger
@@ -186,14 +187,14 @@ def test_what_a_pause_left_over_is_named_as_such() -> None:
     ],
 )
 def test_the_end_says_how_to_go_on(state: PlanState, words: list[str]) -> None:
-    text = "\n".join(recap.next_steps(plan(action("a"), state=state)))
+    text = "\n".join(next_steps(plan(action("a"), state=state)))
     assert all(word in text for word in words)
     assert bool(text) is bool(words)
 
 
 def test_a_plan_that_pauses_at_a_failure_says_how_to_try_it_again() -> None:
     failed = action("a", state=ActionState.FAILED)
-    lines = list(recap.next_steps(plan(failed, action("b"), state=PlanState.PAUSED)))
+    lines = list(next_steps(plan(failed, action("b"), state=PlanState.PAUSED)))
     assert lines == [
         "Run failed actions again, and continue: actionplan resume 12345678",
         "Continue with the rest: actionplan apply 12345678",
@@ -203,14 +204,14 @@ def test_a_plan_that_pauses_at_a_failure_says_how_to_try_it_again() -> None:
 
 def test_what_is_in_doubt_is_to_be_settled_first() -> None:
     unsure = action("a", state=ActionState.UNKNOWN)
-    first, look, *_ = recap.next_steps(plan(unsure, state=PlanState.FAILED))
+    first, look, *_ = next_steps(plan(unsure, state=PlanState.FAILED))
     assert first.endswith("actionplan action set 12345678 a --state succeeded|failed --reason TEXT")
     assert look.endswith("--state UNKNOWN")
 
 
 def test_the_list_to_look_at_is_not_empty() -> None:
     aborted = action("a", state=ActionState.CANCELLED)
-    look, _ = recap.next_steps(plan(aborted, state=PlanState.FAILED))
+    look, _ = next_steps(plan(aborted, state=PlanState.FAILED))
     assert look.endswith("--state CANCELLED")
 
 

@@ -21,7 +21,7 @@ from applier.timeline import svg
 from applier.timeline.chart import FEW_BARS, MOST_BARS, chart
 from applier.timeline.lanes import MOST_LANES
 from applier.timeline.times import NOTHING, times
-from applier.timeline.values import Bar, Chart
+from applier.timeline.values import Bar, Chart, LaneKind
 from applier.timeline.waits import Limits, critical_path, waits
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
@@ -242,3 +242,33 @@ def test_the_forecast_of_a_plan_has_no_thin_bars() -> None:
     assert 'class="plan"' not in text
     assert "expected to take 5m00s" in text
     assert "expected 0s to 1m00s (1m00s)" in text
+
+
+def test_lanes_are_nodes_types_or_workers_as_asked_for() -> None:
+    plan = ActionPlan(
+        uuid="p",
+        planner="weight",
+        actions=(
+            action("a", "c1", ran=(0, 1), state=S.SUCCEEDED),
+            action("b", "c2", action_type="disable", ran=(0, 2), state=S.SUCCEEDED),
+            action("c", "c2", ran=(0, 2), state=S.SUCCEEDED),
+            action("d", "c2", state=S.PENDING),
+        ),
+    )
+    found = times(plan, now=at(2), expected=NOTHING, attempts={})
+
+    def lanes(kind: LaneKind) -> dict[str, list[str]]:
+        made = chart(plan, found, {}, (), expected_s=1.0, kind=kind, workers={"a": "w1", "c": "w2"})
+        return {
+            lane.title: sorted(one.uuid for row in lane.rows for bar in row for one in bar.actions)
+            for lane in made.lanes
+        }
+
+    assert lanes(LaneKind.NODE) == {"c1": ["a"], "c2": ["b", "c", "d"]}
+    assert lanes(LaneKind.TYPE) == {"migrate": ["a", "c", "d"], "disable": ["b"]}
+    assert lanes(LaneKind.WORKER) == {
+        "w1": ["a"],
+        "the applier": ["b"],
+        "w2": ["c"],
+        "not started": ["d"],
+    }

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds what held a whole plan back, or some of its actions, and when. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import NamedTuple
+
+from applier.contracts import HistoryEntry
+from applier.timeline.times import Times
+from applier.timeline.values import Hold, Reason
+from planner.model import Action, ActionPlan
+from planner.states import PlanState
+
+#: The verb of the entries of the history that tell that a run begins.
+RUN = "apply"
+_RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
+
+
+class Piece(NamedTuple):
+    """A part of a wait, and what held the action back then; None if nothing is known to."""
+
+    start_s: float
+    end_s: float
+    hold: Hold | None
+
+
+class Holds:
+    """The holds of a plan, to be looked up for its actions."""
+
+    def __init__(self, holds: Iterable[Hold]) -> None:
+        self._by_token: defaultdict[str | None, list[Hold]] = defaultdict(list)
+        for hold in sorted(holds):
+            self._by_token[hold.token].append(hold)
+
+    def pieces(self, action: Action, start_s: float, end_s: float, takes_s: float) -> list[Piece]:
+        """Cut a time in which an action waited into parts by what held it back.
+
+        An action that takes so long waits for a window before the one that is open ends. Of two
+        holds at once, the one that began first counts.
+        """
+        if not self._by_token:
+            return [Piece(start_s, end_s, None)]
+        tokens = (None, *action.tokens)
+        found = sorted(
+            (max(start_s, one.start_s - early_s), min(end_s, one.end_s), one)
+            for token in tokens
+            for one in self._by_token.get(token, ())
+            for early_s in (takes_s if one.reason is Reason.WINDOW else 0.0,)
+        )
+        pieces, at = [], start_s
+        for begin, end, hold in found:
+            if end <= max(at, begin):
+                continue
+            if begin > at:
+                pieces.append(Piece(at, begin, None))
+            pieces.append(Piece(max(at, begin), end, hold))
+            at = end
+        if at < end_s:
+            pieces.append(Piece(at, end_s, None))
+        return pieces
+
+
+def first_run(history: Sequence[HistoryEntry]) -> datetime | None:
+    """Return when the first run of a plan began; None if that is not known."""
+    return min((entry.at for entry in history if entry.verb == RUN), default=None)
+
+
+def standstills(
+    plan: ActionPlan, found: Times, history: Sequence[HistoryEntry], now: datetime
+) -> Iterator[Hold]:
+    """Yield the times in which a plan that had begun stood still: paused, or not run by anybody."""
+    began = found.began
+    if began is None:
+        return
+    runs = [entry.at for entry in history if entry.verb == RUN]
+    if plan.state not in _RUNNING:
+        runs.append(now)
+    ends = sorted(end_s for _, end_s in ran(found))
+    for before, run in pairwise((at - began).total_seconds() for at in runs):
+        pauses = [
+            entry
+            for entry in history
+            if entry.verb == "pause" and before <= (entry.at - began).total_seconds() <= run
+        ]
+        last_end_s = max((end_s for end_s in ends if end_s <= run), default=before)
+        starts = [max(before, last_end_s)]
+        starts += [(entry.at - began).total_seconds() for entry in pauses[:1]]
+        yield Hold(min(starts), run, Reason.PAUSE, _why(pauses))
+
+
+def ran(found: Times) -> Iterator[tuple[float, float]]:
+    """Yield the times at which something ran."""
+    for uuid in found.runs:
+        yield from found.earlier.get(uuid, ())
+        yield found.intervals[uuid]
+
+
+def _why(pauses: Sequence[HistoryEntry]) -> str:
+    if not pauses:
+        return "the next run of the plan"
+    asked = pauses[0]
+    return f"the end of the pause by {asked.who}" + (f": {asked.why}" if asked.why else "")

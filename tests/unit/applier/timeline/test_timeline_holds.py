@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What held a plan back: pauses, other runs, windows, other plans; in small plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from applier.contracts import HistoryEntry
+from applier.guarding.open_times import Interval, OpenTimes
+from applier.scheduling.course import Timeline
+from applier.scheduling.gates import Concurrency
+from applier.timeline.holds import Holds, Piece, first_run, standstills
+from applier.timeline.times import NOTHING, times
+from applier.timeline.values import Hold, Reason, Wait
+from applier.timeline.waits import Limits, are_unexplained, waits
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, PlanState
+
+BEGAN = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def at(second: float) -> datetime:
+    """Return a time after the beginning."""
+    return BEGAN + timedelta(seconds=second)
+
+
+def ran(name: str, start: float, end: float, **fields: Any) -> Action:
+    """Return an action that ran from one second to another."""
+    return Action(
+        uuid=name,
+        name=name,
+        action_type="nop",
+        state=ActionState.SUCCEEDED,
+        started_at=at(start),
+        ended_at=at(end),
+        **fields,
+    )
+
+
+def entry(verb: str, second: float, why: str | None = None) -> HistoryEntry:
+    """Return an entry of the history, by Ada."""
+    return HistoryEntry(verb=verb, who="ada", at=at(second), why=why)
+
+
+def plan_of(*actions: Action, state: PlanState = PlanState.SUCCEEDED) -> ActionPlan:
+    """Return a plan in a state."""
+    return ActionPlan(uuid="p", planner="weight", actions=actions, state=state)
+
+
+def held(
+    plan: ActionPlan,
+    history: list[HistoryEntry],
+    *more: Hold,
+    workers: int = 9,
+    planned: Timeline = NOTHING,
+    now_s: float = 100,
+) -> dict[str, list[Wait]]:
+    """Return the waits of each action of a plan with a history, and with more holds."""
+    found = times(
+        plan,
+        now=at(now_s),
+        expected=NOTHING,
+        planned=planned,
+        attempts={},
+        first_run=first_run(history),
+    )
+    holds = (*standstills(plan, found, history, at(now_s)), *more)
+    limits = Limits(concurrency=Concurrency(limits={}, max_workers=workers), holds=holds)
+    return {uuid: list(one.waits) for uuid, one in waits(plan, found, limits).items()}
+
+
+def test_the_axis_begins_with_the_first_run_and_not_with_the_first_start() -> None:
+    plan = plan_of(ran("a", 20, 30))
+    found = times(plan, now=at(99), expected=NOTHING, attempts={}, first_run=at(5))
+    assert (found.began, found.intervals["a"]) == (at(5), (15, 25))
+    late = times(plan, now=at(99), expected=NOTHING, attempts={}, first_run=at(25))
+    assert late.began == at(20)
+
+
+def test_a_pause_is_waited_for_from_when_it_was_asked_for_until_the_next_run() -> None:
+    history = [entry("apply", 0), entry("pause", 10, "too much load"), entry("apply", 50)]
+    waited = held(plan_of(ran("a", 0, 20), ran("b", 50, 60)), history)
+    assert waited["b"] == [
+        Wait(0, 10, Reason.OTHER, "no limit was reached"),
+        Wait(10, 50, Reason.PAUSE, "the end of the pause by ada: too much load"),
+    ]
+
+
+def test_an_action_that_comes_after_another_waits_for_that_also_during_a_pause() -> None:
+    history = [entry("apply", 0), entry("pause", 10), entry("apply", 50)]
+    waited = held(plan_of(ran("a", 0, 20), ran("b", 50, 60, parents=("a",))), history)
+    assert waited["b"] == [
+        Wait(0, 20, Reason.ORDER, "a"),
+        Wait(20, 50, Reason.PAUSE, "the end of the pause by ada"),
+    ]
+
+
+def test_between_two_runs_without_a_pause_the_next_run_is_waited_for() -> None:
+    history = [entry("apply", 0), entry("apply", 80)]
+    waited = held(plan_of(ran("a", 0, 20), ran("b", 80, 90)), history)
+    assert waited["b"][-1] == Wait(20, 80, Reason.PAUSE, "the next run of the plan")
+
+
+def test_a_plan_that_is_paused_stands_still_until_now() -> None:
+    left = Action(uuid="b", name="b", action_type="nop")
+    plan = plan_of(ran("a", 0, 20), left, state=PlanState.PAUSED)
+    history = [entry("apply", 0), entry("pause", 15)]
+    found = times(plan, now=at(70), expected=NOTHING, attempts={}, first_run=at(0))
+    [hold] = standstills(plan, found, history, at(70))
+    assert (hold.start_s, hold.end_s) == (15, 70)
+
+
+@pytest.mark.parametrize("state", [PlanState.ONGOING, PlanState.CANCELLING])
+def test_a_plan_that_runs_stands_not_still(state: PlanState) -> None:
+    plan = plan_of(ran("a", 0, 20), state=state)
+    found = times(plan, now=at(70), expected=NOTHING, attempts={}, first_run=at(0))
+    assert list(standstills(plan, found, [entry("apply", 0)], at(70))) == []
+
+
+def test_the_plan_of_another_is_waited_for_by_actions_on_its_resource_alone() -> None:
+    other = Hold(0, 30, Reason.PLAN, "node:c1, on which plan x of ada worked", "node:c1")
+    plan = plan_of(
+        ran("a", 30, 40, tokens=("node:c1",)), ran("b", 30, 40, tokens=("node:c2",)), ran("z", 0, 1)
+    )
+    waited = held(plan, [entry("apply", 0)], other)
+    assert [wait.reason for wait in waited["a"]] == [Reason.PLAN]
+    assert [wait.reason for wait in waited["b"]] == [Reason.OTHER]
+
+
+def test_an_action_that_would_not_end_in_a_window_waits_from_before_its_end() -> None:
+    closed = Hold(50, 90, Reason.WINDOW, "the window daily")
+    planned = Timeline(start_s={"b": 0}, end_s={"b": 20}, makespan_s=20)
+    plan = plan_of(ran("a", 0, 30), ran("b", 90, 95, parents=("a",)))
+    waited = held(plan, [entry("apply", 0)], closed, planned=planned)
+    assert waited["b"] == [
+        Wait(0, 30, Reason.ORDER, "a"),
+        Wait(30, 90, Reason.WINDOW, "the window daily"),
+    ]
+
+
+def test_holds_that_overlap_cut_a_wait_into_parts_without_gaps() -> None:
+    action = replace(ran("a", 0, 1), tokens=("node:c1",))
+    first, second = Hold(2, 6, Reason.PAUSE, "x"), Hold(4, 8, Reason.PLAN, "y", "node:c1")
+    found = Holds([second, first, Hold(20, 30, Reason.PAUSE, "z")]).pieces(action, 0, 10, 0.0)
+    assert found == [
+        Piece(0, 2, None),
+        Piece(2, 6, first),
+        Piece(6, 8, second),
+        Piece(8, 10, None),
+    ]
+
+
+def test_what_nothing_known_held_back_is_unexplained() -> None:
+    concurrency = Concurrency(limits={}, max_workers=9)
+    found = times(plan_of(ran("a", 0, 9), ran("b", 5, 9)), now=at(9), expected=NOTHING, attempts={})
+    plan = plan_of(ran("a", 0, 9), ran("b", 5, 9))
+    assert are_unexplained(waits(plan, found, Limits(concurrency=concurrency)))
+    hold = Hold(0, 5, Reason.PAUSE, "x")
+    assert not are_unexplained(waits(plan, found, Limits(concurrency=concurrency, holds=(hold,))))
+
+
+def test_windows_are_closed_between_their_intervals() -> None:
+    friday = datetime(2026, 1, 2, 12, tzinfo=UTC)
+    windows = OpenTimes([["sat 22:00-04:00 UTC"]])
+    saturday, sunday = datetime(2026, 1, 3, 22, tzinfo=UTC), datetime(2026, 1, 4, 4, tzinfo=UTC)
+    week = timedelta(days=7)
+    assert list(windows.closed(friday, friday + week)) == [
+        Interval(friday, saturday),
+        Interval(sunday, friday + week),
+    ]
+    assert list(windows.closed(friday, saturday)) == [Interval(friday, saturday)]
+    assert list(windows.closed(saturday, sunday)) == []
