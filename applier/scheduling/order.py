@@ -112,6 +112,8 @@ def _join(actions: Sequence[Action], after: dict[str, list[str]], sets: _Sets) -
             seen[id(uuids)] = uuids
     found: _Shared = {}
     for identity, number in users.items():
+        if number == 1:
+            continue  # a join of its own saves no links
         uuids = seen[identity]
         members = frozenset(u for u in uuids if u in after)
         if len(members) * number > len(members) + number:

@@ -48,6 +48,8 @@ def resolve(parameters: Mapping[str, Any], schema: Mapping[str, Any]) -> Resolve
 
     Raises ActionFailed with all references that cannot be used, and why, without their values.
     """
+    if not parameters:
+        return Resolved(parameters, NO_SECRETS)
     values: dict[Path, SecretText] = {}
     wrong: list[str] = []
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from applier.contracts import Claimant, HistoryEntry, Report
@@ -42,6 +43,8 @@ from planner.states import ActionState, PlanState, StateReason, Who, check
 
 #: A plan that enters one of these states has no jobs at workers any more.
 _OVER = frozenset({PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED})
+#: Returns the fields of a report that are written, without its action.
+_written = attrgetter("old", "state", "outcome", "state_reason", "message", "output")
 #: Returns the events of a change.
 Told = Callable[[], Sequence[NewEvent]]
 
@@ -166,7 +169,7 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
 
     Each write requires that its actions are in the old state of their reports.
     """
-    for _, group in groupby(reports, _says):
+    for _, group in groupby(reports, _written):
         alike = list(group)
         first, uuids = alike[0], [report.uuid for report in alike]
         values = {"plan_uuid": plan, "now": now, **rows.report_values(first)}
@@ -185,18 +188,6 @@ def writes_of(plan: str, reports: Sequence[Report], now: datetime, at_once: int)
         if report.undoes and (undone := transitions.undone(plan, report)):
             values = {"plan_uuid": report.undoes.plan, **rows.report_values(undone)}
             yield from writes(UNDONE, [undone.uuid], values, at_once=at_once, checked=False)
-
-
-def _says(report: Report) -> tuple[object, ...]:
-    """Return the fields of a report without its action."""
-    return (
-        report.old,
-        report.state,
-        report.outcome,
-        report.state_reason,
-        report.message,
-        report.output,
-    )
 
 
 def take_turn(transaction: Transaction) -> int:

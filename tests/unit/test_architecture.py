@@ -8,6 +8,7 @@ Nothing is imported here: every module is read with ``ast``. A check gives sente
 from __future__ import annotations
 
 import ast
+import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -300,12 +301,13 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Source(NamedTuple):
-    """One module as it is written."""
+    """One module as it is written; ``nodes`` are all of ``tree``."""
 
     path: str
     module: str
     text: str
     tree: ast.Module
+    nodes: list[ast.AST]
 
 
 def read(root: Path) -> list[Source]:
@@ -317,16 +319,23 @@ def read(root: Path) -> list[Source]:
             parts = path.with_suffix("").parts
             module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             text = file.read_text(encoding="utf-8")
-            found.append(Source(path.as_posix(), module, text, ast.parse(text)))
+            tree = ast.parse(text)
+            found.append(Source(path.as_posix(), module, text, tree, list(ast.walk(tree))))
     return found
 
 
 @cache
 def product() -> list[Source]:
     """Return the modules of this checkout."""
-    return read(ROOT)
+    gc.disable()  # half a million nodes, which all stay
+    try:
+        return read(ROOT)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
+@cache
 def places_of(module: str) -> list[tuple[Layer, str]]:
     """Find the layer of a module, and the entry that names it: one, if the table is right.
 
@@ -349,7 +358,7 @@ def imports(source: Source, modules: set[str]) -> Iterator[tuple[int, str]]:
     A name taken from one of ``modules`` that is a module itself counts as that module.
     """
     package = source.path.rpartition("/")[0].replace("/", ".").split(".")
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -425,7 +434,7 @@ def one_writer_of_states(sources: Sequence[Source]) -> Iterator[str]:
     for source in sources:
         if source.path in WRITERS_OF_STATES:
             continue
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if not (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)):
                 continue
             if node.attr == "state" and ast.unparse(node.value) != "self":
@@ -527,7 +536,7 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
 def calls(sources: Sequence[Source]) -> Iterator[tuple[Source, ast.Call]]:
     """Return all calls of all modules."""
     for source in sources:
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.Call):
                 yield source, node
 
