@@ -43,7 +43,7 @@ class DeliveryService(cotyledon.Service):
         """Deliver events until the service is stopped by a signal."""
         try:
             with closing(Assembly(self._conf)) as assembly:
-                store = opened(assembly, self._ending)
+                store = opened(lambda: assembly.store, self._ending)
                 if store is not None:
                     self._deliver(store)
         finally:

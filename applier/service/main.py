@@ -59,7 +59,7 @@ class ApplierService(cotyledon.Service):
         """Run plans until the service is stopped by a signal."""
         try:
             with closing(Assembly(self._conf)) as assembly:
-                if opened(assembly, self._ending) is not None:
+                if opened(lambda: assembly.store, self._ending) is not None:
                     LOG.info("Waiting for plans of the cloud %s", assembly.cloud().name)
                     with measured(assembly), assembly.traced():
                         worker_loop_of(assembly, self._ending).run()
