@@ -32,11 +32,12 @@ class Report(NamedTuple):
     """A change of the state of one action: its start, its end, or a retry.
 
     ``old`` is the state that the action must still have in the store. From ONGOING to PENDING means
-    that an attempt failed and will be retried. ``given_up`` means that its thread hangs; its tokens
-    stay held. ``undoes`` is the original action in a rollback, which becomes REVERTED or
-    REVERT_FAILED. ``job`` is the job of a worker on another machine: the report of a start offers
-    it, the report of an end removes it. ``again`` means that an attempt which FAILED did not do its
-    work because its worker was lost: another one follows, whatever the number of retries.
+    that an attempt failed and will be retried. ``given_up`` means that its thread hangs, or that it
+    may still run where nobody can look; its tokens stay held. ``undoes`` is the original action in
+    a rollback, which becomes REVERTED or REVERT_FAILED. ``job`` is the job of a worker on another
+    machine: the report of a start offers it, the report of an end removes it. ``again`` means that
+    an attempt which FAILED did not do its work because its worker was lost: another one follows,
+    whatever the number of retries.
     """
 
     uuid: str

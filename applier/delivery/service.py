@@ -30,7 +30,7 @@ class DeliveryService(ServiceProcess):
 
     def work(self, assembly: Assembly) -> None:
         """Deliver events."""
-        store = opened(assembly, self.ending)
+        store = opened(lambda: assembly.store, self.ending)
         if store is not None:
             self._deliver(store)
 

@@ -67,9 +67,12 @@ class AttemptsInProgress:
             return False
         self._executed.remove(report.uuid)
         self._extra.discard(report.uuid)
-        if self._tasks[report.uuid].limit_s is not None:
+        task = self._tasks[report.uuid]
+        # A worker elsewhere has a task of its own.
+        task.broke = report.outcome is Outcome.ERROR
+        if task.limit_s is not None:
             self._timers.drop(Timer("limit", report.uuid))
-        if self._tasks[report.uuid].stop.is_set():
+        if task.stop.is_set():
             self._timers.drop(Timer("grace", report.uuid))
         return True
 

@@ -116,12 +116,16 @@ class Runner:
         # not taken effect is still wanted, and a limit holds until it is changed.
         earlier = self._store.requests(uuid)
         doubtful = any(action.state in TO_VERIFY for action in plan.actions)
-        before = self._store.last_claimant(uuid) if doubtful else None
-        jobs = self._jobs_of(plan) if doubtful else {}
+        before = self._store.last_claimant(uuid)
+        if doubtful:
+            self._jobs_of(plan)  # refuses jobs that cannot be followed here
         interval_s = self._setup.heartbeat_interval_s
         claimant = self._setup.claimant._replace(heartbeat_interval_s=interval_s)
         claim = self._store.claim_plan(uuid, claimant, now=self._setup.clock())
+        # Somebody else may have run it since, up to the claim.
         plan = self._store.refresh_plan(plan)
+        doubtful = any(action.state in TO_VERIFY for action in plan.actions)
+        jobs = self._jobs_of(plan) if doubtful else {}
         with (
             self._listeners(plan) as listeners,
             Recorder(

@@ -23,8 +23,8 @@ def decide(
     """Return the report for an ONGOING or UNKNOWN action, given the finding of its plugin.
 
     ``lost`` says what happened to its command. ``elsewhere`` says that a command of it may still
-    run: unless its work is done, it must not run again then. Return None for an action that stays
-    UNKNOWN.
+    run: unless its work is done, it must not run again then, and is given up. Return None for an
+    action that stays UNKNOWN.
 
     >>> a = Action(uuid="a", action_type="nop", state=ActionState.ONGOING)
     >>> [str(decide(a, found, rerun_safe=False).state) for found in Verified]
@@ -37,7 +37,8 @@ def decide(
         message = f"{how}; verified: its work is done"
         return _report(action, ActionState.SUCCEEDED, message, Outcome.CHANGED)
     if elsewhere is not None:
-        return _stays_in_doubt(action, f"{how}; {elsewhere}; {in_doubt(action)}")
+        report = _stays_in_doubt(action, f"{how}; {elsewhere}; {in_doubt(action)}")
+        return report and report._replace(given_up=True)
     if found is Verified.NOT_DONE:
         message = f"{how}; verified: its work is not done, it runs again"
         return _report(action, ActionState.PENDING, message, Outcome.ERROR)

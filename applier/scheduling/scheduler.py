@@ -349,7 +349,9 @@ class Scheduler:
         found = self._waiting.blocked_forever()
         for uuid, token, keeper in found:
             self._waiting.withdraw(uuid)
-            message = f"{token} is held by {self._actions[keeper].label}, which hangs"
+            message = (
+                f"{token} is held by {self._actions[keeper].label}, which hangs or may still run"
+            )
             self._end(ending(self._actions[uuid], ActionState.CANCELLED, message))
         return bool(found)
 

@@ -62,7 +62,7 @@ class ApplierService(ServiceProcess):
 
     def work(self, assembly: Assembly) -> None:
         """Run plans."""
-        if opened(assembly, self.ending) is not None:
+        if opened(lambda: assembly.store, self.ending) is not None:
             LOG.info("Waiting for plans of the cloud %s", assembly.cloud().name)
             with measured(assembly, self._listener), assembly.traced():
                 worker_loop_of(assembly, self.ending).run()

@@ -5,25 +5,26 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
+from typing import TypeVar
 
-from applier.assembly import Assembly
 from applier.backoff import delays_s
 from applier.errors import StoreError
-from applier.store import Store
 
 LOG = logging.getLogger(__name__)
+Opened = TypeVar("Opened")
 
 #: The maximum of the seconds between two attempts; the delays double up to it.
 LONGEST_DELAY_S = 30.0
 
 
-def opened(assembly: Assembly, ending: threading.Event) -> Store | None:
-    """Open the store, with retries until it works; return None if ``ending`` is set before that."""
+def opened(open_store: Callable[[], Opened], ending: threading.Event) -> Opened | None:
+    """Open a store, with retries until it works; return None if ``ending`` is set before that."""
     for delay_s in delays_s(1.0, LONGEST_DELAY_S):
         if ending.is_set():
             return None
         try:
-            return assembly.store
+            return open_store()
         except StoreError as reason:
             if delay_s == 1.0:
                 LOG.warning("The record cannot be opened; retrying: %s", reason)

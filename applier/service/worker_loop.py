@@ -200,9 +200,14 @@ class WorkerLoop:
             LOG.info("Plan %s is not taken over: %s", plan.uuid, reason)
 
     def _end_commands(self, uuid: str) -> Sequence[Report]:
-        """End what a dead applier has left running, as far as that is possible here."""
+        """End what a dead applier has left running, as far as that is possible here.
+
+        Raises StoreError: it is tried again when the store can be reached.
+        """
         try:
             return self._make_runner().end_commands(uuid)
+        except StoreError:
+            raise
         except (ApplierError, PlannerError) as reason:
             LOG.warning("Commands of plan %s may go on: %s", uuid, reason)
             return ()

@@ -12,6 +12,7 @@ from applier.storage.tables import attempts, worker_jobs, workers
 from applier.store.worker_jobs import JobTask, WorkerJobState
 
 _TODO, _DOING = word(WorkerJobState.TODO), word(WorkerJobState.DOING)
+_LOST, _FIND = word(WorkerJobState.LOST), word(JobTask.FIND)
 _LEASE = time_in(bindparam("lease_s", type_=sa.Double))
 
 
@@ -36,6 +37,12 @@ def _of_plan() -> sa.ColumnElement[bool]:
 def _old() -> sa.ColumnElement[bool]:
     sent_before = time_in(-bindparam("older_s", type_=sa.Double))
     return sa.and_(_of_plan(), worker_jobs.c.state == _TODO, worker_jobs.c.sent_at <= sent_before)
+
+
+def _lost_on_machine() -> sa.ColumnElement[bool]:
+    """The worker that had a job last was on a machine: its name begins with that of the machine."""
+    length = bindparam("name_length", type_=sa.Integer)
+    return sa.func.substr(worker_jobs.c.worker, 1, length) == bindparam("on_machine")
 
 
 def _out_of_lease() -> sa.ColumnElement[bool]:
@@ -94,11 +101,20 @@ SENT = Deferred(lambda: sa.update(worker_jobs).where(_this()).values(sent_at=tim
 STOP = Deferred(
     lambda: (
         sa.update(worker_jobs)
-        .where(_this(), worker_jobs.c.state.in_([_TODO, _DOING]), worker_jobs.c.stop.is_(sa.null()))
+        .where(
+            _this(),
+            sa.or_(
+                worker_jobs.c.state == _TODO,
+                sa.and_(
+                    worker_jobs.c.state.in_([_DOING, _LOST]), worker_jobs.c.stop.is_(sa.null())
+                ),
+            ),
+        )
         .values(
-            stop=bindparam("why"),
+            stop=sa.func.coalesce(worker_jobs.c.stop, bindparam("why")),
             state=sa.case(
-                (worker_jobs.c.state == _TODO, word(WorkerJobState.CANCELLED)), else_=_DOING
+                (worker_jobs.c.state == _TODO, word(WorkerJobState.CANCELLED)),
+                else_=worker_jobs.c.state,
             ),
         )
     )
@@ -117,13 +133,29 @@ FENCE = Deferred(
         .values(state=word(WorkerJobState.LOST), token=sa.null(), leased_until=sa.null())
     )
 )
-#: Offer a job that was lost, to be verified.
+#: Offer a job that was lost, to be found or verified.
 VERIFY = Deferred(
     lambda: (
         sa.update(worker_jobs)
-        .where(_this(), worker_jobs.c.state == word(WorkerJobState.LOST))
-        .values(state=_TODO, task=word(JobTask.VERIFY), sent_at=time_in())
+        .where(
+            _this(),
+            sa.or_(
+                worker_jobs.c.state == _LOST,
+                sa.and_(
+                    worker_jobs.c.state == _TODO,
+                    worker_jobs.c.task == _FIND,
+                    bindparam("to_do") != _FIND,
+                ),
+            ),
+        )
+        .values(state=_TODO, task=bindparam("to_do"), sent_at=time_in())
     )
+)
+#: The jobs that are to be found on a machine.
+TO_FIND = Deferred(
+    lambda: sa.select(
+        worker_jobs.c.plan, worker_jobs.c.action, worker_jobs.c.attempt, worker_jobs.c.queue
+    ).where(worker_jobs.c.state == _TODO, worker_jobs.c.task == _FIND, _lost_on_machine())
 )
 #: Take a job. Repeated with the same token, it does no harm.
 TAKE = Deferred(
@@ -132,7 +164,10 @@ TAKE = Deferred(
         .where(
             _this(),
             sa.or_(
-                worker_jobs.c.state == _TODO,
+                sa.and_(
+                    worker_jobs.c.state == _TODO,
+                    sa.or_(worker_jobs.c.task != _FIND, _lost_on_machine()),
+                ),
                 sa.and_(
                     worker_jobs.c.state == _DOING, worker_jobs.c.token == bindparam("held_token")
                 ),
@@ -163,7 +198,7 @@ TAKEN = Deferred(
 )
 #: Renew the lease of a job.
 RENEW = Deferred(lambda: sa.update(worker_jobs).where(_held()).values(leased_until=_LEASE))
-#: The jobs that a worker holds.
+#: The jobs that a worker took last, also if they were lost.
 HELD = Deferred(
     lambda: sa.select(
         worker_jobs.c.plan,
@@ -171,7 +206,7 @@ HELD = Deferred(
         worker_jobs.c.attempt,
         worker_jobs.c.token,
         worker_jobs.c.stop,
-    ).where(worker_jobs.c.worker == bindparam("by_worker"), worker_jobs.c.state == _DOING)
+    ).where(worker_jobs.c.worker == bindparam("by_worker"))
 )
 #: End a job.
 END_JOB = Deferred(

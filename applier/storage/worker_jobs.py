@@ -23,6 +23,7 @@ from applier.store.worker_jobs import (
     Worker,
     WorkerJob,
     WorkerJobState,
+    machine_of,
 )
 from planner.states import ActionState
 
@@ -75,16 +76,31 @@ class WorkerJobs:
 
         self._database.tried(fence)
 
-    def verify_job(self, key: AttemptKey) -> bool:
+    def verify_job(self, key: AttemptKey, task: JobTask = JobTask.VERIFY) -> bool:
         """See :meth:`applier.store.worker_jobs.WorkerJobStore.verify_job`."""
-        return self._write(statements.VERIFY, _key(key)) > 0
+        return self._write(statements.VERIFY, {**_key(key), "to_do": str(task)}) > 0
+
+    def jobs_to_find(self, worker: str, queues: Collection[str]) -> list[AttemptKey]:
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.jobs_to_find`."""
+
+        def read() -> list[AttemptKey]:
+            with self._database.read() as transaction:
+                found = transaction.read(statements.TO_FIND, _on_machine_of(worker))
+            return [_key_of(row) for row in found if row["queue"] in queues]
+
+        return self._database.tried(read)
 
     def take_job(
         self, key: AttemptKey, *, worker: str, token: str, lease_s: float
     ) -> TakenJob | None:
         """See :meth:`applier.store.worker_jobs.WorkerJobStore.take_job`."""
         held = {**_key(key), "held_token": token}
-        taking = {**held, "by_worker": rows.line(worker), "lease_s": lease_s}
+        taking = {
+            **held,
+            **_on_machine_of(worker),
+            "by_worker": rows.line(worker),
+            "lease_s": lease_s,
+        }
 
         def take() -> TakenJob | None:
             with self._database.write() as transaction:
@@ -172,6 +188,12 @@ def _key(key: AttemptKey) -> dict[str, Any]:
     return {"plan_uuid": key.plan, "action_uuid": key.action, "number": key.attempt}
 
 
+def _on_machine_of(worker: str) -> dict[str, Any]:
+    """Return the parameters for the beginning of the names of the workers on a machine."""
+    beginning = f"{machine_of(worker)}:"
+    return {"on_machine": beginning, "name_length": len(beginning)}
+
+
 def _key_of(row: Row) -> AttemptKey:
     return AttemptKey(row["plan"], row["action"], row["attempt"])
 
@@ -191,8 +213,17 @@ def _job(row: Row) -> WorkerJob:
         age_s=(row["now"] - row["offered_at"]).total_seconds(),
         worker=row["worker"],
         stop=_stop(row),
-        result=None if row["result"] is None else json.loads(row["result"]),
+        result=None if row["result"] is None else _result(row["result"]),
     )
+
+
+def _result(text: str) -> Mapping[str, Any]:
+    """Read a result. Nothing is known of one that cannot be read: other programs write results."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @rows.reading

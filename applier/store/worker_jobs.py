@@ -15,9 +15,11 @@ nothing to ``todo``       applier                 its claim on the plan; with th
 lease renewed             worker                  ``doing`` with its token
 ``doing`` to ``ended``    worker                  ``doing`` with its token; if repeated as well
 ``doing`` to ``lost``     applier                 the lease ran out by the clock of the database
-``lost`` to ``todo``      applier                 only to be verified: nothing runs again that way
+``lost`` to ``todo``      applier                 only to be found or verified: nothing runs again
+                                                  that way
+to be found: verified     applier                 ``todo``: no worker of its machine has taken it
 ``todo`` to cancelled     applier                 it was told to stop before a worker took it
-told to stop              applier                 ``todo`` or ``doing``, and not told before
+told to stop              applier                 ``doing`` or ``lost``, and not told before
 removed                   applier                 its claim on the plan; with the end
 all removed               whoever ends the plan   it SUCCEEDED, FAILED or is CANCELLED
 ========================  ======================  ================================================
@@ -59,6 +61,8 @@ class JobTask(StrEnum):
     ACT = "act"
     #: Find out what became of it, because its worker was lost; follow it if it goes on.
     VERIFY = "verify"
+    #: The same, by a worker on the machine of the lost one, where its commands may go on.
+    FIND = "find"
 
 
 class StopReason(StrEnum):
@@ -109,10 +113,13 @@ class TakenJob(NamedTuple):
 
 
 class HeldJob(NamedTuple):
-    """A job that a worker holds, as a look into the record shows it."""
+    """A job that a worker took, as a look into the record shows it.
+
+    ``token`` is None if the worker holds it no more.
+    """
 
     key: AttemptKey
-    token: str
+    token: str | None
     stop: StopReason | None = None
 
 
@@ -140,6 +147,15 @@ class Worker(NamedTuple):
     silent_s: float = 0.0
 
 
+def machine_of(worker: str) -> str:
+    """Return the machine of a worker, with which its name begins.
+
+    >>> machine_of("cmp1:4711:a1b2c3")
+    'cmp1'
+    """
+    return worker.rsplit(":", 2)[0]
+
+
 @runtime_checkable
 class WorkerJobStore(Protocol):
     """The part of a store that keeps jobs of workers.
@@ -161,25 +177,32 @@ class WorkerJobStore(Protocol):
     def stop_job(self, key: AttemptKey, why: StopReason) -> None:
         """Tell a job to stop; one that nobody has taken becomes CANCELLED. The first reason stays.
 
-        Nothing happens to a job that is over.
+        One that is LOST is told as well, for who verifies it. Nothing happens to others that are
+        over.
         """
 
     def fence_jobs(self, plan: str) -> None:
         """Make the jobs of a plan LOST whose leases ran out."""
 
-    def verify_job(self, key: AttemptKey) -> bool:
-        """Offer a LOST job again, to be verified; return whether it was lost."""
+    def verify_job(self, key: AttemptKey, task: JobTask = JobTask.VERIFY) -> bool:
+        """Offer a LOST job again, to be verified or found; return whether that was done.
+
+        One that is to be found, and that nobody has taken, can be offered to be verified.
+        """
 
     def take_job(
         self, key: AttemptKey, *, worker: str, token: str, lease_s: float
     ) -> TakenJob | None:
         """Take a job that nobody has taken, or that was taken with this ``token``; else None."""
 
+    def jobs_to_find(self, worker: str, queues: Collection[str]) -> list[AttemptKey]:
+        """List the jobs of some queues that are to be found on the machine of a worker."""
+
     def renew_jobs(self, held: Iterable[HeldJob], lease_s: float) -> None:
         """Renew the leases of jobs that are still held with their tokens."""
 
     def held_jobs(self, worker: str) -> list[HeldJob]:
-        """List the jobs that a worker holds."""
+        """List the jobs that a worker took last, also those that were lost."""
 
     def end_job(self, key: AttemptKey, token: str, result: Mapping[str, Any]) -> bool:
         """Write the result of a job, if it is still held with this token; return whether it was.

@@ -12,7 +12,6 @@ from typing import Any
 from celery import Celery
 from celery.worker.control import control_command
 from kombu.entity import Queue
-from kombu.exceptions import KombuError
 
 from applier.store.worker_jobs import AttemptKey
 
@@ -103,10 +102,7 @@ class CeleryDelivery:
 
     def __init__(self, app: Celery) -> None:
         self._app = app
-        connection = app.connection_for_write()
-        #: What the libraries of brokers raise if a broker is away.
-        self._errors = (OSError, KombuError, *connection.connection_errors)
-        self._errors += tuple(connection.channel_errors)
+        self._is_away = False
         self._messages: queue.SimpleQueue[tuple[str | None, AttemptKey] | None]
         self._messages = queue.SimpleQueue()
         self._over = threading.Event()
@@ -128,14 +124,15 @@ class CeleryDelivery:
         self._thread.join(timeout=2.0)
 
     def _loop(self) -> None:
-        told = False
         while not self._over.is_set():
             try:
                 self._send_all()
-            except self._errors as reason:
-                if not told:
+            except Exception as reason:
+                # The libraries of brokers raise errors of many kinds. Without this thread, workers
+                # would hear of nothing.
+                if not self._is_away:
                     LOG.warning("The broker cannot be reached; retrying: %s", reason)
-                told = True
+                self._is_away = True
                 self._over.wait(AGAIN_S)
                 self._drop()
             else:
@@ -146,6 +143,9 @@ class CeleryDelivery:
             connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=4)
             producer = self._app.amqp.Producer(connection, auto_declare=False)
             mailbox = self._app.control.mailbox(connection)
+            if self._is_away:
+                LOG.info("The broker can be reached again")
+            self._is_away = False
             while (message := self._messages.get()) is not None:
                 to_queue, key = message
                 if to_queue is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, StoreError
 from applier.run.verify import verify_all
+from applier.scheduling.resumption import in_doubt
 from applier.store.worker_jobs import (
     AttemptKey,
     HeldJob,
@@ -36,6 +38,9 @@ Answer = TypeVar("Answer")
 SHORTEST_S, LONGEST_S = 0.05, 1.0
 #: How many threads ask the record at once: each needs a connection then.
 ASKING = 8
+#: The part of a lease after which a worker that could not renew it counts its job as lost: before
+#: the lease runs out, so that nobody else finds out meanwhile what became of the job.
+LOST_AT = 0.9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +58,20 @@ class Capacities:
     environment: ActionEnvironment
 
 
+@dataclass(slots=True)
+class _Held:
+    """A job that was taken here.
+
+    ``task`` is None until it is made, and once it has ended. ``why`` is why the job is to stop.
+    ``is_lost`` says that the job may belong to somebody else by now.
+    """
+
+    key: AttemptKey
+    task: ActionTask | None = None
+    why: StopReason | None = None
+    is_lost: bool = False
+
+
 class JobRunner:
     """Carries out jobs, each in the thread that calls :meth:`perform`, until they have ended.
 
@@ -60,12 +79,19 @@ class JobRunner:
     renews the leases meanwhile.
     """
 
-    def __init__(self, store: WorkerJobStore, capacities: Capacities, *, lease_s: float) -> None:
-        self._store, self._own, self._lease_s = store, capacities, lease_s
-        self._held: dict[AttemptKey, tuple[str, ActionTask | None]] = {}
+    def __init__(
+        self,
+        store: WorkerJobStore,
+        capacities: Capacities,
+        *,
+        lease_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store, self._own = store, capacities
+        self._lease_s, self._clock = lease_s, clock
+        #: By token: one job may be taken again while its last attempt has not stopped yet.
+        self._held: dict[str, _Held] = {}
         self._lock = threading.Lock()
-        #: Why jobs are to stop whose tasks are not made yet.
-        self._early: dict[AttemptKey, StopReason] = {}
         self._over = threading.Event()
         self._asking = threading.BoundedSemaphore(ASKING)
 
@@ -76,88 +102,136 @@ class JobRunner:
     def held(self) -> list[HeldJob]:
         """List the jobs that run here and are not ended yet."""
         with self._lock:
-            return [HeldJob(key, token) for key, (token, _) in self._held.items()]
+            return [HeldJob(held.key, token) for token, held in self._held.items()]
 
     def perform(self, key: AttemptKey) -> None:
         """Carry out a job, if it is still to be taken; return when its end is on record."""
         token = str(uuid4())
         with log_fields.about(plan=key.plan, action=key.action):
-            taken = self._insist(
-                lambda: self._store.take_job(
-                    key, worker=self._own.name, token=token, lease_s=self._lease_s
-                )
-            )
+            asked_at = self._clock()
+            taken = self._take(key, token)
             if taken is None:
                 LOG.debug("There is nothing to take of action %s", key.action)
                 return
-            with self._holding(key, token):
-                task, report = self._carried_out(key, taken)
-                result = result_of(report)
+            with self._holding(key, token) as held:
+                task, report = self._carried_out(held, token, taken, asked_at)
                 with self._lock:
-                    self._held[key] = (token, None)  # its lease is renewed, and no more
-                kept = self._insist(lambda: self._store.end_job(key, token, result))
+                    held.task = None  # its lease is renewed, and no more
+                kept = self._ended(held, token, report)
             if not kept:
                 LOG.warning("The job of action %s was lost before its end: %s", key.action, report)
             elif task is not None and report.state is not ActionState.UNKNOWN:
                 task.forget()
 
-    def stop(self, key: AttemptKey, why: StopReason) -> bool:
+    def stop(self, job: HeldJob, why: StopReason) -> bool:
         """Tell a job to stop that runs here; return whether it runs and was not told before."""
         with self._lock:
-            _, task = self._held.get(key, ("", None))
-            if key in self._held and task is None:
-                self._early.setdefault(key, why)
-            if task is None or task.stop.is_set():
+            held = self._held.get(job.token or "")
+            if held is None or held.why is not None:
+                return False
+            held.why = why
+            task = held.task
+            if task is None:
                 return False
             _tell(task, why)
-        name = f"action-abort-{key.action}"
-        threading.Thread(target=self._abort, args=(key.plan, task), name=name, daemon=True).start()
+        _abort(job.key.plan, task)
         return True
 
-    @staticmethod
-    def _abort(plan: str, task: ActionTask) -> None:
-        with log_fields.about(plan=plan):
-            task.abort()
+    def lose(self, job: HeldJob) -> bool:
+        """Give up a job that may be lost; return whether it runs and was not given up before.
+
+        Its work is stopped; its commands go on, for who finds out what became of the attempt.
+        """
+        with self._lock:
+            held = self._held.get(job.token or "")
+            if held is None or held.is_lost:
+                return False
+            held.is_lost = True
+            task = held.task
+            if task is None:
+                return False
+            _let_go(task)
+        _abort(job.key.plan, task)
+        return True
 
     @contextmanager
-    def _holding(self, key: AttemptKey, token: str) -> Iterator[None]:
+    def _holding(self, key: AttemptKey, token: str) -> Iterator[_Held]:
+        held = _Held(key)
         with self._lock:
-            self._held[key] = (token, None)
+            self._held[token] = held
         try:
-            yield
+            yield held
         finally:
             with self._lock:
-                del self._held[key]
-                self._early.pop(key, None)
+                del self._held[token]
 
-    def _carried_out(self, key: AttemptKey, taken: TakenJob) -> tuple[ActionTask | None, Report]:
+    def _take(self, key: AttemptKey, token: str) -> TakenJob | None:
+        """Take a job; if it was taken with this token before, renew its lease."""
+        name, lease_s = self._own.name, self._lease_s
+        return self._insist(
+            lambda: self._store.take_job(key, worker=name, token=token, lease_s=lease_s)
+        )
+
+    def _ended(self, held: _Held, token: str, report: Report) -> bool:
+        """Write how a job ended; return whether that counts."""
+        if held.is_lost and report.state is not ActionState.SUCCEEDED:
+            return False  # it was given up, and that is no result
+        result = result_of(report)
+        return self._insist(lambda: self._store.end_job(held.key, token, result))
+
+    def _carried_out(
+        self, held: _Held, token: str, taken: TakenJob, asked_at: float
+    ) -> tuple[ActionTask | None, Report]:
         """Carry out what is asked for; return the task, if one was made, and its report."""
-        payload = taken.payload
+        key, payload = held.key, taken.payload
+        is_new = taken.task is JobTask.ACT
         environment = replace(self._own.environment, plan=key.plan)
         try:
             require_able(payload, environment, self._own.cloud, self._own.release)
         except ActionFailed as reason:
-            text = f"worker {self._own.name} cannot carry it out: {reason}"
-            LOG.error("Action %s: %s", key.action, text)
-            return None, _report(key, ActionState.FAILED, text, Outcome.ERROR)
+            return None, self._unable(key, taken, reason)
         continued_s = None
-        if taken.task is JobTask.VERIFY:
+        if not is_new:
             found, continued_s = self._verified(key, taken, environment)
             if found is not None:
                 return None, found
         task = task_of(key, payload, environment, continued_s)
-        self._begin(key, task, taken.stop)
-        if continued_s is None:
+        if is_new:
             task.permit()
+            if not self._is_still_held(key, token, asked_at):
+                task.forget()
+                held.is_lost = True
+                return None, _report(key, ActionState.UNKNOWN, "its lease ran out before it began")
+        self._begin(held, task, taken.stop)
         return task, task.execute()
 
-    def _begin(self, key: AttemptKey, task: ActionTask, why: StopReason | None) -> None:
+    def _is_still_held(self, key: AttemptKey, token: str, asked_at: float) -> bool:
+        """Return whether a job is held here, some time after it was asked for.
+
+        This process may have been stopped since. From now on the permit of the attempt can be
+        withdrawn, so that nothing begins that was lost later.
+        """
+        if self._clock() - asked_at < LOST_AT * self._lease_s:
+            return True
+        return self._take(key, token) is not None
+
+    def _unable(self, key: AttemptKey, taken: TakenJob, reason: ActionFailed) -> Report:
+        """Return the report of a job that cannot be carried out here."""
+        text = f"worker {self._own.name} cannot carry it out: {reason}"
+        LOG.error("Action %s: %s", key.action, text)
+        if taken.task is JobTask.ACT:
+            return _report(key, ActionState.FAILED, text, Outcome.ERROR)
+        doubt = in_doubt(action_of(key, taken.payload))
+        text = f"its worker {taken.lost_worker} was lost; {text}; {doubt}"
+        return _report(key, ActionState.UNKNOWN, text)._replace(given_up=True)
+
+    def _begin(self, held: _Held, task: ActionTask, why: StopReason | None) -> None:
         with self._lock:
-            token, _ = self._held[key]
-            self._held[key] = (token, task)
-            why = why or self._early.get(key)
-            if why is not None:
-                _tell(task, why)
+            held.task, held.why = task, held.why or why
+            if held.is_lost:
+                _let_go(task)
+            elif held.why is not None:
+                _tell(task, held.why)
 
     def _verified(
         self, key: AttemptKey, taken: TakenJob, environment: ActionEnvironment
@@ -213,6 +287,22 @@ def _tell(task: Any, why: StopReason) -> None:
         task.time_out()
     else:
         task.stop.set()
+
+
+def _abort(plan: str, task: ActionTask) -> None:
+    """Abort a task in a thread, whose log lines name the plan and the action."""
+
+    def abort() -> None:
+        with log_fields.about(plan=plan):
+            task.abort()
+
+    name = f"action-abort-{task.action.uuid}"
+    threading.Thread(target=abort, name=name, daemon=True).start()
+
+
+def _let_go(task: ActionTask) -> None:
+    task.let_go()
+    task.stop.set()
 
 
 def _report(

@@ -6,11 +6,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
-from applier.errors import StoreError
-from applier.store.worker_jobs import AttemptKey, StopReason, Worker, WorkerJobStore
-from applier.workers.job_runner import JobRunner
+from applier.errors import DamagedRecord, StoreError
+from applier.store.worker_jobs import AttemptKey, HeldJob, StopReason, Worker, WorkerJobStore
+from applier.workers.job_runner import LOST_AT, JobRunner
 
 LOG = logging.getLogger(__name__)
 
@@ -18,16 +18,14 @@ LOG = logging.getLogger(__name__)
 LOOK_S = 1.0
 #: Leases are renewed this many times before they would run out.
 RENEWALS = 3
-#: The part of a lease after which jobs are stopped whose leases could not be renewed: before they
-#: run out, so that none runs any more when somebody finds out what became of it.
-STOPS_AT = 0.9
 
 
 class LeaseKeeper:
-    """Keeps the jobs of one worker; as a context manager, in a thread of its own.
+    """Keeps the jobs of one worker; as a context manager, in threads of its own.
 
     ``worker`` is what is told about the worker. ``drain`` is called once if the record says that
-    it is to take no more jobs.
+    it is to take no more jobs. ``find`` is called for each job that is to be looked for on this
+    machine, because its worker was lost here.
     """
 
     def __init__(
@@ -38,25 +36,34 @@ class LeaseKeeper:
         *,
         lease_s: float,
         drain: Callable[[], None] = lambda: None,
+        find: Callable[[AttemptKey], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._runner, self._worker = store, runner, worker
-        self._lease_s, self._drain, self._clock = lease_s, drain, clock
+        self._lease_s, self._clock = lease_s, clock
+        self._drain, self._find = drain, find
         self._interval_s = min(LOOK_S, lease_s / RENEWALS)
         self._renewed_at = clock()
-        self._is_draining, self._is_away = False, False
+        self._is_draining, self._is_away, self._is_known = False, False, False
+        #: The tokens of held jobs that were not on record at the last look.
+        self._missing: set[str] = set()
         self._wake, self._over = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="lease-keeper", daemon=True)
+        self._threads = [
+            threading.Thread(target=self._loop, name="lease-keeper", daemon=True),
+            # The record may let the other one wait for longer than a lease.
+            threading.Thread(target=self._watch, name="lease-watch", daemon=True),
+        ]
 
     def __enter__(self) -> LeaseKeeper:
-        self._store.report_worker(self._worker)
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._over.set()
         self._wake.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
         try:
             self._store.remove_worker(self._worker.name)
         except StoreError as reason:
@@ -73,26 +80,60 @@ class LeaseKeeper:
 
     def look(self) -> None:
         """Renew leases if it is time, and stop what is to stop."""
-        held = {job.key: job for job in self._runner.held()}
+        held = {job.token or "": job for job in self._runner.held()}
         began = self._clock()
         try:
-            if began - self._renewed_at >= self._lease_s / RENEWALS:
+            if not self._is_known or began - self._renewed_at >= self._lease_s / RENEWALS:
                 self._store.renew_jobs(held.values(), self._lease_s)
                 self._tell(len(held))
-                self._renewed_at = began
-            found = self._store.held_jobs(self._worker.name) if held else []
-        except StoreError as reason:
-            self._away(reason)
+                self._renewed_at, self._is_known = began, True
+                for key in self._store.jobs_to_find(self._worker.name, self._worker.queues):
+                    self._find(key)
+            known = {job.key: job for job in self._known(held.values())}
+        except (StoreError, DamagedRecord) as reason:
+            if not self._is_away:
+                LOG.warning("Leases cannot be renewed; retrying: %s", reason)
+            self._is_away = True
             return
         self._is_away = False
-        known = {job.key: job for job in found}
-        for key, job in held.items():
-            own = known.get(key)
-            if own is None or own.token != job.token:
-                if self._runner.stop(key, StopReason.ABORT):
-                    LOG.warning("Action %s is stopped: its job is not held any more", key.action)
+        self._compare(held, known)
+
+    def _known(self, held: Collection[HeldJob]) -> list[HeldJob]:
+        """Return the jobs on record that this worker took last, and those of others that it had."""
+        if not held:
+            return []
+        found = self._store.held_jobs(self._worker.name)
+        gone = {job.key for job in held} - {job.key for job in found}
+        for plan in {key.plan for key in gone}:
+            found += [
+                HeldJob(job.key, None) for job in self._store.jobs_of(plan) if job.key in gone
+            ]
+        return found
+
+    def _compare(self, held: Mapping[str, HeldJob], known: Mapping[AttemptKey, HeldJob]) -> None:
+        """Stop jobs that are told to, and leave those that belong to somebody else by now."""
+        missing = set()
+        for token, job in held.items():
+            own = known.get(job.key)
+            if own is None:
+                missing.add(token)
+                # A job that is lost is out of sight for a moment. One that stays away is removed,
+                # and nobody will look for its commands.
+                if token in self._missing and self._runner.stop(job, StopReason.ABORT):
+                    LOG.warning("Action %s is stopped: its job was removed", job.key.action)
+            elif own.token != token:
+                if self._runner.lose(job):
+                    LOG.warning("Action %s is left: its job is not held any more", job.key.action)
             elif own.stop is not None:
-                self._runner.stop(key, own.stop)
+                self._runner.stop(job, own.stop)
+        self._missing = missing
+
+    def look_at_time(self) -> None:
+        """Give up the jobs whose leases could not be renewed in time."""
+        if self._clock() - self._renewed_at > LOST_AT * self._lease_s:
+            for job in self._runner.held():
+                if self._runner.lose(job):
+                    LOG.warning("Action %s is left: its lease is not renewed", job.key.action)
 
     def _tell(self, running: int) -> None:
         drains = self._store.report_worker(self._worker._replace(running=running))
@@ -101,17 +142,12 @@ class LeaseKeeper:
             LOG.info("The worker was told to take no more jobs")
             self._drain()
 
-    def _away(self, reason: StoreError) -> None:
-        if not self._is_away:
-            LOG.warning("Leases cannot be renewed; retrying: %s", reason)
-        self._is_away = True
-        if self._clock() - self._renewed_at > STOPS_AT * self._lease_s:
-            for job in self._runner.held():
-                self._runner.stop(job.key, StopReason.ABORT)
-
     def _loop(self) -> None:
         while not self._over.is_set():
+            self.look()
             self._wake.wait(self._interval_s)
             self._wake.clear()
-            if not self._over.is_set():
-                self.look()
+
+    def _watch(self) -> None:
+        while not self._over.wait(self._interval_s):
+            self.look_at_time()

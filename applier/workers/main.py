@@ -30,6 +30,7 @@ from applier.service.opening import opened
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
 from applier.workers import configured
+from applier.workers.finders import Finders
 from applier.workers.job_runner import Capacities, JobRunner, worker_name
 from applier.workers.lease_keeper import LeaseKeeper
 from planner.errors import PlannerError
@@ -60,8 +61,11 @@ def _worker(assembly: Assembly) -> Worker:
     )
 
 
-def run(assembly: Assembly) -> int:
-    """Carry out jobs until a signal ends the worker; return its exit code."""
+def run(assembly: Assembly, store: SqlStore) -> int:
+    """Carry out jobs until a signal ends the worker; return its exit code.
+
+    ``store`` is one for the leases alone.
+    """
     from applier.workers.celery_app import celery_app, on_messages
 
     conf, worker = assembly.conf, _worker(assembly)
@@ -76,11 +80,13 @@ def run(assembly: Assembly) -> int:
     )
     runner = JobRunner(assembly.store, capacities, lease_s=lease_s)
     app = celery_app(conf.workers.broker, worker.queues)
-    # A store of its own, which does not wait: a lease is renewed in time, or the next time.
+    finders = Finders(runner.perform)
     with (
         closing(machines),
-        closing(SqlStore(configuration.connection(conf), patience_s=0.0)) as store,
-        LeaseKeeper(store, runner, worker, lease_s=lease_s, drain=_drain) as keeper,
+        closing(store),
+        LeaseKeeper(
+            store, runner, worker, lease_s=lease_s, drain=_drain, find=finders.find
+        ) as keeper,
     ):
         on_messages(app, runner.perform, lambda key: keeper.wake_for(key))
         LOG.info("%s serves the queues %s", worker.name, ", ".join(worker.queues))
@@ -95,6 +101,7 @@ def run(assembly: Assembly) -> int:
             without_heartbeat=True,
         )
         service.start()
+        finders.end()
         runner.end()
     return int(service.exitcode or 0)
 
@@ -125,5 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for text in warnings:
         LOG.warning("%s", text)
     with closing(Assembly(conf)) as assembly:
-        opened(assembly, threading.Event())
-        return run(assembly)
+        never = threading.Event()
+        opened(lambda: assembly.store, never)
+        # A store of its own, which does not wait: a lease is renewed in time, or the next time.
+        url = configuration.connection(conf)
+        store = opened(lambda: SqlStore(url, patience_s=0.0), never)
+        return 0 if store is None else run(assembly, store)

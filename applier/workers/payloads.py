@@ -15,6 +15,17 @@ from applier.store.worker_jobs import AttemptKey
 from planner.model import Action
 from planner.states import ActionState, Outcome, StateReason
 
+#: The states in which an attempt may end at a worker; PENDING: it runs again.
+_ENDS = frozenset(
+    {
+        ActionState.SUCCEEDED,
+        ActionState.FAILED,
+        ActionState.SKIPPED,
+        ActionState.CANCELLED,
+        ActionState.UNKNOWN,
+        ActionState.PENDING,
+    }
+)
 #: The form of the payloads that this release writes, and the newest that it reads.
 FORMAT = 1
 
@@ -90,16 +101,22 @@ def result_of(report: Report) -> dict[str, Any]:
         "state_reason": None if report.state_reason is None else str(report.state_reason),
         "message": report.message,
         "output": report.output,
+        "given_up": report.given_up,
     }
 
 
 def report_of(action: str, offer: JobOffer, result: Mapping[str, Any]) -> Report:
     """Return the report of an action from the result of its job.
 
-    A job that was verified, and whose work was not done, ends PENDING: it runs again.
+    A job that was verified, and whose work was not done, ends PENDING: it runs again. Raises
+    KeyError, ValueError or TypeError if the result is none that a worker of ActionPlan writes.
     """
     state, outcome = ActionState(result["state"]), result["outcome"]
     reason, again = result["state_reason"], state is ActionState.PENDING
+    if state not in _ENDS or any(
+        not isinstance(result[name], str | None) for name in ("message", "output")
+    ):
+        raise ValueError("no end of an attempt")
     return Report(
         uuid=action,
         old=ActionState.ONGOING,
@@ -110,4 +127,5 @@ def report_of(action: str, offer: JobOffer, result: Mapping[str, Any]) -> Report
         output=result["output"],
         job=offer,
         again=again,
+        given_up=bool(result.get("given_up")),
     )

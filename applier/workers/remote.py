@@ -12,7 +12,7 @@ from typing import Any
 
 from applier.contracts import JobOffer, Report
 from applier.engines.threads import Threads
-from applier.errors import StoreError
+from applier.errors import DamagedRecord, StoreError
 from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob, WorkerJobStore
 from applier.workers.delivery import Delivery, queue_of
 from applier.workers.follower import JobFollower, offer_of
@@ -86,7 +86,7 @@ class RemoteWorkers:
         """Tell the workers about a job whose start is on record."""
         offer = self._offers.pop(task.action.uuid)
         key = AttemptKey(self._plan, task.action.uuid, offer.attempt)
-        self._follower.follow(key, offer)
+        self._follower.follow(key, offer, at_worker=_runs_at_worker(task))
         self._delivery.send(offer.queue, key)
 
     def adopt(self, task: Any) -> None:
@@ -98,7 +98,7 @@ class RemoteWorkers:
             self._threads.grow(len(self._followed_here), extra=len(self._followed_here))
             self._threads.adopt(task)
             return
-        self._follower.follow(job.key, offer_of(job))
+        self._follower.follow(job.key, offer_of(job), at_worker=_runs_at_worker(task))
 
     def stop(self, task: Any, why: StopReason) -> None:
         """Write that a job is to stop, and tell its worker; in a thread of its own."""
@@ -133,10 +133,15 @@ class RemoteWorkers:
             key, why = asked
             try:
                 self._store.stop_job(key, why)
-            except StoreError as reason:
+            except (StoreError, DamagedRecord) as reason:
                 LOG.warning("Action %s is not told to stop yet: %s", key.action, reason)
                 self._stops.put(asked)
                 self._follower.pause(1.0)
                 continue
             self._delivery.look(key)
             self._follower.wake()
+
+
+def _runs_at_worker(task: Any) -> bool:
+    """Return whether an attempt runs commands on the machine of its worker."""
+    return None in task.plugin.runs_on(task.action.input_parameters)

@@ -38,10 +38,18 @@ CAMPAIGNS = {
     f" --store {POSTGRESQL}",
     "appliers, MariaDB": f"appliers.py --trouble kill,cut,deadlock --seed SEED --store {MYSQL}",
     "server crashes": "appliers.py --trouble kill,crash --seed SEED --store own",
+    "fleet, planted fault": "fleet.py --record postgresql --broker redis --fault requeue"
+    " --trouble kill-worker,freeze-worker --seed SEED",
+    "fleet": "fleet.py --record postgresql --broker rabbitmq --seed SEED",
+    "fleet, Redis": "fleet.py --record postgresql --broker redis --seed SEED",
+    "fleet, MariaDB": "fleet.py --record mariadb --broker rabbitmq --seed SEED",
+    "fleet, MariaDB, Redis": "fleet.py --record mariadb --broker redis --seed SEED",
+    "fleet, away": "fleet.py --record postgresql --broker redis --away 20 --lease 30"
+    " --longest 25 --seed SEED",
     "full disk": "appliers.py --trouble kill,full --seed SEED --store small",
 }
 #: Those with an end of their own.
-WITHOUT_SECONDS = frozenset({"store away", "hundred nodes"})
+WITHOUT_SECONDS = frozenset({"store away", "hundred nodes", "fleet, away"})
 
 
 class Ended(NamedTuple):

@@ -20,6 +20,8 @@ from applier.errors import StoreError
 from applier.storage.sql import SqlStore
 
 Answer = TypeVar("Answer")
+#: The words of a command, or the beginning of one.
+Command = Sequence[str | Path]
 
 SHIFT = Path(__file__).parents[1] / "shifted_clock" / "start.py"
 PROGRAMS = Path(sys.executable).parent
@@ -49,24 +51,28 @@ grace_s = 5
 
 
 class Applier:
-    """A service or a verb that runs plans, in a session of its own."""
+    """A program of the product with its configuration in a folder, in a session of its own."""
 
-    def __init__(self, folder: Path, words: Sequence[str], number: int, clock: str) -> None:
+    def __init__(
+        self, folder: Path, words: Sequence[str], number: int, clock: str, before: Command = ()
+    ) -> None:
         self.name = f"{words[0]} {number}"
-        self._log = (folder / f"log-{number}").open("w+b")
+        self._log = folder / f"log-{number}"
         environment = {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
-        command = [PROGRAMS / words[0], *words[1:], "--config-file", folder / "watcher.conf"]
+        program = [*before, words[0]] if before else [PROGRAMS / words[0]]
+        command = [*program, *words[1:], "--config-file", folder / "watcher.conf"]
         if clock:
             command = [sys.executable, SHIFT, clock, *command]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            cwd=folder,
-            env={**os.environ, **environment},
-        )
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                cwd=folder,
+                env={**os.environ, **environment},
+            )
         #: When a frozen one is let go, by time.monotonic(); 0 for one that is not frozen.
         self.thaws_at = 0.0
 
@@ -95,11 +101,13 @@ class Applier:
         self.signal(signal.SIGKILL)
         self._process.wait()
 
+    def told(self) -> str:
+        """Return what it has printed so far."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
     def wrong(self) -> Iterator[str]:
         """Say what it printed that it must not."""
-        self._log.seek(0)
-        told = self._log.read().decode(errors="replace")
-        self._log.close()
+        told = self.told()
         for word in FORBIDDEN:
             if word in told:
                 place = told.index(word)

@@ -32,8 +32,8 @@ SHORT_S = 0.4
 RARE = 12
 
 
-def plan_of(seed: int, size: int, file: Path, longest_s: float) -> ActionPlan:
-    """Return the plan of a seed; its commands write to ``file``."""
+def plan_of(seed: int, size: int, file: Path, longest_s: float, *, rare: int = RARE) -> ActionPlan:
+    """Return the plan of a seed; its commands write to ``file``, and one of ``rare`` is long."""
     chance = Random(seed)
     plan = random_plan(seed, size)
     certain = chance.choice([a.uuid for a in plan.actions if a.action_type != JOIN])
@@ -41,7 +41,7 @@ def plan_of(seed: int, size: int, file: Path, longest_s: float) -> ActionPlan:
     def command(action: Action) -> Action:
         if action.action_type == JOIN:
             return action
-        long = action.uuid == certain or chance.randrange(RARE) == 0
+        long = action.uuid == certain or chance.randrange(rare) == 0
         seconds = chance.uniform(longest_s / 3, longest_s) if long else chance.uniform(0, SHORT_S)
         argv = ["/bin/sh", "-c", SCRIPT, "sh", action.uuid, str(file), f"{seconds:.2f}"]
         parameters = {"argv": argv, "timeout_s": longest_s * 20}
@@ -84,14 +84,19 @@ def wrong_in(plan: ActionPlan, events: Sequence[tuple[str, str]], workers: int) 
         yield f"{uuid} never ended"
 
 
+#: Said of an action that needs a token of one that may still run.
+HELD = " is held by "
 #: Said of a command that did not begin because there was no room for its job.
 NO_ROOM = ("No space left", "cannot be written")
 
 
-def wrong_at_the_end(found: ActionPlan, events: Sequence[tuple[str, str]]) -> Iterator[str]:
+def wrong_at_the_end(
+    found: ActionPlan, events: Sequence[tuple[str, str]], *, doubts: bool = False
+) -> Iterator[str]:
     """Say where the record of an ended plan differs from what happened, and from what had to.
 
-    An action may have FAILED if it says that there was no room for it, and did not begin.
+    An action may have FAILED if it says that there was no room for it, and did not begin. With
+    ``doubts`` it may be UNKNOWN, whatever it did, and CANCELLED if it needs what such a one holds.
     """
     begun = {uuid for word, uuid in events if word == "begin"}
     failed = {
@@ -101,7 +106,10 @@ def wrong_at_the_end(found: ActionPlan, events: Sequence[tuple[str, str]]) -> It
         and action.uuid not in begun
         and any(why in str(action.status_message) for why in NO_ROOM)
     }
-
+    if doubts:
+        unknown = ActionState.UNKNOWN
+        failed |= {a.uuid: End(unknown, None) for a in found.actions if a.state is unknown}
+        failed |= {a.uuid: End(a.state, None) for a in found.actions if _is_held_up(a)}
     well = End(ActionState.SUCCEEDED, Outcome.CHANGED)
     ends = expected_ends(found, lambda uuid: failed.get(uuid, well))
     if found.state is not (PlanState.FAILED if failed else PlanState.SUCCEEDED):
@@ -110,7 +118,13 @@ def wrong_at_the_end(found: ActionPlan, events: Sequence[tuple[str, str]]) -> It
         end, told = ends[action.uuid], action.status_message
         if End(action.state, action.outcome) != end:
             yield f"{action.uuid} ended {action.state} and not {end.state}: {told}"
-        elif action.action_type != JOIN and (end.state is ActionState.SUCCEEDED) != (
-            action.uuid in begun
+        elif (
+            action.action_type != JOIN
+            and end.state is not ActionState.UNKNOWN
+            and (end.state is ActionState.SUCCEEDED) != (action.uuid in begun)
         ):
             yield f"{action.uuid} is {action.state}, and in the world it is not so"
+
+
+def _is_held_up(action: Action) -> bool:
+    return action.state is ActionState.CANCELLED and HELD in str(action.status_message)

@@ -270,6 +270,14 @@ CATCHES_ALL = {
         "applier/run/prechecks.py",
         "_answered",
     ): "a plugin may raise anything; then it is its answer",
+    (
+        "applier/workers/celery_app.py",
+        "CeleryDelivery._loop",
+    ): "the libraries of brokers raise anything; without the thread no worker hears of jobs",
+    (
+        "applier/workers/follower.py",
+        "JobFollower._loop",
+    ): "logged, and tried again; without the thread the plan never ends",
     ("planner/registry.py", "load"): "importing a plugin may raise anything; the error names it",
     ("planner/planners/solution.py", "about"): "a plugin may raise anything; the error names it",
     (

@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from applier.contracts import ActionContext, Report, StopSignal
 from applier.errors import AlreadyDone, PlanConflict, StoreError
+from applier.scheduling.type_policy import TypePolicy
 from applier.testing.engine_checks.engine_setting import (
     FAMILY,
     PATIENCE_S,
@@ -69,6 +71,23 @@ class FailureChecks(EngineSetting):
         assert trial.run() is PlanState.SUCCEEDED
         assert trial.states() == {"a": "SKIPPED", "b": "SUCCEEDED", "c": "SUCCEEDED"}
         assert "it is there" in (trial.messages()["a"] or "")
+
+    def test_what_is_done_after_an_attempt_that_broke_counts_as_changed(self) -> None:
+        """The broken attempt may have done it: what it triggers must not be lost."""
+        tries: list[str] = []
+
+        def work(_parameters: Mapping[str, Any], _context: ActionContext, _stop: StopSignal) -> Any:
+            tries.append("a")
+            if len(tries) == 1:
+                raise ConnectionError("the connection was lost")
+            raise AlreadyDone("it is there")
+
+        plan = chain()
+        plan = replace(plan, actions=plan.actions[:1])
+        trial = self.trial(plan, work, policies={"nop": TypePolicy(retries=1)})
+        assert trial.run() is PlanState.SUCCEEDED
+        (action,) = trial.plan().actions
+        assert (action.state, action.outcome) == (ActionState.SUCCEEDED, Outcome.CHANGED)
 
     def test_a_store_that_fails_lets_nothing_new_start(self) -> None:
         """Running actions are stopped and awaited; then the error is raised."""

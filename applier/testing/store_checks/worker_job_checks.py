@@ -172,7 +172,10 @@ class WorkerJobChecks:
         store.renew_jobs([HeldJob(_key(plan), "mine")], LONG_S)
         assert not store.end_job(_key(plan), "mine", RESULT)
         assert _take(store, plan, "mine") is None
-        assert store.held_jobs("w1") == [HeldJob(_key(other), "its")]
+        assert set(store.held_jobs("w1")) == {
+            HeldJob(_key(other), "its"),
+            HeldJob(_key(plan), None),
+        }
 
     def test_a_lost_job_is_offered_again_only_to_be_verified(self, store: Store) -> None:
         """Who takes it is told who had it; the one who lost it cannot end it."""
@@ -187,6 +190,52 @@ class WorkerJobChecks:
         assert _take(store, plan, "second", worker="w2") == taken
         assert not store.end_job(_key(plan), "first", RESULT)
         assert store.end_job(_key(plan), "second", RESULT)
+
+    def test_a_lost_job_is_found_only_by_a_worker_on_the_same_machine(self, store: Store) -> None:
+        """Until it is offered to be verified by any."""
+        plan, _ = _running(store)
+        key = _key(plan)
+        _take(store, plan, "first", worker="h_1:5:a", lease_s=OUT_S)
+        assert not store.verify_job(key, JobTask.FIND)
+        store.fence_jobs(plan.uuid)
+        assert store.verify_job(key, JobTask.FIND)
+        assert not store.verify_job(key, JobTask.FIND)
+        # Neither is a pattern, and one name begins with the other.
+        for elsewhere in ("hx1:5:b", "h_:5:b", "h_11:5:b"):
+            assert _take(store, plan, "other", worker=elsewhere) is None
+            assert store.jobs_to_find(elsewhere, ["site-b"]) == []
+        assert store.jobs_to_find("h_1:6:c", ["site-a"]) == []
+        assert store.jobs_to_find("h_1:6:c", ["site-a", "site-b"]) == [key]
+        taken = _take(store, plan, "second", worker="h_1:6:c", lease_s=OUT_S)
+        assert taken == TakenJob(JobTask.FIND, OFFER.payload, None, "h_1:5:a")
+        assert store.jobs_to_find("h_1:6:c", ["site-b"]) == []
+        assert not store.verify_job(key)
+        assert store.held_jobs("h_1:5:a") == []
+        store.fence_jobs(plan.uuid)
+        assert store.verify_job(key, JobTask.FIND)
+        assert store.verify_job(key)
+        taken = _take(store, plan, "third", worker="h_2:1:d")
+        assert taken == TakenJob(JobTask.VERIFY, OFFER.payload, None, "h_1:6:c")
+
+    def test_a_lost_job_is_told_to_stop_and_cancelled_if_nobody_takes_it(
+        self, store: Store
+    ) -> None:
+        """Who verifies it stops it."""
+        plan, _ = _running(store)
+        key = _key(plan)
+        _take(store, plan, "first", lease_s=OUT_S)
+        store.fence_jobs(plan.uuid)
+        store.stop_job(key, StopReason.TIMEOUT)
+        (job,) = store.jobs_of(plan.uuid)
+        assert (job.state, job.stop) == (WorkerJobState.LOST, StopReason.TIMEOUT)
+        assert store.verify_job(key)
+        taken = _take(store, plan, "second", worker="w2", lease_s=OUT_S)
+        assert taken == TakenJob(JobTask.VERIFY, OFFER.payload, StopReason.TIMEOUT, "w1")
+        store.fence_jobs(plan.uuid)
+        assert store.verify_job(key)
+        store.stop_job(key, StopReason.ABORT)
+        (job,) = store.jobs_of(plan.uuid, OVER)
+        assert (job.state, job.stop) == (WorkerJobState.CANCELLED, StopReason.TIMEOUT)
 
     def test_a_job_that_nobody_took_is_cancelled_by_a_stop_and_another_is_told(
         self, store: Store

@@ -250,7 +250,7 @@ def test_what_waits_only_for_its_tokens_is_cancelled(trial, scripted):
     one = trial(plan, plugins={"scripted": scripted(obeys=False)})
     assert one.run() is PlanState.FAILED
     assert one.states() == {"a": "UNKNOWN", "b": "CANCELLED", "c": "SUCCEEDED"}
-    assert one.messages()["b"] == "node:1 is held by a, which hangs"
+    assert one.messages()["b"] == "node:1 is held by a, which hangs or may still run"
 
 
 def test_a_report_that_comes_after_all_is_dropped(trial, scripted, caplog):

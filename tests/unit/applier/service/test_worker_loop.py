@@ -304,6 +304,36 @@ def test_the_cancel_of_an_applier_that_is_gone_is_finished(make_trial):
     )
 
 
+def test_a_cancel_is_finished_only_once_the_jobs_of_the_plan_could_be_asked_for(make_trial):
+    """Otherwise they would go on, and the plan would be over."""
+    trial = make_trial(heartbeat_interval_s=0.02)
+    uuid = trial.pending()
+    claim = trial.store.claim_plan(uuid, ME._replace(pid=2**22 + 1), now=datetime.now(UTC))
+    trial.store.move_claimed(uuid, claim, PlanState.CANCELLING, now=datetime.now(UTC))
+    seen: list[PlanState] = []
+    make = trial.make
+
+    def away_once():
+        runner = make()
+        end_commands = runner.end_commands
+
+        def refused(uuid):
+            seen.append(trial.store.load_plan(uuid).state)
+            if len(seen) == 1:
+                raise StoreError("no route to host")
+            return end_commands(uuid)
+
+        runner.end_commands = refused
+        return runner
+
+    trial.serving._make_runner = away_once
+    moved = happens(trial, "move_plan", times=1)
+    with trial:
+        assert moved.wait(PATIENCE_S)
+    assert seen[:2] == [PlanState.CANCELLING] * 2
+    assert trial.store.load_plan(uuid).state is PlanState.CANCELLED
+
+
 @pytest.mark.parametrize(
     ("verbs", "state"),
     [

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job on record for tests: an applier that follows it, and a worker that carries it out."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+from applier.contracts import Claimant, JobOffer, Report, Verified
+from applier.engines.environment import ActionEnvironment
+from applier.store.worker_jobs import (
+    AttemptKey,
+    TakenJob,
+    WorkerJobState,
+)
+from applier.testing.sample_plans import new_plan
+from applier.testing.temporary_store import TemporaryStore
+from applier.testing.trials import changed, plugin
+from applier.workers.follower import JobFollower
+from applier.workers.job_runner import Capacities, JobRunner
+from planner.states import ActionState, PlanState
+
+PAYLOAD = {
+    "format": 1,
+    "release": "1",
+    "cloud": "simulated",
+    "name": "a",
+    "action_type": "nop",
+    "input_parameters": {},
+    "limit_s": None,
+    "cut_off": False,
+}
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+OUT_S, LONG_S = -600.0, 600.0
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Messages:
+    """Notes what was sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, AttemptKey]] = []
+
+    def send(self, queue: str, key: AttemptKey) -> None:
+        self.sent.append((queue, key))
+
+    def look(self, key: AttemptKey) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class Job:
+    """A job on record that an applier follows, and the reports that it got."""
+
+    def __init__(
+        self, store: TemporaryStore, payload: dict[str, object], lease_s: float = 30.0
+    ) -> None:
+        self.store, self.clock, self.messages = store, Clock(), Messages()
+        plan = new_plan("a", state=PlanState.PENDING)
+        (action,) = plan.actions
+        store.save_plan(plan)
+        claim = store.claim_plan(plan.uuid, Claimant(host="h", pid=1, user="u"), now=NOW)
+        self.offer = JobOffer(1, "site-b", "nop", payload)
+        start = Report(
+            uuid=action.uuid, old=ActionState.PENDING, state=ActionState.ONGOING, job=self.offer
+        )
+        store.commit(plan.uuid, claim, [start], now=NOW)
+        self.key = AttemptKey(plan.uuid, action.uuid, 1)
+        self.reports: list[Report] = []
+        self.follower = JobFollower(
+            plan.uuid,
+            store,
+            self.messages,
+            self.reports.append,
+            lease_s=lease_s,
+            resend_s=-1.0,
+            clock=self.clock,
+        )
+        self.follower.follow(self.key, self.offer)
+
+    def take(self, worker: str, lease_s: float = LONG_S) -> None:
+        assert self.store.take_job(self.key, worker=worker, token=worker, lease_s=lease_s)
+
+    def taken_by(self, worker: str, lease_s: float = LONG_S) -> TakenJob | None:
+        return self.store.take_job(self.key, worker=worker, token=worker, lease_s=lease_s)
+
+    def look_until(self, passed_s: float, step_s: float = 1.0) -> None:
+        """Look every second, as the thread of the follower does."""
+        until = self.clock.now + passed_s
+        while self.clock.now < until:
+            self.clock.now += step_s
+            self.follower.look()
+
+    @property
+    def state(self) -> WorkerJobState:
+        (job,) = self.store.jobs_of(self.key.plan)
+        return job.state
+
+
+def runner(store, work=changed, *, verified=Verified.IN_DOUBT, **own) -> JobRunner:
+    kind = plugin(work)
+    kind.verify = lambda _self: verified
+    environment = ActionEnvironment(plugins={"nop": kind}, cloud=lambda: None)
+    clock = own.pop("clock", time.monotonic)
+    known = {"name": "h2:7:b", "host": "h2", "cloud": "simulated", "release": "1"}
+    capacities = Capacities(environment=environment, **{**known, **own})
+    return JobRunner(store, capacities, lease_s=LONG_S, clock=clock)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker does that is cut off, frozen, or not able to carry a job out."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from followed_job import LONG_S, OUT_S, PAYLOAD, Clock, Job, runner
+
+from applier.contracts import Verified
+from applier.errors import ActionFailed, StoreError
+from applier.store.worker_jobs import (
+    AttemptKey,
+    HeldJob,
+    JobTask,
+    TakenJob,
+    Worker,
+    WorkerJob,
+    WorkerJobState,
+)
+from applier.testing.temporary_store import TemporaryStore
+from applier.workers.lease_keeper import LeaseKeeper
+from planner.states import ActionState, Outcome
+
+
+@pytest.mark.parametrize(
+    ("change", "own", "why"),
+    [
+        ({"action_type": "wings"}, {}, "no plugin there offers the action type wings"),
+        ({"format": 2, "release": "9"}, {}, "it has ActionPlan 1, older than 9 of the applier"),
+    ],
+)
+def test_a_job_that_a_worker_cannot_carry_out_goes_back_with_a_sentence(store, change, own, why):
+    job = Job(store, {**PAYLOAD, **change})
+    runner(store, **own).perform(job.key)
+    job.look_until(1)
+    (report,) = job.reports
+    assert report.state is ActionState.FAILED
+    assert report.message == f"worker h2:7:b cannot carry it out: {why}"
+
+
+@pytest.mark.parametrize("task", [JobTask.VERIFY, JobTask.FIND])
+def test_a_worker_without_the_type_does_not_say_that_a_lost_attempt_failed(store, task):
+    """It may go on: it would run beside its next attempt."""
+    job = Job(store, {**PAYLOAD, "action_type": "wings"})
+    job.follower.follow(job.key, job.offer, at_worker=task is JobTask.FIND)
+    job.take("h2:5:a", OUT_S)
+    job.look_until(32)
+    runner(store).perform(job.key)
+    job.look_until(1)
+    (report,) = job.reports
+    assert (report.state, report.given_up) == (ActionState.UNKNOWN, True)
+    assert "no plugin there offers the action type wings" in report.message
+
+
+def test_a_worker_that_was_stopped_after_it_took_a_job_begins_nothing_once_it_is_lost(job):
+    ran = []
+    clock = Clock()
+    doing = runner(job.store, lambda *given: ran.append(given), clock=clock)
+
+    class Frozen:
+        """The record as seen by a worker that is stopped right after it took a job."""
+
+        def take_job(self, key: AttemptKey, **given: object) -> TakenJob | None:
+            taken = job.store.take_job(key, **{**given, "lease_s": OUT_S})
+            if taken is not None:
+                clock.now += 2 * LONG_S
+                job.store.fence_jobs(key.plan)
+            return taken
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(job.store, name)
+
+    doing._store = Frozen()
+    doing.perform(job.key)
+    assert ran == []
+    assert job.state is WorkerJobState.LOST
+
+
+def test_a_job_is_verified_at_its_own_worker_while_its_lost_attempt_still_stops(job):
+    """The two are told apart: the first is left, and the second is not."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(_parameters, _context, stop):
+        begun.set()
+        assert stop.wait(20)
+        assert go_on.wait(20)
+        raise ActionFailed("it was stopped")
+
+    doing = runner(job.store, work, verified=Verified.DONE)
+    first = threading.Thread(target=doing.perform, args=(job.key,))
+    first.start()
+    assert begun.wait(20)
+    job.store.renew_jobs(doing.held(), OUT_S)
+    job.look_until(32)
+    doing.perform(job.key)
+    (held,) = doing.held()
+    assert doing.lose(held)
+    go_on.set()
+    first.join(20)
+    job.look_until(1)
+    (report,) = job.reports
+    assert report.state is ActionState.SUCCEEDED
+
+
+class Away:
+    """A store that does not answer."""
+
+    def renew_jobs(self, *_: object) -> None:
+        raise StoreError("no route to host")
+
+
+def test_a_worker_that_cannot_renew_its_leases_leaves_its_jobs_before_they_run_out(job):
+    """What it stops is no result: who finds out what became of the attempt will say."""
+    begun, stopped = threading.Event(), threading.Event()
+
+    def work(_parameters, _context, stop):
+        begun.set()
+        assert stop.wait(20)
+        stopped.set()
+        raise ActionFailed("it was stopped")
+
+    doing, clock = runner(job.store, work), Clock()
+    thread = threading.Thread(target=doing.perform, args=(job.key,))
+    thread.start()
+    assert begun.wait(20)
+    worker = Worker("h2:7:b", "h2", 7, "u", "1", ["site-b"], ["nop"], 1)
+    keeper = LeaseKeeper(Away(), doing, worker, lease_s=30.0, clock=clock)
+    clock.now += 26
+    keeper.look()
+    keeper.look_at_time()
+    assert not stopped.wait(0.05)
+    clock.now += 2
+    keeper.look_at_time()
+    assert stopped.wait(20)
+    thread.join(20)
+    assert job.state is WorkerJobState.DOING
+
+
+def test_a_job_that_is_not_held_any_more_is_stopped_and_its_result_is_dropped(job):
+    begun, seen = threading.Event(), []
+
+    def work(_parameters, _context, stop):
+        begun.set()
+        seen.append(stop.wait(20))
+        return Outcome.CHANGED
+
+    doing = runner(job.store, work)
+    thread = threading.Thread(target=doing.perform, args=(job.key,))
+    thread.start()
+    assert begun.wait(20)
+    job.store.renew_jobs(doing.held(), OUT_S)
+    job.store.fence_jobs(job.key.plan)
+    worker = Worker("h2:7:b", "h2", 7, "u", "1", ["site-b"], ["nop"], 1)
+    LeaseKeeper(job.store, doing, worker, lease_s=30.0, clock=Clock()).look()
+    thread.join(20)
+    assert seen == [True]
+    assert job.state is WorkerJobState.LOST
+
+
+def test_a_job_that_was_removed_is_stopped_when_it_stays_away(job):
+    """Its plan has ended, and nobody will look for its commands."""
+    begun, seen = threading.Event(), []
+
+    def work(_parameters, _context, stop):
+        begun.set()
+        seen.append(stop.wait(20))
+        raise ActionFailed("it was stopped")
+
+    doing = runner(job.store, work)
+    thread = threading.Thread(target=doing.perform, args=(job.key,))
+    thread.start()
+    assert begun.wait(20)
+    (held,) = doing.held()
+    worker = Worker("h2:7:b", "h2", 7, "u", "1", ["site-b"], ["nop"], 1)
+    keeper = LeaseKeeper(Removed(job.store), doing, worker, lease_s=30.0, clock=Clock())
+    keeper.look()
+    assert doing.held() == [held]
+    assert not seen
+    keeper.look()
+    thread.join(20)
+    assert seen == [True]
+
+
+class Removed:
+    """A store in which no job is left."""
+
+    def __init__(self, store: TemporaryStore) -> None:
+        self._store = store
+
+    def held_jobs(self, _worker: str) -> list[HeldJob]:
+        return []
+
+    def jobs_of(self, _plan: str) -> list[WorkerJob]:
+        return []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
