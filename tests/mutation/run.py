@@ -57,10 +57,13 @@ TESTS = {
     " tests/property/test_events_planner.py tests/property/test_cutting.py",
     "planner/planners": "tests/unit/planner/planners tests/unit/planner/test_cases.py"
     " tests/property/test_planners.py",
-    "planner/windows": "tests/unit/planner/test_windows.py tests/unit/applier/guarding",
+    "planner/windows": "tests/unit/planner/test_windows.py"
+    " tests/unit/planner/test_guard_bounds.py tests/unit/applier/guarding",
     "planner/blast_radius": "tests/unit/planner/test_blast_radius.py tests/unit/applier/guarding",
-    "planner/failure_budget": "tests/unit/planner/test_guards.py tests/unit/applier/guarding",
-    "planner/guard": "tests/unit/planner/test_guards.py tests/unit/planner/test_windows.py"
+    "planner/failure_budget": "tests/unit/planner/test_budget_texts.py"
+    " tests/unit/planner/test_guard_bounds.py tests/unit/applier/guarding",
+    "planner/guard": "tests/unit/planner/test_guards.py tests/unit/planner/test_guard_bounds.py"
+    " tests/unit/planner/test_windows.py"
     " tests/unit/planner/test_blast_radius.py tests/unit/applier/guarding",
     "planner": "tests/unit/planner tests/property/test_planners.py",
 }
