@@ -7,7 +7,7 @@ import hashlib
 from datetime import datetime
 
 from planner.model import ActionPlan
-from planner.states import ActionState, PlanState, StateReason
+from planner.states import ActionState, StateReason
 
 #: What separates the digest of a plan from that of the actions that are left out.
 _BETWEEN = "+"
@@ -44,8 +44,7 @@ def is_same(plan: ActionPlan, approved: str) -> bool:
 
 def has_begun(plan: ActionPlan) -> bool:
     """Return whether an action of a plan was ever started."""
-    waits = (PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED)
-    return plan.state not in waits or any(action.attempts for action in plan.actions)
+    return any(action.attempts for action in plan.actions)
 
 
 def age_s(plan: ActionPlan, now: datetime) -> float | None:
