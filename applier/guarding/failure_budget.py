@@ -16,8 +16,6 @@ from planner.states import ActionState
 
 #: The states of actions that count.
 _FAILURES = frozenset({ActionState.FAILED, ActionState.UNKNOWN})
-#: The verbs of operators in the history after which failures are counted anew.
-_LOOKS = frozenset({"start", "resume"})
 
 
 class Failure(NamedTuple):
@@ -32,9 +30,10 @@ def earlier(
 ) -> Iterator[Failure]:
     """Yield the actions that failed after an operator looked last, the first one first.
 
-    Whoever starts or resumes a plan has looked at it.
+    Whoever starts a plan has looked at it. Whoever resumes it has made what failed PENDING; a
+    service that takes it over has not, and its entry in the history is the same.
     """
-    since = max((entry.at for entry in history if entry.verb in _LOOKS), default=None)
+    since = max((entry.at for entry in history if entry.verb == "start"), default=None)
     failed = [(a.ended_at, a) for a in actions if a.state in _FAILURES and a.ended_at is not None]
     for at, action in sorted(failed, key=lambda pair: pair[0]):
         if since is None or at > since:
