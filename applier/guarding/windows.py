@@ -50,7 +50,12 @@ def require(
 def _may_begin(
     plan: ActionPlan, times: OpenTimes, expected_s: Callable[[Action], float], now: datetime
 ) -> bool:
-    """Return whether an action whose predecessors have ended would end in the open window."""
+    """Return whether an action whose predecessors have ended would end in the open window.
+
+    A plan of which a dead applier has left actions running is looked after at any time.
+    """
+    if any(action.state is ActionState.ONGOING for action in plan.actions):
+        return True
     found = times.at(now)
     if found is None:
         return False

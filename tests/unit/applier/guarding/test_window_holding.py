@@ -137,6 +137,12 @@ def test_a_service_does_not_begin_outside_of_a_window():
         windows.require(PLAN, TIMES, lambda _: 1, MONDAY, has_to_be_open=True)
 
 
+def test_what_a_dead_applier_left_running_is_looked_after_at_any_time():
+    first = replace(PLAN.actions[0], state=ActionState.ONGOING)
+    plan = replace(PLAN, actions=(first, PLAN.actions[1]))
+    windows.require(plan, TIMES, lambda _: 1, MONDAY, has_to_be_open=True)
+
+
 def test_an_action_says_for_which_window_it_waits():
     action = PLAN.actions[0]
     opens = "the window daily 01:00-02:00 UTC, which opens at 2026-11-23 01:00 UTC"
