@@ -45,7 +45,7 @@ def counting(plan: ActionPlan, demanded: Guards, given: GivenApprovals) -> list[
         one
         for one in given.approvals
         if content.is_same(plan, one.content)
-        and not (demanded.approval_by_another and one.who == given.creator)
+        and not (demanded.approval_by_another and one.who in given.makers)
     ]
 
 
@@ -85,9 +85,10 @@ def cannot_approve(
         return stale
     if demanded.approval_by_another and given.creator is None:
         return _of_nobody(plan, demanded)
-    if demanded.approval_by_another and who == given.creator:
+    if demanded.approval_by_another and who in given.makers:
+        did = "made" if who == given.creator else "imported"
         return (
-            f"{one_line(who)} made plan {short(plan.uuid)}, which needs {demanded.by_words}: "
+            f"{one_line(who)} {did} plan {short(plan.uuid)}, which needs {demanded.by_words}: "
             "somebody else has to approve it"
         )
     return None

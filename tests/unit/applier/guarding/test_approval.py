@@ -53,6 +53,17 @@ def test_the_creator_does_not_count_where_that_is_asked():
     assert approval.cannot_approve(PLAN, another, given(), "bo", MADE) is None
 
 
+def test_who_imported_a_plan_does_not_count_as_somebody_else():
+    """The document that is imported says who made it."""
+    another = ONE._replace(approval_by_another=True)
+    imported = given("eve")._replace(importers=frozenset({"eve"}))
+    assert approval.refusal(PLAN, another, imported, MADE)
+    told = approval.cannot_approve(PLAN, another, imported, "eve", MADE)
+    assert told.startswith("eve imported plan 6a1f0000, which needs")
+    assert approval.cannot_approve(PLAN, another, imported, "bo", MADE) is None
+    assert approval.refusal(PLAN, ONE, imported, MADE) is None
+
+
 def test_a_plan_of_nobody_knows_whom_is_approved_by_nobody_else():
     another = ONE._replace(approval_by_another=True)
     told = approval.refusal(PLAN, another, given("bo", creator=None), MADE)
