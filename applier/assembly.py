@@ -180,10 +180,11 @@ class Assembly:
         """Return what pauses a plan after failures, if anything does."""
         if not (plan.guards.failure_budget or self.conf.watcher_applier.failure_budget):
             return None
-        from applier.guarding.failure_budget import FailureBudget
+        from applier.guarding.failure_budget import FailureBudget, earlier
 
-        demanded = self.guard.demanded(plan)
-        return FailureBudget(demanded.failure_budget, plan.actions, time.monotonic)
+        before = earlier(plan.actions, self.store.history(plan.uuid), now())
+        budgets = self.guard.demanded(plan).failure_budget
+        return FailureBudget(budgets, plan.actions, time.monotonic, before)
 
     def cloud(self) -> Cloud:
         """Return the configured cloud: one object, for any number of threads.

@@ -159,9 +159,17 @@ class Members:
             for member in group.get("members") or ():
                 name = f"{GROUP}/{group.get('name') or known_as}"
                 self._add(name, f"{TOKENS[INSTANCES]}{member}")
+        for token, names in (facts.get("belongs_to") or {}).items():
+            for kind in (k for k, begin in TOKENS.items() if token.startswith(begin)):
+                for name in (kind, *names):
+                    self._add(name, token)
         #: By name (``hosts``, ``rack/r1``) how many belong to it.
         self.totals = {name: len(tokens) for name, tokens in self._of.items()}
         self.totals.update(facts.get("totals") or {})
+        #: Of what it is known which hosts or instances belong to it.
+        self.kinds = {kind_of(name) for name in self.totals}
+        if "server_groups" in facts:
+            self.kinds.add(GROUP)
 
     def _add(self, name: str, token: str) -> None:
         self._of.setdefault(name, set()).add(token)
@@ -174,21 +182,35 @@ class Members:
 
 
 def extent(actions: Iterable[Action], members: Members) -> tuple[Share, ...]:
-    """Return how much actions touch of all that belongs together and is touched at all."""
+    """Return how much actions touch of all that belongs together and is touched at all.
+
+    A kind that is known, and of which nothing is touched, is there without a name: ``rack``, 0, 0.
+    """
     touched: dict[str, int] = dict.fromkeys((HOSTS, INSTANCES), 0)
     for token in {token for action in actions for token in action.tokens}:
         for name in members.names(token):
             touched[name] = touched.get(name, 0) + 1
-    return tuple(
+    found = [
         Share(name, number, members.totals[name])
         for name, number in touched.items()
         if name in members.totals
-    )
+    ]
+    untouched = members.kinds - {kind_of(share.name) for share in found}
+    return (*found, *(Share(kind, 0, 0) for kind in sorted(untouched)))
 
 
 def kind_of(name: str) -> str:
     """Return the kind of a bound that is about a share: of ``rack/r1`` it is ``rack``."""
     return name.partition("/")[0]
+
+
+def touched_as(kind: str) -> str:
+    """Return what the members of a kind are: hosts, or instances.
+
+    >>> touched_as("rack"), touched_as("group"), touched_as("instances")
+    ('hosts', 'instances', 'instances')
+    """
+    return INSTANCES if kind in (GROUP, INSTANCES) else HOSTS
 
 
 def limited(
@@ -198,8 +220,12 @@ def limited(
 
     An action that touches several of a kind holds one token for all of them, so the limit is
     divided by the most that one action touches. A limit of 0 means that the bound cannot hold.
+    What has to be bounded, and of which it is not known what belongs to it, has that limit.
     """
     by_kind = {bound.kind: bound for bound in known}
+    unknown = by_kind.keys() - members.kinds - TOKENS.keys()
+    touched = {kind for kind, begin in TOKENS.items() if _touches(actions, begin)}
+    impossible = {f"{AT_ONCE}{kind}": 0 for kind in unknown if touched_as(kind) in touched}
     most: dict[str, int] = {}
     held: dict[tuple[str, ...], tuple[str, ...]] = {}
     made = []
@@ -213,7 +239,11 @@ def limited(
             tokens = (*action.tokens, *(f"{AT_ONCE}{n}" for n in dict.fromkeys(ours)))
             held[action.tokens] = tokens
         made.append(replace(action, tokens=tokens) if tokens != action.tokens else action)
-    return tuple(made), dict(_limits(most, members, by_kind))
+    return tuple(made), {**dict(_limits(most, members, by_kind)), **impossible}
+
+
+def _touches(actions: Iterable[Action], begin: str) -> bool:
+    return any(token.startswith(begin) for action in actions for token in action.tokens)
 
 
 def _limits(

@@ -244,6 +244,15 @@ def approvals_of(
     return max(found, default=0)
 
 
+def labels_of(rules: Mapping[str, int]) -> list[str]:
+    """Return the labels that the rules are about.
+
+    >>> labels_of({"size:100": 2, "label:prod": 3, "label:rack/r1": 1})
+    ['prod', 'rack/r1']
+    """
+    return [what.removeprefix(f"{LABEL}:") for what in rules if what.startswith(f"{LABEL}:")]
+
+
 #: What ``--set`` may change of the guards, with the name of its values in messages.
 SETTABLE = {
     "approvals": f"a whole number of 0 to {MOST_APPROVALS}",

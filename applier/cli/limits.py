@@ -46,14 +46,14 @@ class SetLimits(Verb):
         """Send a request with the new limits to the claimant."""
         from applier.operations import plans
 
-        store, plan = self.session.store, self.session.plan(parsed_args.plan)
+        plan = self.session.plan(parsed_args.plan)
         limits = read(plan, parsed_args.limit)
         if parsed_args.max_workers:
             limits[_WORKERS] = parsed_args.max_workers
         if not limits:
             text = "one of them is needed, such as --limit type:migrate=1, or --max-workers 2"
             raise InvalidInput([Mistake(text, place="--limit, --max-workers")])
-        plans.set_limits(store, self.operator, plan, limits, parsed_args.reason)
+        plans.set_limits(self.session.assembly, self.operator, plan, limits, parsed_args.reason)
         return 0
 
 

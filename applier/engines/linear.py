@@ -199,9 +199,9 @@ class LinearEngine(base.Engine):
         if not scheduler.held:
             return
         seconds = holding.again_s()
-        if seconds is not None:
-            self._timers.set(_OPENING, seconds)
-        elif not scheduler.running:
+        if seconds is not None or scheduler.running:
+            self._timers.set(_OPENING, _LONGEST_HELD_S if seconds is None else seconds)
+        else:
             why = "all that is left waits for a window"
             who = "the applier"
             self._events.put(Request(verb=RequestVerb.HAND_BACK, who=who, why=why))
@@ -311,6 +311,8 @@ class LinearEngine(base.Engine):
 
 #: The timer after which actions that are held back may start.
 _OPENING = Timer("opening", "")
+#: How long they wait at most, in seconds, while others run.
+_LONGEST_HELD_S = 60.0
 #: The longest wait at once, in seconds: the time-out of a queue has an upper bound.
 _LONGEST_S = 3600.0
 #: How long to wait for more events after one, in seconds: about as long as a commit takes.

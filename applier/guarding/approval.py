@@ -14,6 +14,9 @@ from planner.errors import short
 from planner.guards import Guards
 from planner.model import ActionPlan
 
+#: By so much the clocks of two machines may differ, in seconds.
+CLOCKS_DIFFER_S = 300.0
+
 
 def refusal(plan: ActionPlan, demanded: Guards, given: GivenApprovals, now: datetime) -> str | None:
     """Return why a plan is not approved, in a sentence with the next step; None if it is."""
@@ -42,7 +45,7 @@ def counting(plan: ActionPlan, demanded: Guards, given: GivenApprovals) -> list[
         one
         for one in given.approvals
         if content.is_same(plan, one.content)
-        and not (demanded.approval_by_another and one.who == given.creator)
+        and not (demanded.approval_by_another and one.who in given.makers)
     ]
 
 
@@ -52,10 +55,18 @@ def voided(plan: ActionPlan, given: GivenApprovals) -> Iterator[Approval]:
 
 
 def too_old(plan: ActionPlan, demanded: Guards, now: datetime) -> str | None:
-    """Return why the facts of a plan are too old for a first start; None if they are not."""
+    """Return why the facts of a plan are too old for a first start; None if they are not.
+
+    Facts that were read in the future, by more than clocks differ, have no age.
+    """
     most_s, age_s = demanded.approval_max_age_s, content.age_s(plan, now)
     if most_s is None or content.has_begun(plan):
         return None
+    if age_s is not None and age_s < -CLOCKS_DIFFER_S:
+        return (
+            f"the facts of plan {short(plan.uuid)} are from the future: they say that they were "
+            f"read in {duration(-age_s)}: make a new plan"
+        )
     if age_s is not None and age_s <= most_s:
         return None
     age = "of an unknown age" if age_s is None else f"{duration(age_s)} old"
@@ -74,9 +85,10 @@ def cannot_approve(
         return stale
     if demanded.approval_by_another and given.creator is None:
         return _of_nobody(plan, demanded)
-    if demanded.approval_by_another and who == given.creator:
+    if demanded.approval_by_another and who in given.makers:
+        did = "made" if who == given.creator else "imported"
         return (
-            f"{one_line(who)} made plan {short(plan.uuid)}, which needs {demanded.by_words}: "
+            f"{one_line(who)} {did} plan {short(plan.uuid)}, which needs {demanded.by_words}: "
             "somebody else has to approve it"
         )
     return None

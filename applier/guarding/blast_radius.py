@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from applier.wording import resources
-from planner.blast_radius import HOSTS, INSTANCES, TOKENS, Bound, Share, kind_of
+from planner.blast_radius import HOSTS, INSTANCES, TOKENS, Bound, Share, kind_of, touched_as
 from planner.errors import short
 from planner.guards import Guards
 from planner.model import ActionPlan
@@ -14,7 +14,14 @@ from planner.model import ActionPlan
 
 def refusal(plan: ActionPlan, demanded: Guards) -> str | None:
     """Return why a plan touches too much, in a sentence; None if it does not."""
+    unknown = unknown_kinds(plan, [bound.kind for bound in demanded.blast_radius])
     for bound in demanded.blast_radius:
+        if bound.kind in unknown:
+            return (
+                f"it is not known which {bound.kind} what plan {short(plan.uuid)} touches belongs "
+                f"to, of which at most {bound.words} may be: make it with facts that say so, and "
+                "when they were read (create --facts-from)"
+            )
         for share in _shares(plan, bound.kind):
             why = _exceeds(bound, share)
             if why:
@@ -25,6 +32,13 @@ def refusal(plan: ActionPlan, demanded: Guards) -> str | None:
             "(blast_radius_at_once): make a new plan"
         )
     return None
+
+
+def unknown_kinds(plan: ActionPlan, kinds: Iterable[str]) -> Collection[str]:
+    """Return the kinds, such as racks, of which it is not known what a plan touches of them."""
+    known = {HOSTS, INSTANCES, *(kind_of(share.name) for share in plan.guards.extent)}
+    unknown = set(kinds) - known
+    return {kind for kind in unknown if resources(plan.actions, TOKENS[touched_as(kind)][:-1])}
 
 
 def _shares(plan: ActionPlan, kind: str) -> Iterator[tuple[str, int, int | None]]:

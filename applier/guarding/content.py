@@ -6,8 +6,8 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 
-from planner.model import ActionPlan
-from planner.states import ActionState, PlanState, StateReason
+from planner.model import Action, ActionPlan
+from planner.states import ActionState, StateReason
 
 #: What separates the digest of a plan from that of the actions that are left out.
 _BETWEEN = "+"
@@ -19,17 +19,17 @@ def approvable(plan: ActionPlan) -> str:
     >>> approvable(ActionPlan(uuid="u", planner="weight", actions=()))[:14]
     'v4:sha256:9fe6'
     """
-    skipped = [
-        i
-        for i, action in enumerate(plan.actions)
-        if action.state is ActionState.SKIPPED
-        and action.state_reason is StateReason.OPERATOR
-        and not action.attempts
-    ]
+    skipped = [str(i) for i, action in enumerate(plan.actions) if is_left_out(action)]
     if not skipped:
         return plan.digest
-    left_out = hashlib.sha256(",".join(map(str, skipped)).encode()).hexdigest()[:32]
+    left_out = hashlib.sha256(",".join(skipped).encode()).hexdigest()[:32]
     return f"{plan.digest}{_BETWEEN}{left_out}"
+
+
+def is_left_out(action: Action) -> bool:
+    """Return whether an operator has skipped an action that was never started."""
+    by_operator = action.state_reason is StateReason.OPERATOR
+    return action.state is ActionState.SKIPPED and by_operator and not action.attempts
 
 
 def is_same(plan: ActionPlan, approved: str) -> bool:
@@ -44,8 +44,7 @@ def is_same(plan: ActionPlan, approved: str) -> bool:
 
 def has_begun(plan: ActionPlan) -> bool:
     """Return whether an action of a plan was ever started."""
-    waits = (PlanState.RECOMMENDED, PlanState.PENDING, PlanState.PAUSED)
-    return plan.state not in waits or any(action.attempts for action in plan.actions)
+    return any(action.attempts for action in plan.actions)
 
 
 def age_s(plan: ActionPlan, now: datetime) -> float | None:

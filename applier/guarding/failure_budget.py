@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the failures of a run, and says when a budget is exceeded. Pure."""
+"""Counts the failures of a plan, and says when a budget is exceeded. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
 
+from applier.contracts import HistoryEntry
 from applier.wording import count, one_line
 from planner.failure_budget import Budget, budget
 from planner.model import JOIN, Action
@@ -15,35 +18,89 @@ from planner.states import ActionState
 _FAILURES = frozenset({ActionState.FAILED, ActionState.UNKNOWN})
 
 
+class Failure(NamedTuple):
+    """An action that failed, so many seconds ago."""
+
+    action: Action
+    age_s: float
+
+
+def earlier(
+    actions: Iterable[Action], history: Iterable[HistoryEntry], now: datetime
+) -> Iterator[Failure]:
+    """Yield the actions that failed after an operator looked last, the first one first.
+
+    Whoever starts a plan has looked at it. Whoever resumes it has made what failed PENDING; a
+    service that takes it over has not, and its entry in the history is the same.
+    """
+    since = max((entry.at for entry in history if entry.verb == "start"), default=None)
+    failed = [(a.ended_at, a) for a in actions if a.state in _FAILURES and a.ended_at is not None]
+    for at, action in sorted(failed, key=lambda pair: pair[0]):
+        if since is None or at > since:
+            yield Failure(action, max(0.0, (now - at).total_seconds()))
+
+
+class _Count:
+    """A budget, how many failures it allows, and those that count with their times."""
+
+    def __init__(self, budget: Budget, allowed: int) -> None:
+        self.budget, self.allowed = budget, allowed
+        #: Oldest first.
+        self.failed: deque[tuple[float, Action]] = deque()
+
+    def exceeded(self, now: float) -> str | None:
+        """Forget what failed too long ago; return what is exceeded, in a sentence, or None."""
+        failed, within_s = self.failed, self.budget.within_s
+        while failed and within_s is not None and failed[0][0] < now - within_s:
+            failed.popleft()
+        if len(failed) <= self.allowed:
+            return None
+        return _sentence(self.budget, len(failed), failed[-1][1])
+
+
 class FailureBudget:
-    """The failures of one run, against budgets; ``clock`` returns seconds."""
+    """The failures of one run, against budgets; ``clock`` returns seconds.
+
+    ``before`` are failures of earlier runs that count, the first one first.
+    """
 
     def __init__(
-        self, texts: Iterable[str], actions: Iterable[Action], clock: Callable[[], float]
+        self,
+        texts: Iterable[str],
+        actions: Iterable[Action],
+        clock: Callable[[], float],
+        before: Iterable[Failure] = (),
     ) -> None:
         types = Counter(a.action_type for a in actions if a.action_type != JOIN)
-        self._budgets = [
-            (one, one.allowed(types[one.action_type] if one.action_type else types.total()))
+        self._counts = [
+            _Count(one, one.allowed(types[one.action_type] if one.action_type else types.total()))
             for one in map(budget, texts)
         ]
         self._clock = clock
-        #: Of each budget the times of the failures that count, oldest first.
-        self._failed: list[deque[float]] = [deque() for _ in self._budgets]
+        now = clock()
+        for action, age_s in before:
+            self._add(action, now - age_s)
+
+    def exceeded(self) -> str | None:
+        """Return which budget is exceeded now, in a sentence; None if none."""
+        return self._first_exceeded(self._counts)
+
+    def _first_exceeded(self, counts: Iterable[_Count]) -> str | None:
+        now = self._clock()
+        return next((why for one in counts if (why := one.exceeded(now))), None)
 
     def note(self, action: Action, state: ActionState) -> str | None:
         """Note the end of an action; return which budget is exceeded by it, in a sentence."""
         if state not in _FAILURES:
             return None
-        now, exceeded = self._clock(), None
-        for (one, allowed), failed in zip(self._budgets, self._failed, strict=True):
-            if one.action_type not in (None, action.action_type):
-                continue
-            failed.append(now)
-            while one.within_s is not None and failed[0] < now - one.within_s:
-                failed.popleft()
-            if len(failed) > allowed:
-                exceeded = exceeded or _sentence(one, len(failed), action)
-        return exceeded
+        return self._first_exceeded(self._add(action, self._clock()))
+
+    def _add(self, action: Action, at: float) -> Sequence[_Count]:
+        """Count a failure; return the counts in which it is."""
+        found = [c for c in self._counts if c.budget.action_type in (None, action.action_type)]
+        for one in found:
+            one.failed.append((at, action))
+        return found
 
 
 def _sentence(exceeded: Budget, failed: int, action: Action) -> str:

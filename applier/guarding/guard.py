@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from applier.errors import GuardRefusal
 from applier.guarding import approval, blast_radius
 from applier.store.approvals import ApprovalStore
 from planner import guards
+from planner.blast_radius import kind_of
 from planner.guards import NO_GUARDS, Guards
 from planner.model import JOIN, ActionPlan
 
@@ -28,11 +29,22 @@ class Guard(NamedTuple):
         """Return what is demanded of a plan, by the site and by itself."""
         found = guards.both(plan.guards, self.site)
         size = sum(action.action_type != JOIN for action in plan.actions)
-        labels = (*found.labels, *(share.name for share in found.extent))
+        touched = (share.name for share in found.extent if share.touched)
+        labels = (*found.labels, *touched, *self._assumed(plan))
         more = guards.approvals_of(
             self.approvals_for, planner=plan.planner, size=size, labels=labels
         )
         return found._replace(approvals=max(found.approvals, more))
+
+    def _assumed(self, plan: ActionPlan) -> Iterator[str]:
+        """Yield the labels of hosts, such as ``rack/r1``, that a plan may touch: it is not known.
+
+        Else a plan would need fewer approvals if it was made without facts.
+        """
+        labels = guards.labels_of(self.approvals_for)
+        of_hosts = [label for label in labels if kind_of(label) != label]
+        unknown = blast_radius.unknown_kinds(plan, map(kind_of, of_hosts))
+        return (label for label in of_hosts if kind_of(label) in unknown)
 
     def refusal(self, plan: ActionPlan, store: ApprovalStore, now: datetime) -> str | None:
         """Return why a plan may not run, in a sentence; None if it may."""

@@ -52,6 +52,10 @@ class OpenTimes:
         """Return the interval that a moment is in, or the next one; None if there is none."""
         return next((i for i in self.intervals(moment) if i.end > moment), None)
 
+    def opens_after(self, moment: datetime) -> datetime | None:
+        """Return when an interval begins next, after a moment; None if none does."""
+        return next((i.start for i in self.intervals(moment) if i.start > moment), None)
+
     def intervals(self, moment: datetime) -> list[Interval]:
         """List the intervals around a moment and in the three weeks after it, in their order."""
         if not self._from <= moment < self._until:
@@ -109,6 +113,18 @@ def _all_hold(groups: Sequence[list[Interval]]) -> list[Interval]:
     """Return the intervals that are in one of each group."""
     found, *others = groups
     for other in others:
-        both = ((max(a.start, b.start), min(a.end, b.end)) for a in found for b in other)
-        found = [Interval(start, end) for start, end in both if start < end]
+        found = list(_both(found, other))
     return found
+
+
+def _both(one: Sequence[Interval], other: Sequence[Interval]) -> Iterator[Interval]:
+    """Yield the intervals that are in one of each of two lists in their order."""
+    i = k = 0
+    while i < len(one) and k < len(other):
+        start, end = max(one[i].start, other[k].start), min(one[i].end, other[k].end)
+        if start < end:
+            yield Interval(start, end)
+        if one[i].end < other[k].end:
+            i += 1
+        else:
+            k += 1

@@ -22,7 +22,7 @@ class WindowHolding:
     """Lets an action start only if it is expected, 9 times in 10, to end in the open interval.
 
     ``expected_s`` returns the seconds within which 9 in 10 such actions end. With ``hands_back``, a
-    plan of which nothing runs is handed back when all that is left waits for a window.
+    plan of which nothing runs is handed back when all that could start waits for a window.
     """
 
     def __init__(
@@ -37,23 +37,27 @@ class WindowHolding:
         self._times, self._expected_s, self._clock = times, expected_s, clock
         self._tell, self._hands_back = tell, hands_back
         self._told: str | None = None
-        #: Whether an action that waits now was held back here.
-        self._held = False
+        #: The actions that were held back here, and how many are held back in all.
+        self._held: set[str] = set()
+        self._number = 0
 
     def holds(self, action: Action) -> bool:
         """Return whether the windows are closed, or an action would end after they close."""
         now = self._clock()
         found = self._times.at(now)
         held = found is None or now + timedelta(seconds=self._expected_s(action)) > found.end
-        self._held = self._held or held
+        if held:
+            self._held.add(action.uuid)
+        else:
+            self._held.discard(action.uuid)
         return held
 
     def again_s(self) -> float | None:
         """Return the seconds until the windows open next, but not more than a minute."""
-        now = self._clock()
-        if self._hands_back and self._times.at(now) is None:
+        if self._hands_back and self._held and len(self._held) >= self._number:
             return None
-        opens = self._opens(now)
+        now = self._clock()
+        opens = self._times.opens_after(now)
         if opens is None:
             return LONGEST_WAIT_S
         return min(LONGEST_WAIT_S, max(_SHORTEST_S, (opens - now).total_seconds()))
@@ -63,21 +67,20 @@ class WindowHolding:
 
     def tell(self, number: int) -> None:
         """Tell that actions wait, and until when, and that they wait no more; each once."""
+        self._number = number
         if not number:
             if self._told:
                 self._tell("The window is open.")
-            self._told, self._held = None, False
+            self._told = None
+            self._held.clear()
             return
         if not self._held:
             return
-        window = awaited(self._times, self._opens(self._clock()))
+        window = awaited(self._times, self._times.opens_after(self._clock()))
         text = f"{count(number, 'action')} waiting for {window}"
         if text != self._told:
             self._tell(text)
         self._told = text
-
-    def _opens(self, now: datetime) -> datetime | None:
-        return next((i.start for i in self._times.intervals(now) if i.start > now), None)
 
 
 def awaited(times: OpenTimes, opens: datetime | None) -> str:

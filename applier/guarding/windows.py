@@ -12,7 +12,7 @@ from applier.guarding.window_holding import awaited
 from applier.wording import duration, one_line
 from planner.errors import short
 from planner.model import JOIN, Action, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.states import OPEN, ActionState, PlanState
 
 if TYPE_CHECKING:
     from applier.guarding.open_times import OpenTimes
@@ -26,7 +26,10 @@ def require(
     *,
     has_to_be_open: bool,
 ) -> None:
-    """Raise GuardRefusal if an action fits into no window, or if all windows are closed now."""
+    """Raise GuardRefusal if an action fits into no window.
+
+    With ``has_to_be_open`` also if nothing could start now and end before the windows close.
+    """
     if times is None:
         return
     longest = times.longest_s(now)
@@ -39,10 +42,27 @@ def require(
                 f"{duration(seconds)}, and the longest window lasts {duration(longest)}: "
                 f"{times.words}",
             )
-    if has_to_be_open and times.at(now) is None:
-        opens = times.next(now)
-        text = awaited(times, opens and opens.start)
+    if has_to_be_open and not _may_begin(plan, times, expected_s, now):
+        text = awaited(times, times.opens_after(now))
         raise GuardRefusal(plan.uuid, f"plan {short(plan.uuid)} waits for {text}")
+
+
+def _may_begin(
+    plan: ActionPlan, times: OpenTimes, expected_s: Callable[[Action], float], now: datetime
+) -> bool:
+    """Return whether an action whose predecessors have ended would end in the open window.
+
+    A plan of which a dead applier has left actions running is looked after at any time.
+    """
+    if any(action.state is ActionState.ONGOING for action in plan.actions):
+        return True
+    found = times.at(now)
+    if found is None:
+        return False
+    left = {action.uuid: action for action in plan.actions if action.state in OPEN}
+    ready = [a for a in left.values() if left.keys().isdisjoint(a.before())]
+    left_s = (found.end - now).total_seconds()
+    return not ready or any(a.action_type == JOIN or expected_s(a) <= left_s for a in ready)
 
 
 def lines(plan: ActionPlan, times: OpenTimes | None, now: datetime) -> Iterator[str]:
@@ -66,8 +86,7 @@ def waiting(
     found = times.at(now) if times else None
     if times is None or (found and expected_s(action) <= (found.end - now).total_seconds()):
         return None
-    opens = next((i.start for i in times.intervals(now) if i.start > now), None)
-    return awaited(times, opens)
+    return awaited(times, times.opens_after(now))
 
 
 def _left(plan: ActionPlan) -> Iterator[Action]:

@@ -17,10 +17,12 @@ action.state SUCCEEDED          action.execution.end                  INFO
 action.state FAILED, UNKNOWN    action.execution.error                ERROR
 action.state CANCELLED          action.cancel.end                     INFO
 action.state, any other         action.update                         INFO
-plan.history, plan.approved     none: Watcher has no such thing
+plan.approved                   action_plan.approve                   INFO
+plan.history                    none: Watcher has no such thing
 ==============================  ====================================  ========
 
-Each state is in Watcher's words. Fields that an event does not know are left out. The event itself
+Watcher knows no approvals: that type and its payload are ours, in the form of its others. Each
+state is in Watcher's words. Fields that an event does not know are left out. The event itself
 is the field ``event`` of the payload's data.
 """
 
@@ -30,7 +32,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from applier.notifications.schema import ACTION_STATE, PLAN_STATE, Event
+from applier.notifications.schema import ACTION_STATE, PLAN_APPROVED, PLAN_STATE, Event
 from applier.notifications.watcher_words import action_word, plan_word, with_own_word
 from planner.states import ActionState, PlanState
 
@@ -77,6 +79,8 @@ def notification(event: Event) -> Notification | None:
         return _of_plan(event)
     if event["type"] == ACTION_STATE:
         return _of_action(event)
+    if event["type"] == PLAN_APPROVED:
+        return _of_approval(event)
     return None
 
 
@@ -88,6 +92,11 @@ def _of_plan(event: Event) -> Notification:
     # The event of a plan does not say which state it has left.
     data |= _more(kind, "ActionPlan", data, old=None, failure="WorkflowExecutionException")
     return _made(f"action_plan.{kind}", name, _PLAN_VERSION, data, event)
+
+
+def _of_approval(event: Event) -> Notification:
+    data = {"uuid": event["plan"], **event["data"], "updated_at": _moment(event)}
+    return _made("action_plan.approve", "ActionPlanApprovePayload", "1.0", data, event)
 
 
 def _of_action(event: Event) -> Notification:
@@ -109,9 +118,13 @@ def _of_action(event: Event) -> Notification:
 
 def _state(event: Event, state: PlanState | ActionState, word: str) -> dict[str, Any]:
     message = with_own_word(state, word, event["data"]["message"])
-    at = datetime.fromisoformat(event["at"]).astimezone(UTC)
     moment = "created_at" if state is PlanState.RECOMMENDED else "updated_at"
-    return {"state": word, "status_message": message, moment: f"{at:%Y-%m-%dT%H:%M:%SZ}"}
+    return {"state": word, "status_message": message, moment: _moment(event)}
+
+
+def _moment(event: Event) -> str:
+    at = datetime.fromisoformat(event["at"]).astimezone(UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _more(

@@ -10,11 +10,14 @@ from applier.assembly import Assembly, now
 from applier.contracts import Approval
 from applier.errors import GuardRefusal, PlanConflict
 from applier.guarding import approval as approved
-from applier.guarding.content import approvable
+from applier.guarding.content import approvable, is_left_out
 from applier.operations import Operator, claim
+from applier.wording import one_line, some
 from planner.model import ActionPlan
 from planner.states import ENDED_PLAN, PlanState
 
+#: How many skipped actions are named.
+_MOST = 6
 #: A plan in one of these states has ended, and may be resumed.
 _RESUMABLE = (PlanState.FAILED, PlanState.CANCELLED)
 
@@ -33,7 +36,9 @@ def approve(assembly: Assembly, operator: Operator, plan: ActionPlan, why: str) 
         who=operator.name, at=at, content=approvable(plan), why=why, project=operator.project
     )
     store.approve_plan(plan.uuid, given, history=operator.entry("approve", why))
-    operator.say(f"{claim.named(plan)} is approved by {operator.name}.")
+    left_out = [one_line(a.label) for a in plan.actions if is_left_out(a)]
+    without = f", without {some(left_out, _MOST, ', ')}" if left_out else ""
+    operator.say(f"{claim.named(plan)} is approved by {operator.name}{without}.")
     missing = approved.refusal(plan, demanded, store.approvals(plan.uuid), at)
     if missing and demanded.approvals:
         operator.say(f"It may not run yet: {missing}.")

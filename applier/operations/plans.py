@@ -14,7 +14,8 @@ from datetime import datetime
 from applier import plan_cloud
 from applier.assembly import Assembly, now
 from applier.contracts import Claimant, Report, Request
-from applier.errors import ConfigurationError, PlanConflict, UnknownActionTypes
+from applier.errors import ConfigurationError, GuardRefusal, PlanConflict, UnknownActionTypes
+from applier.guarding import limits as raised_limits
 from applier.operations import Operator, claim, drift, start_times
 from applier.store import Store
 from planner.model import ActionPlan
@@ -140,11 +141,16 @@ def _end(
 
 
 def set_limits(
-    store: Store, operator: Operator, plan: ActionPlan, limits: Mapping[str, int], why: str | None
+    assembly: Assembly,
+    operator: Operator,
+    plan: ActionPlan,
+    limits: Mapping[str, int],
+    why: str | None,
 ) -> None:
-    """Ask the claimant of an ONGOING plan for other limits; raises PlanConflict if nobody runs it.
+    """Ask the claimant of an ONGOING plan for other limits.
 
-    ``limits`` are numbers by token, and ``max_workers``.
+    ``limits`` are numbers by token, and ``max_workers``. Raises PlanConflict if nobody runs the
+    plan, and GuardRefusal for a limit that may not be raised.
     """
     if plan.state is not PlanState.ONGOING:
         text = (
@@ -152,7 +158,10 @@ def set_limits(
             "before that: apply --set max_workers=N, or limits in the document"
         )
         raise PlanConflict(plan.uuid, plan.state, text)
+    refused = raised_limits.refusal(plan, assembly.guard.demanded(plan), limits)
+    if refused:
+        raise GuardRefusal(plan.uuid, refused)
     request = Request(verb="limit", who=operator.name, why=why, limits=limits)
-    _ask(store, operator, plan, request)
+    _ask(assembly.store, operator, plan, request)
     words = ", ".join(f"{name}={number}" for name, number in limits.items())
-    operator.say(claim.asked(store, plan, f"for {words}"))
+    operator.say(claim.asked(assembly.store, plan, f"for {words}"))

@@ -71,7 +71,7 @@ def _in_a_window(assembly: Assembly, operator: Operator, plan: ActionPlan) -> da
             return None
         failed_s = left_s
     operator.say("No window is long enough for all of it: it goes on in the next ones.")
-    return next((i.start for i in times.intervals(moment) if i.start > moment), None)
+    return times.opens_after(moment)
 
 
 def _ends_within(assembly: Assembly, plan: ActionPlan, times: OpenTimes, begin: datetime) -> bool:

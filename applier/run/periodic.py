@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from applier.contracts import Request
 from applier.engines import Events, ReservationsChanged
 from applier.errors import PlanConflict, StoreError
 from applier.store import Reservation, RunStore
+from planner.model import ActionPlan
 
 LOG = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ class RequestReader:
     def __init__(
         self,
         store: RunStore,
-        plan: str,
+        plan: ActionPlan,
         *,
         after: int,
         events: Events,
@@ -105,29 +106,38 @@ class RequestReader:
             self._read()
         except StoreError as reason:
             # The commits of the engine decide whether the run can continue.
-            LOG.warning("Plan %s: its requests could not be read: %s", self._plan, reason)
+            LOG.warning("Plan %s: its requests could not be read: %s", self._plan.uuid, reason)
         # Wakes the engine's thread, so that signals are handled.
         self._events.put(None)
         return True
 
     def _read(self) -> None:
-        for request in self._store.requests(self._plan, self._after):
+        for request in self._store.requests(self._plan.uuid, self._after):
             self._after = request.number
             if can_follow(self._plan, request):
                 self._events.put(request)
         if self._held_by_others:
-            found = tuple(self._store.held_by_others(self._plan))
+            found = tuple(self._store.held_by_others(self._plan.uuid))
             if found != self._held_by_others:
                 self._held_by_others = found
                 self._events.put(ReservationsChanged(found))
 
 
-def can_follow(plan: str, request: Request) -> bool:
+def can_follow(plan: ActionPlan, request: Request) -> bool:
     """Return whether a running plan can follow a request; log one that it cannot follow."""
     if request.verb not in VERBS:
-        LOG.warning("Plan %s: unknown request %r", plan, request.verb)
+        LOG.warning("Plan %s: unknown request %r", plan.uuid, request.verb)
+        return False
+    if request.limits and _touches_more_at_once(plan, request.limits):
+        LOG.warning("Plan %s: it may not touch more at once: %s", plan.uuid, dict(request.limits))
         return False
     low = [f"{name}={number}" for name, number in request.limits.items() if number < 1]
     if low:
-        LOG.warning("Plan %s: a limit is at least 1, not %s", plan, ", ".join(low))
+        LOG.warning("Plan %s: a limit is at least 1, not %s", plan.uuid, ", ".join(low))
     return not low
+
+
+def _touches_more_at_once(plan: ActionPlan, wanted: Mapping[str, int]) -> bool:
+    from applier.guarding import limits
+
+    return limits.touches_more_at_once(plan, wanted)

@@ -13,7 +13,7 @@ from applier.engines import Events, PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.executor import MakeExecutor
 from applier.engines.tasks import task_maker, workerless
-from applier.errors import RequestsUnread, StoreError
+from applier.errors import GuardRefusal, RequestsUnread, StoreError
 from applier.recording.recorder import Recorder
 from applier.run import left_commands, outcome
 from applier.run.durations import NOTHING, PastDurations, estimates
@@ -23,6 +23,7 @@ from applier.run.verify import verify_all
 from applier.scheduling.decisions import Decisions, Halt
 from applier.scheduling.forecast import Order
 from applier.scheduling.gates import Concurrency
+from applier.scheduling.holding import Breaker
 from applier.scheduling.resumption import TO_VERIFY, going_on, was_cut_off
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
@@ -122,8 +123,8 @@ class Runner:
         interval_s = self._setup.heartbeat_interval_s
         claimant = self._setup.claimant._replace(heartbeat_interval_s=interval_s)
         claim = self._store.claim_plan(uuid, claimant, now=self._setup.clock())
-        # Somebody else may have run it since, up to the claim.
-        plan = self._store.refresh_plan(plan)
+        # Somebody else may have run or changed it since, up to the claim.
+        looked_at, plan = plan, self._store.refresh_plan(plan)
         doubtful = any(action.state in TO_VERIFY for action in plan.actions)
         jobs = self._jobs_of(plan) if doubtful else {}
         with (
@@ -138,21 +139,48 @@ class Runner:
             ) as recorder,
             self._heartbeat(uuid, claim),
         ):
-            plan, continued = self._verified(plan, environment, recorder, before, jobs)
-            held_by_others = self._reserved(plan, recorder)
-            with self._request_reader(plan, earlier, held_by_others):
-                runs_at = self._setup.runs_at
-                make_executor = runs_at.executor_of(plan, jobs) if runs_at else None
-                halt = self._run_engine(
-                    plan, environment, recorder, earlier, held_by_others, continued, make_executor
-                )
-            joins = {a.uuid for a in plan.actions if a.action_type == JOIN}
-            state, message = outcome.fold(
-                [state for uuid, state in recorder.states.items() if uuid not in joins],
-                halt,
-                joins=[recorder.states[uuid] for uuid in joins],
+            refused = self._refusal(looked_at, plan)
+            if refused is None:
+                return self._carry_out(plan, environment, recorder, earlier, before, jobs)
+            message = f"it was changed: {refused}"
+            self._end(plan, recorder, earlier, PlanState.PENDING, message)
+        raise refused
+
+    def _refusal(self, looked_at: ActionPlan, plan: ActionPlan) -> GuardRefusal | None:
+        """Return why a plan that changed before it was claimed may not run as it is now."""
+        if self._setup.require_allowed is None or _states(looked_at) == _states(plan):
+            return None
+        try:
+            self._setup.require_allowed(plan)
+        except GuardRefusal as refused:
+            return refused
+        return None
+
+    def _carry_out(
+        self,
+        plan: ActionPlan,
+        environment: ActionEnvironment,
+        recorder: Recorder,
+        earlier: Sequence[Request],
+        before: Claimant | None,
+        jobs: Jobs,
+    ) -> PlanState:
+        """Run a plan that is claimed; record its state and return it."""
+        plan, continued = self._verified(plan, environment, recorder, before, jobs)
+        held_by_others = self._reserved(plan, recorder)
+        with self._request_reader(plan, earlier, held_by_others):
+            runs_at = self._setup.runs_at
+            make_executor = runs_at.executor_of(plan, jobs) if runs_at else None
+            halt = self._run_engine(
+                plan, environment, recorder, earlier, held_by_others, continued, make_executor
             )
-            return self._end(plan, recorder, earlier, state, message)
+        joins = {a.uuid for a in plan.actions if a.action_type == JOIN}
+        state, message = outcome.fold(
+            [state for uuid, state in recorder.states.items() if uuid not in joins],
+            halt,
+            joins=[recorder.states[uuid] for uuid in joins],
+        )
+        return self._end(plan, recorder, earlier, state, message)
 
     @contextmanager
     def _listeners(self, plan: ActionPlan) -> Iterator[tuple[Listener, ...]]:
@@ -228,14 +256,19 @@ class Runner:
             policies=environment.policies,
             workerless=without,
             held_by_others=held_by_others,
-            requests=[
-                r for r in earlier if r.verb in ("skip", "limit") and can_follow(plan.uuid, r)
-            ],
+            requests=[r for r in earlier if r.verb in ("skip", "limit") and can_follow(plan, r)],
             holding=self._setup.holding_of(plan, self.pause) if self._setup.holding_of else None,
-            breaker=self._setup.budget_of(plan) if self._setup.budget_of else None,
+            breaker=self._breaker(plan),
             make_executor=make_executor,
         )
         return self._setup.engine.run(run)
+
+    def _breaker(self, plan: ActionPlan) -> Breaker | None:
+        """Return what pauses a plan after failures; it is paused if it had too many before."""
+        breaker = self._setup.budget_of(plan) if self._setup.budget_of else None
+        if breaker and (exceeded := breaker.exceeded()):
+            self.pause("the failure budget", exceeded)
+        return breaker
 
     def planned_s(self) -> float | None:
         """Return how long the run was expected to take when it began.
@@ -333,9 +366,13 @@ class Runner:
     ) -> Periodic:
         reader = RequestReader(
             self._store,
-            plan.uuid,
+            plan,
             after=max((request.number for request in earlier), default=0),
             events=self._events,
             held_by_others=held_by_others,
         )
         return reader.every(self._setup.request_interval_s)
+
+
+def _states(plan: ActionPlan) -> list[ActionState]:
+    return [action.state for action in plan.actions]

@@ -16,7 +16,7 @@ class Holding(Protocol):
         """Return whether an action must not start now."""
 
     def again_s(self) -> float | None:
-        """Return when to ask again; None: if nothing runs, the plan is handed back."""
+        """Return in how many seconds to ask again; None: if nothing runs, hand the plan back."""
 
     def ended(self) -> None:
         """Is called when actions have ended, before others start."""
@@ -27,6 +27,9 @@ class Holding(Protocol):
 
 class Breaker(Protocol):
     """Decides by the ends of actions whether nothing new may start."""
+
+    def exceeded(self) -> str | None:
+        """Return why nothing may start in this run, in a sentence, or None."""
 
     def note(self, action: Action, state: ActionState) -> str | None:
         """Note the end of an action; return why nothing new may start, in a sentence, or None."""

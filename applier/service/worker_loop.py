@@ -64,8 +64,11 @@ class WorkerLoop:
         #: Plans that cannot run here, and damaged ones, so that each is logged only once.
         self._refused: set[str] = set()
         self._damaged: set[str] = set()
-        #: Plans that a guard refused: why, and when it is asked again.
-        self._guarded: dict[str, tuple[str, float]] = {}
+        #: When each of the plans that wait may be tried. What was refused goes to the end of the
+        #: queue, so that plans that wait for their guards keep no others from running.
+        self._due: dict[str, float] = {}
+        #: Plans that a guard refused, and why.
+        self._guarded: dict[str, str] = {}
         self._silence = liveness.SilenceWatch()
         self._next_report = 0.0
         #: The delays between attempts while the store cannot be reached, else None.
@@ -132,7 +135,12 @@ class WorkerLoop:
         self._refused.intersection_update(waiting)
         for uuid in set(self._guarded).difference(waiting):
             del self._guarded[uuid]
+        for uuid in set(self._due).difference(waiting):
+            del self._due[uuid]
+        now = time.monotonic()
         for uuid in waiting:
+            self._due.setdefault(uuid, now)
+        for uuid in sorted(waiting, key=self._due.__getitem__):
             if len(self._running) >= self._workers or self._ending.is_set():
                 return
             if uuid not in self._running and not self._is_refused(uuid):
@@ -141,13 +149,12 @@ class WorkerLoop:
 
     def _is_refused(self, uuid: str) -> bool:
         """Return whether a plan cannot run here; a guard is asked again after a while."""
-        _, again = self._guarded.get(uuid, ("", 0.0))
-        return uuid in self._refused or time.monotonic() < again
+        return uuid in self._refused or time.monotonic() < self._due[uuid]
 
     def _note_guard(self, uuid: str, why: str) -> None:
         """Log once why a guard refuses a plan; it waits, for example for its approval."""
-        before, _ = self._guarded.get(uuid, ("", 0.0))
-        self._guarded[uuid] = why, time.monotonic() + self._interval_s
+        before = self._guarded.get(uuid)
+        self._guarded[uuid], self._due[uuid] = why, time.monotonic() + self._interval_s
         if why != before:
             LOG.info("Plan %s waits: %s", uuid, why)
 

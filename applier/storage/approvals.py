@@ -15,6 +15,7 @@ from applier.storage.compiled import Deferred, Row, insert_into
 from applier.storage.database import Database, plan_row
 from applier.storage.event_writes import NewEvent
 from applier.storage.tables import approvals
+from applier.storage.tables import history as entries
 from applier.store.approvals import GivenApprovals
 
 _READ = Deferred(
@@ -22,6 +23,11 @@ _READ = Deferred(
         sa.select(*(approvals.c[name] for name in Approval._fields))
         .where(approvals.c.plan == bindparam("plan_uuid"))
         .order_by(approvals.c.number)
+    )
+)
+_IMPORTERS = Deferred(
+    lambda: sa.select(entries.c.who).where(
+        entries.c.plan == bindparam("plan_uuid"), entries.c.verb == "import"
     )
 )
 #: Remove an earlier approval of the same content by the same person.
@@ -74,7 +80,9 @@ class Approvals:
             with self._database.read() as transaction:
                 creator = plan_row(transaction, uuid)["creator"]
                 found = transaction.read(_READ, {"plan_uuid": uuid})
-            return GivenApprovals(creator, [_approval(row) for row in found])
+                imported = transaction.read(_IMPORTERS, {"plan_uuid": uuid})
+            importers = frozenset(row["who"] for row in imported)
+            return GivenApprovals(creator, [_approval(row) for row in found], importers)
 
         return self._database.tried(read)
 

@@ -10,10 +10,19 @@ from applier.contracts import Approval, HistoryEntry
 
 
 class GivenApprovals(NamedTuple):
-    """The approvals of a plan in their order, and who made the plan, if that is known."""
+    """The approvals of a plan in their order, and who made the plan, if that is known.
+
+    ``importers`` took it in from a document, which says who its creator is.
+    """
 
     creator: str | None
     approvals: Sequence[Approval]
+    importers: frozenset[str] = frozenset()
+
+    @property
+    def makers(self) -> frozenset[str | None]:
+        """Who is no other than the creator of the plan, as far as the record can tell."""
+        return self.importers | {self.creator}
 
 
 class ApprovalStore(Protocol):

@@ -236,8 +236,9 @@ def missing_host(i: int, action: ProposedAction) -> Mistake:
 
 
 def _tables(facts: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the tables of the facts, without their cloud, time and totals."""
-    return {name: table for name, table in facts.items() if name not in ("cloud", "at", "totals")}
+    """Return the tables of the facts, without what is said about all of them."""
+    others = ("cloud", "at", "totals", "belongs_to")
+    return {name: table for name, table in facts.items() if name not in others}
 
 
 def _host_names(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

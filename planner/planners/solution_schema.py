@@ -8,7 +8,11 @@ from typing import Any
 from planner import guards, ranges
 
 _TEXT = {"type": ["string", "null"]}
-_LABELS = {"type": "object", "additionalProperties": {"type": "string"}}
+#: A host may have several values of a label, as it is in several aggregates.
+_LABELS = {
+    "type": "object",
+    "additionalProperties": {"type": ["string", "array"], "items": {"type": "string"}},
+}
 
 
 def _known(**fields: Any) -> dict[str, Any]:
@@ -75,6 +79,12 @@ SCHEMA: dict[str, Any] = {
                     "type": "object",
                     "additionalProperties": ranges.COUNT,
                     "description": "How many hosts and instances there are, without the tables.",
+                },
+                "belongs_to": {
+                    "type": "object",
+                    "additionalProperties": {"type": "array", "items": ranges.NAME},
+                    "description": "Which labels (rack/r1) and groups (group/db) a host (node:NAME)"
+                    " or an instance (instance:ID) belongs to, without the tables.",
                 },
                 "instances": _known(host=_TEXT),
                 "hosts": _known(name=_TEXT, labels=_LABELS),

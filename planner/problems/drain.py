@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from planner import blast_radius
 from planner.errors import InvalidInput, Mistake, accepted
 from planner.problems.placement import Facts, place
 
@@ -93,11 +94,25 @@ def _document(
 ) -> dict[str, Any]:
     name = hosts[0] if len(hosts) == 1 else f"{len(hosts)}-hosts"
     source: dict[str, Any] = {key: facts[key] for key in ("cloud", "at") if key in facts}
-    source["totals"] = {
-        "hosts": len(facts.get("hosts") or facts.get("services") or ()),
-        "instances": len(facts["instances"]),
+    members = blast_radius.Members(facts)
+    totals = {**dict.fromkeys(members.kinds, 0), **members.totals}
+    source["totals"] = dict(sorted(totals.items()))
+    source["belongs_to"] = {
+        token: names
+        for token in dict.fromkeys(_tokens(hosts, actions))
+        if (names := sorted(name for name in members.names(token) if "/" in name))
     }
     return {"kind": "solution", "name": f"{verb}-{name}", "actions": actions, "facts": source}
+
+
+def _tokens(hosts: Iterable[str], actions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the tokens of the hosts and instances that actions touch."""
+    yield from (f"node:{host}" for host in hosts)
+    for action in actions:
+        if destination := action["input_parameters"].get("destination_node"):
+            yield f"node:{destination}"
+        if action["action_type"] == "migrate":
+            yield f"instance:{action['resource_id']}"
 
 
 def _moves(

@@ -62,6 +62,8 @@ def test_an_approval_is_void_once_an_action_is_skipped(site: CommandLine) -> Non
     assert ended.code == 4
     assert "what 1 approval was about has changed since" in ended.err
     assert "(does not count)" in site.good("show", uuid)
+    told = site.good("approve", uuid, "--reason", "seen")
+    assert told == f"Plan {uuid[:8]} is approved by operator, without a.\n"
 
 
 def test_who_made_a_plan_does_not_approve_it(actionplan: CommandLine) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 
-from command_line import CommandLine
+from command_line import CommandLine, Gate
+
+from planner.states import ActionState
 
 
 def drained(actionplan: CommandLine, *words: str) -> str:
@@ -42,7 +44,47 @@ def test_what_is_touched_at_once_is_limited(actionplan: CommandLine) -> None:
     options = {"blast_radius_at_once": "instances=1"}
     actionplan.configure(watcher_applier=options)
     ended = actionplan.inside("start", "last")
-    assert ended.code in (1, 4)
+    assert ended.code == 4
+    assert "was made before it was bounded what may be touched at once" in ended.err
+
+
+def test_a_drain_knows_what_its_hosts_and_instances_belong_to(actionplan: CommandLine) -> None:
+    drained(actionplan)
+    cloud = json.loads(actionplan.simulator.read_text())
+    for name, host in cloud["hosts"].items():
+        host["labels"] = {"rack": "r1" if name < "compute-3" else "r2"}
+    actionplan.simulator.write_text(json.dumps(cloud))
+    drained(actionplan)
+    extent = json.loads(actionplan.good("show", "last", "-f", "json"))["guards"]["extent"]
+    assert extent["rack/r1"][1] == 2
+    actionplan.configure(watcher_applier={"blast_radius": "rack=0"})
+    ended = actionplan.inside("apply", "last", "--yes")
+    assert ended.code == 4
+    assert " of rack r" in ended.err
+    actionplan.configure(watcher_applier={"blast_radius": "row=1"})
+    ended = actionplan.inside("apply", "last", "--yes")
+    assert ended.code == 4
+    assert "it is not known which row" in ended.err
+
+
+def test_a_running_plan_does_not_touch_more_at_once_than_it_is_bound_to(
+    actionplan: CommandLine, gate: Gate
+) -> None:
+    steps = [gate.action("a"), {"name": "b", "action_type": "nop"}]
+    touching = [{**step, "touches": [f"node:{step['name']}"]} for step in steps]
+    file = actionplan.document(
+        "plan.yaml", *touching, guards={"blast_radius_at_once": {"hosts": 1}}
+    )
+    with actionplan.start("apply", file, "--yes") as process:
+        gate.wait()
+        ended = actionplan.inside("set", "last", "--limit", "at-once:hosts=9")
+        assert ended.code == 4
+        assert "blast_radius_at_once bounds it: it may be lowered, not raised to 9" in ended.err
+        actionplan.good("set", "last", "--limit", "at-once:hosts=1")
+        assert {a.name: a.state for a in actionplan.plan().actions}["b"] != ActionState.ONGOING
+        gate.let_go()
+        process.communicate()
+    assert process.returncode == 0
 
 
 def test_a_wrong_bound_is_refused_at_start(actionplan: CommandLine) -> None:

@@ -3,7 +3,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from datetime import UTC, datetime
+
 from command_line import CommandLine
+
+from applier.contracts import Claimant
+from applier.run.resume import take_over
+from applier.storage.sql import SqlStore
+from applier.testing.store_checks.running_plans import ends, starts
+from planner.states import ActionState, Outcome
 
 
 def failing(actionplan: CommandLine, **fields: object) -> str:
@@ -37,3 +46,28 @@ def test_a_wrong_budget_is_refused_at_start(actionplan: CommandLine) -> None:
     ended = actionplan.inside("list")
     assert ended.code == 1
     assert "[watcher_applier] failure_budget: '10%' is not N, TYPE=N or TYPE=N%" in ended.err
+
+
+def test_a_budget_that_was_exceeded_before_a_crash_is_exceeded_after_it(
+    actionplan: CommandLine,
+) -> None:
+    """The applier is killed after the failure is on record, and before the plan is PAUSED."""
+    actionplan.good("create", failing(actionplan, guards={"failure_budget": ["0"]}))
+    plan = actionplan.plan()
+    first, gone = plan.actions[0], Claimant(host="elsewhere", pid=1, user="eve")
+    actionplan.good("start", plan.uuid)
+    with closing(SqlStore(f"sqlite:///{actionplan.record}")) as store:
+        claim = store.claim_plan(plan.uuid, gone, now=datetime.now(UTC))
+        for report in (starts(first), ends(first, ActionState.FAILED, outcome=Outcome.FAILED)):
+            store.commit(plan.uuid, claim, [report], now=datetime.now(UTC))
+        claimant = store.claimant(plan.uuid)
+        assert claimant is not None
+        take_over(store, plan.uuid, claimant, now=datetime.now(UTC), who="another applier")
+    ended = actionplan("apply", "last", "--yes")
+    assert ended.code == 5
+    told = "paused by the failure budget: 1 action failed, the last one a, and the failure budget"
+    assert told in ended.out
+    assert [a.attempts for a in actionplan.plan().actions] == [1, 0, 0, 0]
+    # Whoever starts it now has looked, and it goes on until the next failure.
+    assert actionplan("apply", "last", "--yes").code == 5
+    assert sorted(a.attempts for a in actionplan.plan().actions) == [0, 0, 1, 1]

@@ -184,7 +184,7 @@ def plan_changes(parts: Parts) -> dict[str, PlanChange]:
         ),
         "limits": PlanChange(
             parts,
-            lambda a, o, p, body: plans.set_limits(a.store, o, p, body["limits"], body.get("why")),
+            lambda a, o, p, body: plans.set_limits(a, o, p, body["limits"], body.get("why")),
             "Change limits of a running plan, for actions that start from now on.",
             schemas.LIMITS_WANTED,
         ),

@@ -12,6 +12,8 @@ from applier.contracts import Approval
 from applier.errors import PlanConflict, PlanNotFound
 from applier.notifications import schema
 from applier.store import Store
+from applier.store.approvals import GivenApprovals
+from applier.store.archives import PlanArchive
 from applier.testing.refusals import refused
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.history_checks import entry
@@ -35,12 +37,21 @@ class ApprovalChecks:
         """With who made the plan, and an entry of the history for each."""
         plan = new_plan("a")
         store.save_plan(plan, history=entry("create"))
-        assert store.approvals(plan.uuid) == ("wanda", [])
+        assert store.approvals(plan.uuid) == GivenApprovals("wanda", [])
         two = ONE._replace(who="bo", why=None, project=None, at=LATER)
         store.approve_plan(plan.uuid, ONE, history=entry("approve", "fine"))
         store.approve_plan(plan.uuid, two, history=entry("approve"))
-        assert store.approvals(plan.uuid) == ("wanda", [ONE, two])
+        assert store.approvals(plan.uuid) == GivenApprovals("wanda", [ONE, two])
         assert [e.verb for e in store.history(plan.uuid)] == ["create", "approve", "approve"]
+
+    def test_who_imported_a_plan_is_known_besides_who_made_it(self, store: Store) -> None:
+        """The document says who made it, and whoever imports it may have written that."""
+        plan = new_plan("a")
+        made, imported = entry("create"), entry("import")._replace(who="eve")
+        store.import_plan(PlanArchive(plan, {}, [made], []), history=imported)
+        given = store.approvals(plan.uuid)
+        assert given == GivenApprovals("wanda", [], frozenset({"eve"}))
+        assert given.makers == {"wanda", "eve"}
 
     def test_the_same_person_approves_the_same_content_once(self, store: Store) -> None:
         """The later approval replaces the earlier one; that of another content is kept."""

@@ -113,6 +113,36 @@ def test_without_facts_numbers_hold_and_shares_are_refused():
         touching("c0 c1", guards={"blast_radius_at_once": {"hosts": 1}})
 
 
+@pytest.mark.parametrize("kind", ["rack", "group", "zone"])
+def test_what_is_not_known_is_not_touched_at_once(kind):
+    guarded = {"guards": {"blast_radius_at_once": {kind: 9}}}
+    facts = {"at": AT, "hosts": {"c0": {}}, "instances": {"i0": {}}}
+    with pytest.raises(InvalidInput, match=f"touches more of {kind} at once than is allowed, or"):
+        touching("c0 i0", facts=facts, **guarded)
+    assert touching("", facts=facts, **guarded).limits == {}
+    known = facts | {"hosts": {"c0": {}, "c1": {"labels": {kind: "x"}}}, "server_groups": {}}
+    plan = touching("c0 i0", facts=known, **guarded)
+    assert plan.limits == {}
+    assert kind in {share.name for share in plan.guards.extent if share.touched == 0}
+
+
+def test_what_things_belong_to_is_known_without_tables():
+    facts = {
+        "at": AT,
+        "totals": {"hosts": 14, "instances": 40, "rack/r1": 7, "group/db": 3, "zone": 0},
+        "belongs_to": {"node:c0": ["rack/r1"], "instance:i0": ["group/db"]},
+    }
+    plan = touching("c0 i0", "c1", facts=facts)
+    found = {share.name: (share.touched, share.total) for share in plan.guards.extent}
+    assert found == {
+        "hosts": (2, 14),
+        "instances": (1, 40),
+        "rack/r1": (1, 7),
+        "group/db": (1, 3),
+        "zone": (0, 0),
+    }
+
+
 def test_the_strictest_of_document_and_site_shapes_the_plan():
     demands = Demands(site=Guards(blast_radius_at_once=bounds("hosts=3")))
     own = {"blast_radius_at_once": {"hosts": 2}, "blast_radius": {"hosts": "50%"}}
@@ -124,6 +154,8 @@ def test_the_strictest_of_document_and_site_shapes_the_plan():
 
 
 def test_a_host_with_several_values_of_a_label_counts_for_each():
-    hosts = {"a": {"labels": {"aggregate": ["x", "y"]}}, "b": {"labels": {"aggregate": "y"}}}
+    hosts = {"a": {"labels": {"aggregate": ["x", "y"]}}, "c0": {"labels": {"aggregate": "y"}}}
     totals = blast_radius.Members({"hosts": hosts}).totals
     assert (totals["aggregate/x"], totals["aggregate/y"]) == (1, 2)
+    plan = touching("c0", facts={"at": AT, "hosts": hosts})
+    assert blast_radius.Share("aggregate/y", 1, 2) in plan.guards.extent

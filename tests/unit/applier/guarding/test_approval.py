@@ -53,6 +53,17 @@ def test_the_creator_does_not_count_where_that_is_asked():
     assert approval.cannot_approve(PLAN, another, given(), "bo", MADE) is None
 
 
+def test_who_imported_a_plan_does_not_count_as_somebody_else():
+    """The document that is imported says who made it."""
+    another = ONE._replace(approval_by_another=True)
+    imported = given("eve")._replace(importers=frozenset({"eve"}))
+    assert approval.refusal(PLAN, another, imported, MADE)
+    told = approval.cannot_approve(PLAN, another, imported, "eve", MADE)
+    assert told.startswith("eve imported plan 6a1f0000, which needs")
+    assert approval.cannot_approve(PLAN, another, imported, "bo", MADE) is None
+    assert approval.refusal(PLAN, ONE, imported, MADE) is None
+
+
 def test_a_plan_of_nobody_knows_whom_is_approved_by_nobody_else():
     another = ONE._replace(approval_by_another=True)
     told = approval.refusal(PLAN, another, given("bo", creator=None), MADE)
@@ -90,8 +101,25 @@ def test_facts_that_are_too_old_for_the_first_start_need_a_new_plan():
     assert approval.cannot_approve(PLAN, fresh, given(), "bo", late) == told
     known = replace(PLAN, facts_at=MADE - timedelta(hours=1))
     assert "1h00m old" in approval.refusal(known, fresh, given("bo", plan=known), MADE)
-    begun = replace(PLAN, state=PlanState.FAILED)
+    ran = replace(PLAN.actions[1], attempts=1, state=ActionState.FAILED)
+    begun = replace(PLAN, state=PlanState.FAILED, actions=(PLAN.actions[0], ran))
     assert approval.refusal(begun, fresh, given("bo"), late) is None
+    never = replace(PLAN, state=PlanState.CANCELLED)
+    assert approval.refusal(never, fresh, given("bo"), late), "it is resumed as it was"
+
+
+def test_facts_of_the_future_are_not_fresh_for_ever():
+    fresh = ONE._replace(approval_max_age_s=60)
+    for ahead, told in (
+        (timedelta(minutes=4), None),
+        (
+            timedelta(days=1),
+            "the facts of plan 6a1f0000 are from the future: they say that they were read in "
+            "24h00m: make a new plan",
+        ),
+    ):
+        plan = replace(PLAN, facts_at=MADE + ahead)
+        assert approval.refusal(plan, fresh, given("bo", plan=plan), MADE) == told
 
 
 def test_the_site_and_the_plan_both_demand():

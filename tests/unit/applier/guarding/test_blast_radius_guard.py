@@ -8,11 +8,16 @@ from dataclasses import replace
 import pytest
 
 from applier.guarding import blast_radius
+from applier.guarding.guard import Guard
 from applier.testing.sample_plans import new_plan
 from planner.blast_radius import Share, bounds
 from planner.guards import Guards
 
-EXTENT = (Share("hosts", 2, 14), Share("instances", 1, 40), Share("rack/r1", 2, 7))
+EXTENT = (
+    *(Share("hosts", 2, 14), Share("instances", 1, 40), Share("rack/r1", 2, 7)),
+    # It is known which hosts are in a zone and which instances in a group: none of these.
+    *(Share("group", 0, 0), Share("zone", 0, 0)),
+)
 
 
 def plan_of(extent=EXTENT):
@@ -30,6 +35,7 @@ def plan_of(extent=EXTENT):
         ("rack=20%", "2 of 7 of rack r1, and at most 20 % may be"),
         ("hosts=9, instances=0", "1 of 40 instances, and at most 0 may be"),
         ("hosts=2, instances=3%, rack=2, zone=0", None),
+        ("group=0", None),
     ],
 )
 def test_more_than_a_bound_is_refused(text, told):
@@ -43,6 +49,27 @@ def test_a_share_of_what_is_not_known_is_refused_and_a_number_is_not():
     assert "it is not known how many there are" in blast_radius.refusal(plan_of(()), share)
     assert blast_radius.refusal(plan_of(()), number) is None
     assert blast_radius.refusal(new_plan("a"), share) is None
+
+
+@pytest.mark.parametrize("kind", ["rack", "group"])
+@pytest.mark.parametrize("most", ["0", "9", "99%"])
+@pytest.mark.parametrize("extent", [(), (Share("hosts", 2, 14), Share("instances", 1, 40))])
+def test_a_bound_of_what_is_not_known_is_refused(kind, most, extent):
+    demanded = Guards(blast_radius=bounds(f"{kind}={most}"))
+    told = blast_radius.refusal(plan_of(extent), demanded)
+    assert told.startswith(
+        f"it is not known which {kind} what plan 6a1f0000 touches belongs to, of which at most "
+    )
+    assert blast_radius.refusal(new_plan("a"), demanded) is None, "it touches nothing"
+
+
+def test_a_plan_without_facts_needs_the_approvals_of_the_racks_that_it_may_touch():
+    guard = Guard(approvals_for={"label:rack/r1": 2, "label:prod": 3})
+    assert guard.demanded(plan_of()).approvals == 2
+    assert guard.demanded(plan_of(())).approvals == 2
+    elsewhere = (Share("hosts", 2, 14), Share("rack/r2", 2, 7))
+    assert guard.demanded(plan_of(elsewhere)).approvals == 0
+    assert guard.demanded(new_plan("a")).approvals == 0
 
 
 def test_a_plan_that_was_made_without_the_limit_is_refused():

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from applier.contracts import HistoryEntry
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ActionFailed
+from applier.guarding import failure_budget as failures
 from applier.guarding.failure_budget import FailureBudget
 from applier.testing.sample_plans import new_plan
 from applier.testing.trials import Trial
@@ -72,6 +75,51 @@ def test_a_share_is_of_the_actions_of_the_type():
 def test_a_wrong_budget_is_told(text):
     with pytest.raises(ValueError, match=r"is not N, TYPE=N or TYPE=N%"):
         failure_budget.budgets(f"3 in 1h, {text}")
+
+
+def test_what_failed_in_earlier_runs_counts_until_an_operator_looks():
+    at, found = datetime(2026, 11, 24, tzinfo=UTC), actions(nop=4)
+    ended = [
+        replace(a, state=state, ended_at=at - timedelta(minutes=minutes))
+        for a, (state, minutes) in zip(
+            found, [(FAILED, 50), (DONE, 45), (UNKNOWN, 40), (FAILED, 10)], strict=True
+        )
+    ]
+
+    def looked(verb):
+        return HistoryEntry(verb=verb, who="ada", at=at - timedelta(minutes=30))
+
+    def budget_of(text, *history):
+        before = failures.earlier(ended, history, at)
+        return FailureBudget([text], ended, lambda: 0.0, before)
+
+    told = "3 actions failed, the last one nop-3, and the failure budget is 2 in 1h"
+    assert budget_of("2 in 1h").exceeded() == told
+    assert budget_of("3 in 1h").exceeded() is None
+    assert budget_of("3 in 1h").note(ended[1], FAILED)
+    assert budget_of("2 in 45m").exceeded() is None
+    assert budget_of("2", looked("start")).exceeded() is None
+    assert "1 action failed, the last one nop-3" in budget_of("0", looked("start")).exceeded()
+    assert budget_of("2 in 1h", looked("apply"), looked("resume")).exceeded() == told
+
+
+def test_a_run_that_begins_with_an_exceeded_budget_starts_nothing():
+    plan = new_plan("a", "b", state=PlanState.PENDING)
+    gone = replace(plan.actions[0], state=FAILED, ended_at=plan.created_at, attempts=1)
+    plan = replace(plan, actions=(gone, replace(plan.actions[1], parents=())))
+
+    def budget_of(found):
+        before = failures.earlier(found.actions, [], plan.created_at)
+        return FailureBudget(["0"], found.actions, lambda: 0.0, before)
+
+    engine = TaskFlowEngine(max_workers=1)
+    with Trial(plan, engine, max_workers=1, budget_of=budget_of) as trial:
+        assert trial.run() is PlanState.PAUSED
+        assert list(trial.states().values()) == ["FAILED", "PENDING"]
+        assert trial.plan().status_message.startswith(
+            "paused by the failure budget: 1 action failed, the last one a, and the failure "
+            "budget is 0; "
+        )
 
 
 def test_a_plan_is_paused_and_the_rest_does_not_start():

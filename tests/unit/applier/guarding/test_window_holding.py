@@ -16,7 +16,7 @@ from applier.guarding.window_holding import WindowHolding
 from applier.scheduling.gates import Concurrency
 from applier.testing.sample_plans import new_plan
 from applier.testing.trials import Trial
-from planner.states import PlanState
+from planner.states import ActionState, PlanState
 
 MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
 TIMES = OpenTimes([["daily 01:00-02:00 UTC"]])
@@ -50,10 +50,36 @@ def test_the_clock_is_looked_at_every_minute_and_at_the_opening():
     assert clock.holding().again_s() == 2
 
 
-def test_a_service_hands_back_what_waits_for_a_closed_window():
-    assert Clock(3).holding(hands_back=True).again_s() is None
-    # It is open, and what is left does not fit: it is not taken again at once.
-    assert Clock(1.9).holding(hands_back=True).again_s() == 60
+@pytest.mark.parametrize("hours", [3, 1.9])
+def test_a_service_hands_back_what_waits_for_another_window(hours):
+    clock, (one, other) = Clock(hours), PLAN.actions
+    holding = clock.holding(3600, hands_back=True)
+    assert holding.holds(one)
+    holding.tell(1)
+    assert holding.again_s() is None
+    holding.tell(2)
+    assert holding.again_s() is not None, "something else holds the other one back"
+    assert holding.holds(other)
+    holding.tell(2)
+    assert holding.again_s() is None
+    assert clock.holding(3600).again_s() is not None, "apply waits in its process"
+
+
+def test_a_service_does_not_begin_what_would_be_handed_back_at_once():
+    """What could start now is too long for the rest of the window; what is short has to wait."""
+    seconds = {"a": 1800.0, "b": 1.0}
+
+    def begin(hours):
+        at = MONDAY + timedelta(hours=hours)
+        windows.require(PLAN, TIMES, lambda a: seconds[a.name], at, has_to_be_open=True)
+
+    begin(1.5)
+    with pytest.raises(GuardRefusal, match=r"which opens at 2026-11-24 01:00 UTC"):
+        begin(1.6)
+    first = replace(PLAN.actions[0], state=ActionState.SUCCEEDED)
+    plan = replace(PLAN, actions=(first, PLAN.actions[1]))
+    at = MONDAY + timedelta(hours=1.6)
+    windows.require(plan, TIMES, lambda a: seconds[a.name], at, has_to_be_open=True)
 
 
 def test_each_sentence_is_told_once():
@@ -109,6 +135,12 @@ def test_a_service_does_not_begin_outside_of_a_window():
     windows.require(PLAN, TIMES, lambda _: 1, MONDAY, has_to_be_open=False)
     with pytest.raises(GuardRefusal, match=r"which opens at 2026-11-23 01:00 UTC"):
         windows.require(PLAN, TIMES, lambda _: 1, MONDAY, has_to_be_open=True)
+
+
+def test_what_a_dead_applier_left_running_is_looked_after_at_any_time():
+    first = replace(PLAN.actions[0], state=ActionState.ONGOING)
+    plan = replace(PLAN, actions=(first, PLAN.actions[1]))
+    windows.require(plan, TIMES, lambda _: 1, MONDAY, has_to_be_open=True)
 
 
 def test_an_action_says_for_which_window_it_waits():

@@ -48,6 +48,15 @@ def test_the_table_says_which_notification_an_event_becomes(made):
     assert data_of(made)["event"] == made
 
 
+def test_an_approval_says_who_why_and_of_what():
+    told = {"who": "bo", "project": None, "why": "looked at", "content": "v4:sha256:9fe6"}
+    made = {**HEAD, "type": "plan.approved", "data": told}
+    found = notification(made)
+    assert (found.event_type, found.priority) == ("action_plan.approve", "INFO")
+    expected = {"uuid": HEAD["plan"], "updated_at": "2026-01-02T03:04:05Z", "event": made}
+    assert data_of(made) == {**told, **expected}
+
+
 def test_an_entry_of_the_history_becomes_none():
     assert notification({**HEAD, "type": "plan.history", "data": {}}) is None
 

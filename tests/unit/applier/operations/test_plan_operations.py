@@ -7,9 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from applier.errors import OtherCloud, PlanConflict
+from applier.contracts import Claimant
+from applier.errors import GuardRefusal, OtherCloud, PlanConflict
 from applier.operations import plans, removal, resuming
 from applier.testing.sample_plans import new_plan
+from applier.testing.store_checks.running_plans import NOW
+from planner.guards import Guards
 from planner.states import ActionState, PlanState
 
 ENDED = [PlanState.SUCCEEDED, PlanState.FAILED, PlanState.CANCELLED, PlanState.SUPERSEDED]
@@ -133,12 +136,25 @@ def test_who_runs_a_plan_is_named_when_it_is_to_be_deleted(site):
 
 def test_other_limits_are_asked_for_while_somebody_runs_the_plan(site):
     plan, _ = site.claimed("a")
-    plans.set_limits(site.store, site.operator, plan, {"type:nop": 2}, None)
+    plans.set_limits(site.assembly, site.operator, plan, {"type:nop": 2}, None)
     (request,) = site.store.requests(plan.uuid)
     assert (request.verb, dict(request.limits)) == ("limit", {"type:nop": 2})
     waits = site.saved("a")
     with pytest.raises(PlanConflict):
-        plans.set_limits(site.store, site.operator, waits, {"type:nop": 2}, None)
+        plans.set_limits(site.assembly, site.operator, waits, {"type:nop": 2}, None)
+
+
+def test_a_limit_that_was_approved_is_not_raised_while_the_plan_runs(site):
+    plan = replace(new_plan("a", state=PlanState.PENDING), limits={"type:nop": 2})
+    plan = replace(plan, guards=Guards(approvals=1))
+    site.store.save_plan(plan)
+    site.store.claim_plan(plan.uuid, Claimant(host="elsewhere", pid=7, user="eve"), now=NOW)
+    plan = site.now(plan)
+    with pytest.raises(GuardRefusal, match="may be lowered, not raised to 3"):
+        plans.set_limits(site.assembly, site.operator, plan, {"type:nop": 3}, None)
+    assert site.store.requests(plan.uuid) == []
+    plans.set_limits(site.assembly, site.operator, plan, {"type:nop": 1}, None)
+    assert len(site.store.requests(plan.uuid)) == 1
 
 
 def test_a_plan_that_is_resumed_says_what_is_left(site):

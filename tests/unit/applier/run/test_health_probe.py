@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import select
+import socket
 import sys
+import threading
 
 import pytest
 
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.guarding.several import Several
+from applier.run import health_probe
 from applier.run.health_probe import HealthProbe, asked
 from applier.testing.sample_plans import new_plan
 from applier.testing.trials import Trial
@@ -60,6 +66,71 @@ def test_a_command_has_to_end_with_0(tmp_path):
     assert asked("false") == "false ended with 1"
     assert "/no/such cannot be run: " in asked("/no/such")
     assert "cannot be run" in asked("'")
+
+
+def test_an_answer_that_does_not_come_pauses_the_plan():
+    plan, never = new_plan("a", state=PlanState.PENDING), threading.Event()
+    ticks = itertools.count(step=10.0)
+
+    def holding_of(_plan, pause):
+        def ask():
+            never.wait()
+
+        return HealthProbe(ask, pause, clock=lambda: next(ticks), patience_s=35.0)
+
+    engine = TaskFlowEngine(max_workers=1)
+    with Trial(plan, engine, max_workers=1, holding_of=holding_of) as trial:
+        assert trial.run() is PlanState.PAUSED
+        told = trial.plan().status_message
+    never.set()
+    assert told.startswith("paused by the health probe: no answer after 35 s; ")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_probe_that_breaks_pauses_the_plan():
+    plan = new_plan("a", state=PlanState.PENDING)
+
+    def ask():
+        raise RuntimeError("a bug")
+
+    engine = TaskFlowEngine(max_workers=1)
+    with Trial(
+        plan, engine, max_workers=1, holding_of=lambda _, pause: HealthProbe(ask, pause)
+    ) as trial:
+        assert trial.run() is PlanState.PAUSED
+        assert "paused by the health probe: it broke: see the log; " in trial.plan().status_message
+
+
+@pytest.mark.slow
+def test_what_hangs_is_killed_with_all_that_it_has_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(health_probe, "PATIENCE_S", 1.0)
+    pipe = tmp_path / "alive"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    line = f"sh -c 'sleep 1000 > {pipe} & wait'"
+    assert asked(line) == f"{line} has not ended after 1 s"
+    # Whoever holds the pipe open is alive: its reader waits, and sees the end once nobody is.
+    os.set_blocking(reader, True)
+    assert select.select([reader], [], [], 60)[0]
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+
+
+@pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\nx" + b"y" * 70000])
+def test_what_speaks_something_else_is_told(answer):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def speak():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1)
+                connection.sendall(answer)
+
+        speaker = threading.Thread(target=speak)
+        speaker.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/healthy"
+        assert asked(url).startswith(f"{url} does not answer: ")
+        speaker.join()
 
 
 def test_an_address_that_does_not_answer_is_told():

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import queue
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -15,8 +15,10 @@ from applier.errors import StoreError
 from applier.run.periodic import RequestReader, can_follow
 from applier.run.setup import RunSetup
 from applier.store import Reservation
+from applier.testing.sample_plans import new_plan
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+PLAN = replace(new_plan("a"), limits={"at-once:hosts": 2})
 HELD = tuple(Reservation(resource=r, plan="other", name="drain", user="bob") for r in ("x", "y"))
 
 
@@ -30,13 +32,13 @@ class RecordedRequests:
         self.error: StoreError | None = None
 
     def requests(self, plan, after):
-        assert plan == "plan"
+        assert plan == PLAN.uuid
         if self.error:
             raise self.error
         return [request for request in self.asked if request.number > after]
 
     def held_by_others(self, plan):
-        assert plan == "plan"
+        assert plan == PLAN.uuid
         self.times += 1
         return list(self.held)
 
@@ -57,7 +59,7 @@ class Read:
     def __init__(self, store, *, after=0, held_by_others=()) -> None:
         self.events: queue.SimpleQueue = queue.SimpleQueue()
         self.reader = RequestReader(
-            store, "plan", after=after, events=self.events, held_by_others=held_by_others
+            store, PLAN, after=after, events=self.events, held_by_others=held_by_others
         )
 
     def turn(self) -> list:
@@ -123,7 +125,7 @@ def test_a_record_that_cannot_be_read_is_read_again(store, caplog):
 
 @pytest.mark.parametrize("verb", ["cancel", "pause", "skip", "abort", "limit"])
 def test_a_running_plan_follows_what_operators_ask_for(verb):
-    assert can_follow("plan", Request(verb=verb, who="ann"))
+    assert can_follow(PLAN, Request(verb=verb, who="ann"))
 
 
 @pytest.mark.parametrize(
@@ -131,8 +133,15 @@ def test_a_running_plan_follows_what_operators_ask_for(verb):
 )
 def test_a_limit_is_at_least_one(limits, followed, caplog):
     asked = Request(verb="limit", who="ann", limits=limits)
-    assert can_follow("plan", asked) is followed
+    assert can_follow(PLAN, asked) is followed
     assert ("a limit is at least 1" in caplog.text) is not followed
+
+
+def test_what_a_plan_may_touch_at_once_is_not_raised_by_a_request_of_any_origin(caplog):
+    for number, followed in ((9, False), (3, False), (2, True), (1, True)):
+        asked = Request(verb="limit", who="ann", limits={"at-once:hosts": number})
+        assert can_follow(PLAN, asked) is followed
+    assert "it may not touch more at once: {'at-once:hosts': 3}" in caplog.text
 
 
 def test_an_operator_waits_about_a_second_until_a_running_plan_hears_of_it():

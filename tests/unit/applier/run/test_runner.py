@@ -6,13 +6,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from applier.contracts import Request
 from applier.engines.taskflow_engine import TaskFlowEngine
-from applier.errors import PlanConflict, StoreError, UnknownActionTypes
+from applier.errors import GuardRefusal, PlanConflict, StoreError, UnknownActionTypes
 from applier.scheduling.verdict import End
 from applier.testing.random_plans import expected_ends, random_plan
 from applier.testing.trials import CLAIMANT, Trial, changed
@@ -303,3 +304,47 @@ def test_a_plan_that_is_handed_back_is_pending_unless_an_operator_paused_it(tria
     assert one.run() is PlanState(state)
     assert one.states() == {"a": "SUCCEEDED", "b": "PENDING"}
     assert one.plan().state is PlanState(state)
+
+
+@pytest.mark.parametrize("asked", [None, "cancel"])
+def test_what_changes_between_the_guard_and_the_claim_is_not_run_unless_it_is_allowed(trial, asked):
+    """Somebody skips an action after the guard has looked at the plan, before it is claimed."""
+
+    def require_allowed(plan):
+        if plan.actions[0].state is ActionState.SKIPPED:
+            raise GuardRefusal(plan.uuid, "it is not what was approved")
+
+    one = trial(chain("nop", "nop"), require_allowed=require_allowed)
+    claim_plan = one.store.claim_plan
+
+    def skipped_before(uuid, *given, **named):
+        one.store.skip_action(uuid, "a", now=NOW, message="skipped by eve: hurry")
+        claim = claim_plan(uuid, *given, **named)
+        if asked:
+            one.store.add_request(uuid, Request(verb=asked, who="wanda"), now=NOW)
+        return claim
+
+    one.store.claim_plan = skipped_before
+    with pytest.raises(GuardRefusal, match="it is not what was approved"):
+        one.run()
+    plan = one.plan()
+    assert [action.attempts for action in plan.actions] == [0, 0]
+    assert one.store.claimant("plan") is None
+    assert plan.state is (PlanState.CANCELLED if asked else PlanState.PENDING)
+    if not asked:
+        assert plan.status_message == "it was changed: it is not what was approved"
+
+
+def test_what_changes_between_the_guard_and_the_claim_is_run_if_it_is_allowed(trial):
+    plan = chain("nop", "nop")
+    apart = tuple(replace(action, needs=()) for action in plan.actions)
+    one = trial(replace(plan, actions=apart), require_allowed=lambda _: None)
+    claim_plan = one.store.claim_plan
+
+    def skipped_before(uuid, *given, **named):
+        one.store.skip_action(uuid, "a", now=NOW, message="skipped by eve: hurry")
+        return claim_plan(uuid, *given, **named)
+
+    one.store.claim_plan = skipped_before
+    assert one.runner.run("plan") is PlanState.SUCCEEDED
+    assert one.states() == {"a": "SKIPPED", "b": "SUCCEEDED"}

@@ -208,6 +208,26 @@ def test_a_plan_that_a_guard_refuses_is_tried_again_and_told_once(make_trial, ca
     assert told.message == f"Plan {uuid} waits: it needs 1 approval"
 
 
+def test_plans_that_wait_for_their_guards_keep_no_others_from_running(make_trial):
+    """Each is asked again before all were asked once: a queue in their order would never end."""
+    ran, asked = threading.Event(), []
+
+    def work(uuid):
+        if uuid != last:
+            asked.append(uuid)
+            raise GuardRefusal(uuid, "it waits for a window")
+        trial.store.claim_plan(uuid, ME, now=datetime.now(UTC))
+        ran.set()
+        return PlanState.SUCCEEDED
+
+    trial = make_trial(work, heartbeat_interval_s=0.0)
+    waiting = [trial.pending() for _ in range(5)]
+    last = trial.pending()
+    with trial:
+        assert ran.wait(PATIENCE_S)
+    assert asked[:5] == waiting
+
+
 @pytest.mark.parametrize("error", [UnknownActionTypes("p", ["x"], []), ValueError("a bug")])
 def test_a_plan_that_cannot_run_does_not_end_the_service(make_trial, error, caplog):
     def work(uuid):
