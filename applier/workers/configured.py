@@ -13,8 +13,8 @@ from applier import configuration
 from applier.engines.taskflow_engine import CELERY
 from applier.errors import ConfigurationError
 from applier.run.worker_jobs import LocalRuns
+from applier.scheduling.queue_limits import DEFAULT_QUEUE
 from applier.store.worker_jobs import WorkerJobStore
-from applier.workers.delivery import DEFAULT_QUEUE
 
 #: Seconds after which a job that nobody took is sent again.
 RESEND_S = 5.0

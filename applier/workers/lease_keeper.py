@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from applier.errors import StoreError
-from applier.store.worker_jobs import AttemptKey, StopReason, Worker, WorkerJobStore
+from applier.store.worker_jobs import REPORT_S, AttemptKey, StopReason, Worker, WorkerJobStore
 from applier.workers.job_runner import JobRunner
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class LeaseKeeper:
     """Keeps the jobs of one worker; as a context manager, in a thread of its own.
 
     ``worker`` is what is told about the worker. ``drain`` is called once if the record says that
-    it is to take no more jobs.
+    it is to take no more jobs; :meth:`drains` is called when a signal says so.
     """
 
     def __init__(
@@ -43,8 +43,8 @@ class LeaseKeeper:
         self._store, self._runner, self._worker = store, runner, worker
         self._lease_s, self._drain, self._clock = lease_s, drain, clock
         self._interval_s = min(LOOK_S, lease_s / RENEWALS)
-        self._renewed_at = clock()
-        self._is_draining, self._is_away = False, False
+        self._renewed_at = self._reported_at = clock()
+        self._is_draining, self._was_signalled, self._is_away = False, False, False
         self._wake, self._over = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._loop, name="lease-keeper", daemon=True)
 
@@ -71,15 +71,22 @@ class LeaseKeeper:
         if any(job.key == key for job in self._runner.held()):
             self._wake.set()
 
+    def drains(self) -> None:
+        """Record soon that the worker takes no more jobs; a signal handler may call it."""
+        self._was_signalled = True
+
     def look(self) -> None:
-        """Renew leases if it is time, and stop what is to stop."""
+        """Renew leases and report if it is time, and stop what is to stop."""
         held = {job.key: job for job in self._runner.held()}
         began = self._clock()
         try:
             if began - self._renewed_at >= self._lease_s / RENEWALS:
                 self._store.renew_jobs(held.values(), self._lease_s)
-                self._tell(len(held))
                 self._renewed_at = began
+            is_news = self._was_signalled and not self._is_draining
+            if is_news or began - self._reported_at >= REPORT_S:
+                self._report(len(held), self._was_signalled)
+                self._reported_at = began
             found = self._store.held_jobs(self._worker.name) if held else []
         except StoreError as reason:
             self._away(reason)
@@ -94,12 +101,14 @@ class LeaseKeeper:
             elif own.stop is not None:
                 self._runner.stop(key, own.stop)
 
-    def _tell(self, running: int) -> None:
-        drains = self._store.report_worker(self._worker._replace(running=running))
+    def _report(self, running: int, was_signalled: bool) -> None:
+        report = self._worker._replace(running=running, draining=was_signalled)
+        drains = self._store.report_worker(report)
         if drains and not self._is_draining:
             self._is_draining = True
-            LOG.info("The worker was told to take no more jobs")
-            self._drain()
+            LOG.info("The worker takes no more jobs, and ends when it has none: it has %d", running)
+            if not was_signalled:
+                self._drain()
 
     def _away(self, reason: StoreError) -> None:
         if not self._is_away:

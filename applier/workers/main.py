@@ -22,9 +22,10 @@ from oslo_config import cfg
 from oslo_log import log
 
 from applier import configuration
-from applier.assembly import Assembly, user
+from applier.assembly import Assembly
 from applier.errors import ConfigurationError
 from applier.run import liveness
+from applier.run.user import user
 from applier.service import log_file
 from applier.service.opening import opened
 from applier.storage.sql import SqlStore
@@ -62,6 +63,8 @@ def _worker(assembly: Assembly) -> Worker:
 
 def run(assembly: Assembly) -> int:
     """Carry out jobs until a signal ends the worker; return its exit code."""
+    from celery.signals import worker_shutting_down
+
     from applier.workers.celery_app import celery_app, on_messages
 
     conf, worker = assembly.conf, _worker(assembly)
@@ -83,6 +86,12 @@ def run(assembly: Assembly) -> int:
         LeaseKeeper(store, runner, worker, lease_s=lease_s, drain=_drain) as keeper,
     ):
         on_messages(app, runner.perform, lambda key: keeper.wake_for(key))
+
+        def drains(**_: object) -> None:
+            keeper.drains()
+
+        # Celery keeps a weak reference, which lasts as long as this function.
+        worker_shutting_down.connect(drains)
         LOG.info("%s serves the queues %s", worker.name, ", ".join(worker.queues))
         service = app.Worker(
             hostname=f"{worker.name.replace(':', '.')}@actionplan",
