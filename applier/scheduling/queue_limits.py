@@ -66,7 +66,7 @@ def queue_limits(
     asked = set(queues.values())
     return QueueLimits(
         {uuid: _token(queue) for uuid, queue in queues.items()},
-        {_token(queue): served[queue].places for queue in asked & served.keys()},
+        {_token(queue): max(1, served[queue].places) for queue in asked & served.keys()},
         asked - served.keys(),
     )
 

@@ -66,10 +66,20 @@ OFFER = Deferred(
 REMOVE = Deferred(lambda: sa.delete(worker_jobs).where(_this()))
 #: Remove all jobs of a plan that has ended.
 REMOVE_ALL = Deferred(lambda: sa.delete(worker_jobs).where(_of_plan()))
-#: The jobs of a plan, without their payloads.
+#: The jobs of a plan, without their payloads, and without times that workers write.
 OF_PLAN = Deferred(
     lambda: sa.select(
-        *(c for c in worker_jobs.c if c.key not in ("payload", "token")),
+        worker_jobs.c.plan,
+        worker_jobs.c.action,
+        worker_jobs.c.attempt,
+        worker_jobs.c.queue,
+        worker_jobs.c.action_type,
+        worker_jobs.c.state,
+        worker_jobs.c.task,
+        worker_jobs.c.offered_at,
+        worker_jobs.c.worker,
+        worker_jobs.c.stop,
+        worker_jobs.c.result,
         time_in().label("now"),
     ).where(_of_plan())
 )

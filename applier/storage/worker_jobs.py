@@ -208,8 +208,29 @@ def _job(row: Row) -> WorkerJob:
         age_s=(row["now"] - row["offered_at"]).total_seconds(),
         worker=row["worker"],
         stop=_stop(row),
-        result=None if row["result"] is None else json.loads(row["result"]),
+        result=None if row["result"] is None else _mapping(row["result"]),
     )
+
+
+def _mapping(text: str) -> Mapping[str, Any]:
+    """Return a mapping that a worker wrote; nothing for anything else.
+
+    What one worker writes must not hinder the jobs of others.
+    """
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _names(text: str) -> Sequence[str]:
+    """Return a list of names that a worker wrote; nothing for anything else."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return []
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
 @rows.reading
@@ -233,17 +254,16 @@ def _worker_row(worker: Worker) -> dict[str, Any]:
 @rows.reading
 def _worker(row: Row) -> Worker:
     found = {name: row[name] for name in Worker._fields if name in row}
-    found["queues"], found["types"] = json.loads(row["queues"]), json.loads(row["types"])
+    found["queues"], found["types"] = _names(row["queues"]), _names(row["types"])
     silent_s = (row["now"] - row["heard_at"]).total_seconds()
     return Worker(**{**found, "draining": bool(row["draining"]), "silent_s": silent_s})
 
 
-@rows.reading
 def _served(found: Iterable[Row]) -> Mapping[str, Served]:
     """Sum what workers offer, by queue."""
     served: dict[str, Served] = {}
     for row in found:
-        for queue in json.loads(row["queues"]):
+        for queue in _names(row["queues"]):
             known = served.get(queue, Served(0, 0))
             served[queue] = Served(
                 known.workers + int(row["number"]), known.places + int(row["places"])

@@ -131,7 +131,11 @@ class JobFollower:
         if job.state is WorkerJobState.LOST:
             return self._lost_job(job, offer)
         if job.state is WorkerJobState.ENDED:
-            self._report(report_of(job.key.action, offer, job.result or {}))
+            try:
+                self._report(report_of(job.key.action, offer, job.result or {}))
+            except ValueError as reason:
+                text = f"what worker {job.worker} wrote at its end is no result: {reason}"
+                self._end(job, offer, ActionState.UNKNOWN, text)
         elif job.task is JobTask.VERIFY:
             self._end(job, offer, ActionState.UNKNOWN, "no worker found out what became of it")
         elif job.stop is StopReason.TIMEOUT:

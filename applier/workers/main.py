@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from warnings import filterwarnings
 
 try:
     # Celery's relatives import eventlet wherever it is installed; it takes long and warns.
@@ -30,6 +31,7 @@ from applier.service import log_file
 from applier.service.opening import opened
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
+from applier.wording import one_line
 from applier.workers import configured
 from applier.workers.job_runner import Capacities, JobRunner, worker_name
 from applier.workers.lease_keeper import LeaseKeeper
@@ -65,7 +67,7 @@ def run(assembly: Assembly) -> int:
     """Carry out jobs until a signal ends the worker; return its exit code."""
     from celery.signals import worker_shutting_down
 
-    from applier.workers.celery_app import celery_app, on_messages
+    from applier.workers.celery_app import celery_app, on_messages, refusal
 
     conf, worker = assembly.conf, _worker(assembly)
     lease_s = conf.workers.lease_s
@@ -78,7 +80,12 @@ def run(assembly: Assembly) -> int:
         environment=replace(assembly.environment, machines=machines),
     )
     runner = JobRunner(assembly.store, capacities, lease_s=lease_s)
-    app = celery_app(conf.workers.broker, worker.queues)
+    app = celery_app(conf.workers.broker, worker.queues, conf.workers.broker_ca_file)
+    if (why := refusal(app)) is not None:
+        LOG.error("[workers] broker: it refuses the user or the virtual host: %s", one_line(why))
+        return 1
+    # Its hint, --uid, is an option of another program; containers often run as root.
+    filterwarnings("ignore", "You're running the worker with superuser")
     # A store of its own, which does not wait: a lease is renewed in time, or the next time.
     with (
         closing(machines),

@@ -13,7 +13,7 @@ from applier.engines.tasks import ActionTask, task_maker
 from applier.errors import ActionFailed
 from applier.store.worker_jobs import AttemptKey
 from planner.model import Action
-from planner.states import ActionState, Outcome, StateReason
+from planner.states import ActionState, Outcome, StateReason, Who, sources
 
 #: The form of the payloads that this release writes, and the newest that it reads.
 FORMAT = 1
@@ -82,6 +82,9 @@ def task_of(
     return task
 
 
+_RESULT = ("state", "outcome", "state_reason", "message", "output")
+
+
 def result_of(report: Report) -> dict[str, Any]:
     """Return the result of a job."""
     return {
@@ -96,9 +99,17 @@ def result_of(report: Report) -> dict[str, Any]:
 def report_of(action: str, offer: JobOffer, result: Mapping[str, Any]) -> Report:
     """Return the report of an action from the result of its job.
 
-    A job that was verified, and whose work was not done, ends PENDING: it runs again.
+    A job that was verified, and whose work was not done, ends PENDING: it runs again. Raises
+    ValueError if it is no result of a worker: who gets hold of an account may write anything.
     """
+    if set(result) != set(_RESULT):
+        raise ValueError(f"it has not the keys {', '.join(_RESULT)}")
+    for key, value in result.items():
+        if not isinstance(value, str) and (key == "state" or value is not None):
+            raise ValueError(f"its {key} is no text")
     state, outcome = ActionState(result["state"]), result["outcome"]
+    if ActionState.ONGOING not in sources(state, Who.ENGINE):
+        raise ValueError(f"no attempt ends {state}")
     reason, again = result["state_reason"], state is ActionState.PENDING
     return Report(
         uuid=action,

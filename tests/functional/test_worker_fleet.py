@@ -15,9 +15,9 @@ import kombu
 import pytest
 from scratch_broker import RABBITMQ
 from scratch_database import MYSQL, POSTGRESQL, database_for_tests
-from worker_processes import PROGRAMS, Fleet, OwnRedis, fleet, until
+from worker_processes import PROGRAMS, Fleet, fleet, until
 
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, PlanState
 
 pytestmark = pytest.mark.server
 REDIS = "redis://127.0.0.1:6379/0"
@@ -84,40 +84,6 @@ def test_a_worker_and_the_applier_are_killed_and_each_action_is_done_once(
     assert begun == ended == Counter({action.name: 1 for action in plan.actions}), processes.told()
     assert plan.state is PlanState.SUCCEEDED, processes.told()
     assert processes.store.jobs_of(plan.uuid) == []
-
-
-@pytest.mark.needs("redis-server")
-def test_a_deployment_of_100_nodes_ends_although_broker_worker_and_applier_are_killed(
-    tmp_path: Path,
-) -> None:
-    """Each task does its work once, and the end is that of a run on one machine."""
-    broker = OwnRedis(tmp_path)
-    broker.start()
-    scratch = contextmanager(database_for_tests)
-    try:
-        with (
-            scratch(*DATABASES["postgresql"]) as record,
-            fleet(tmp_path, record, broker.url, lease_s=3.0) as processes,
-        ):
-            first, *_ = processes.workers(3)
-            applier = processes.start("actionplan-applier")
-            plan = processes.nodes(100, 0.3)
-            until(lambda: len(processes.done_on_nodes()) >= 20, processes.told)
-            processes.kill(first)
-            until(lambda: len(processes.done_on_nodes()) >= 50, processes.told)
-            broker.kill()
-            processes.kill(applier)
-            broker.start()
-            processes.start("actionplan-applier")
-            plan = processes.ended(plan)
-            assert plan.state is PlanState.SUCCEEDED, processes.told()
-            assert {a.outcome for a in plan.actions} == {Outcome.CHANGED}
-            done = Counter(processes.done_on_nodes())
-            assert len(done) == 200
-            assert set(done.values()) == {1}, processes.told()
-            assert processes.store.jobs_of(plan.uuid) == []
-    finally:
-        broker.kill()
 
 
 def test_a_worker_that_is_told_to_end_ends_what_it_has_begun_and_takes_no_more(
