@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "functional"))
 from scratch_database import POSTGRESQL, scratch_database
 from worker_processes import Fleet, OwnRedis, fleet, until
 
-from applier.worker_jobs import JobTask
+from applier.store.worker_jobs import JobTask
 
 LEASE_S, ROUNDS, AWAY_S = 5.0, 3, (1.0, 20.0)
 
@@ -30,12 +30,16 @@ def known_after_s(processes: Fleet) -> float:
     """Kill the only worker; return after how long the record says that it is lost."""
     (worker,) = processes.workers(1)
     begun = len(processes.effects()[0])
-    plan = processes.shells(1, 600)
+    plan = processes.shells(1, 2 * LEASE_S)
     until(lambda: len(processes.effects()[0]) > begun, processes.told)
     began = time.perf_counter()
     processes.kill(worker)
     until(lambda: processes.store.jobs_of(plan.uuid)[0].task is JobTask.VERIFY, processes.told)
-    return time.perf_counter() - began
+    took = time.perf_counter() - began
+    (worker,) = processes.workers(1)
+    processes.ended(plan)
+    processes.kill(worker)
+    return took
 
 
 def goes_on_after_s(processes: Fleet, broker: OwnRedis, away_s: float) -> float:
