@@ -29,9 +29,9 @@ LEASE_S, ROUNDS, AWAY_S = 5.0, 3, (1.0, 20.0)
 def known_after_s(processes: Fleet) -> float:
     """Kill the only worker; return after how long the record says that it is lost."""
     (worker,) = processes.workers(1)
-    begun = len(processes.effects()[0])
+    begun = processes.effects()[0].total()
     plan = processes.shells(1, 2 * LEASE_S)
-    until(lambda: len(processes.effects()[0]) > begun, processes.told)
+    until(lambda: processes.effects()[0].total() > begun, processes.told)
     began = time.perf_counter()
     processes.kill(worker)
     until(lambda: processes.store.jobs_of(plan.uuid)[0].task is JobTask.VERIFY, processes.told)
@@ -45,13 +45,13 @@ def known_after_s(processes: Fleet) -> float:
 def goes_on_after_s(processes: Fleet, broker: OwnRedis, away_s: float) -> float:
     """Take the broker away; return how long after its return a new action begins."""
     broker.kill()
-    begun = len(processes.effects()[0])
+    begun = processes.effects()[0].total()
     processes.shells(1, 0)
     time.sleep(away_s)
-    assert len(processes.effects()[0]) == begun
+    assert processes.effects()[0].total() == begun
     broker.start()
     began = time.perf_counter()
-    until(lambda: len(processes.effects()[0]) > begun, processes.told)
+    until(lambda: processes.effects()[0].total() > begun, processes.told)
     return time.perf_counter() - began
 
 
