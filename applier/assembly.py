@@ -7,7 +7,6 @@ parts, and importing all of them takes longer than running such a verb.
 
 from __future__ import annotations
 
-import getpass
 import logging
 import os
 import threading
@@ -258,6 +257,13 @@ class Assembly:
         """The configured number of actions that may run at once; raises as :meth:`engine`."""
         return int(self._engine[1]["max_workers"])
 
+    @property
+    def route(self) -> Sequence[str] | None:
+        """The kinds of tokens that name queues; None if no actions run at workers elsewhere."""
+        from applier.workers import configured
+
+        return self.conf.workers.route if configured.is_wanted(self._engine[1]) else None
+
     def check(self) -> None:
         """Check what :func:`applier.configuration.load` leaves unchecked: machines, engine, cloud.
 
@@ -314,6 +320,7 @@ class Assembly:
         """The claimant as which this process runs plans."""
         from applier.contracts import Claimant
         from applier.run import liveness
+        from applier.run.user import user
 
         return Claimant(host=liveness.this_host(), pid=os.getpid(), user=user())
 
@@ -383,6 +390,7 @@ class Assembly:
                 holding_of=partial(self._holding, tell=tell, in_service=in_service),
                 budget_of=self._budget,
                 runs_at=self.runs_at,
+                tell=tell,
             )
         )
 
@@ -390,11 +398,3 @@ class Assembly:
 def now() -> datetime:
     """Return the current time in UTC."""
     return datetime.now(UTC)
-
-
-def user() -> str:
-    """Return the name of the user of this process, as it is recorded."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())

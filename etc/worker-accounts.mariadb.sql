@@ -42,6 +42,8 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW actionplan_worker AS
         SELECT json_arrayagg(own.queue) FROM actionplan_workers.served_queue AS own
         WHERE own.account = substring_index(user(), '@', 1)
     ), worker.queues)
+    AND json_type(worker.queues) = 'ARRAY'
+    AND worker.started_at > '2000-01-01' AND worker.heard_at > '2000-01-01'
     WITH CASCADED CHECK OPTION;
 
 -- The version of the tables.

@@ -61,6 +61,7 @@ CREATE POLICY own_workers ON public.actionplan_worker TO actionplan_worker
         queues::jsonb <@ (
             SELECT coalesce(jsonb_agg(queue), '[]') FROM actionplan_rights.own_queues() AS queue
         )
+        AND jsonb_typeof(queues::jsonb) = 'array' AND isfinite(started_at) AND isfinite(heard_at)
     );
 
 -- All other accounts that may use these tables see all rows, as before.

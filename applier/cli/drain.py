@@ -7,10 +7,10 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from applier.assembly import user
 from applier.cli.arguments import with_reason
 from applier.cli.plan_files import rendered, write_text
 from applier.cli.verb import REFUSED, Verb
+from applier.run.user import user
 
 
 class _HostVerb(Verb):

@@ -75,6 +75,11 @@ class Session:
         return self.assembly.policies
 
     @property
+    def route(self) -> Sequence[str] | None:
+        """The kinds of tokens that name queues; None if no actions run at workers elsewhere."""
+        return self.assembly.route
+
+    @property
     def max_workers(self) -> int:
         """How many actions of a plan may run at once, as configured."""
         return self.assembly.max_workers

@@ -11,6 +11,7 @@ from applier.cli.arguments import PLAN_HELP, add_format, add_planning
 from applier.cli.verb import Verb
 from applier.operations import creation
 from applier.operations.creation import read_settings
+from applier.store.worker_jobs import unserved
 from applier.wording import duration
 from planner.model import ActionPlan
 
@@ -99,6 +100,8 @@ class Simulate(Verb):
             if found.durations.known_from.get(RECORD):
                 self.say(f"If each takes as long as 9 in 10 did: {duration(found.cautious_s)}.")
             self.say(sentence(found.durations))
+            if found.unserved:
+                self.say(unserved(found.unserved))
             for line in self._nights(parsed_args, plan, found, workers):
                 self.say(line)
         else:

@@ -14,9 +14,10 @@ from cliff.lister import Lister
 from stevedore import ExtensionManager
 from stevedore.extension import Extension
 
-from applier.assembly import now, user
+from applier.assembly import now
 from applier.cli.session import Session
 from applier.operations import Operator
+from applier.run.user import user
 
 if TYPE_CHECKING:
     from applier.contracts import HistoryEntry

@@ -17,9 +17,10 @@ from applier.cli.main import INTERRUPTED
 from applier.cli.verb import PAUSED, Verb
 from applier.contracts import Report
 from applier.errors import PlanConflict
-from applier.operations import claim
+from applier.operations import claim, worker_lines
 from applier.operations.next_steps import next_steps
 from applier.operations.services import nobody_present, present
+from applier.store.worker_jobs import ALL_SERVED
 from applier.wording import planned_and_taken
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
@@ -115,7 +116,7 @@ class Watch(Verb):
             return plan
         # Never set: used to sleep in a way that Ctrl-C interrupts.
         never, known = threading.Event(), replace(plan, actions=_unstarted(plan))
-        silence = liveness.SilenceWatch()
+        silence, told = liveness.SilenceWatch(), ""
         with foreground.progress_of(self, plan, now()) as progress:
             progress.on_plan(plan.state, plan.status_message)
             while True:
@@ -127,6 +128,9 @@ class Watch(Verb):
                     progress.on_plan(plan.state, plan.status_message)
                 if not goes or self._is_lost(plan, silence):
                     return plan
+                if (text := worker_lines.waits_in_vain(self.session.store, plan)) != told:
+                    progress.tell(text or ALL_SERVED)
+                    told = text
                 never.wait(_INTERVAL_S)
                 known, plan = plan, self.session.store.load_plan(plan.uuid)
 

@@ -9,8 +9,8 @@ import signal
 import threading
 from typing import TYPE_CHECKING, Any
 
-from applier.assembly import user
 from applier.errors import ConfigurationError
+from applier.run.user import user
 
 if TYPE_CHECKING:
     from applier.cli.verb import Verb

@@ -17,6 +17,13 @@ WORKER_OPTIONS = (
         help="Address of the message broker between appliers and workers: amqp:// or amqps:// for "
         "RabbitMQ, redis:// or rediss:// for Redis. Needs actionplan[workers].",
     ),
+    cfg.StrOpt(
+        "broker_ca_file",
+        sample_default="/etc/ssl/certs/broker-ca.pem",
+        help="File with the certificates of the authorities by which a broker at amqps:// or "
+        "rediss:// is known. Without it, those of the system count. The certificate always has to "
+        "be of the host that 'broker' names.",
+    ),
     cfg.ListOpt(
         "queues",
         default=["default"],

@@ -7,7 +7,8 @@ from applier.operations import changed_limits, start_times, worker_lines
 from applier.operations.predictions import Parts, past_durations, predicted, sentence
 from applier.operations.reasons import foreseen, waiting
 from applier.operations.triggers import sources
-from applier.store.worker_jobs import WorkerJobStore
+from applier.scheduling.queue_limits import queue_of
+from applier.store.worker_jobs import WorkerJobStore, unserved
 from applier.wording import one_line
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
@@ -33,10 +34,12 @@ def explained(
         waits = waiting(plan, action, others, changed, workers, window)
         return [f"{one_line(action.label)} waits:", *(f"  {line}" for line in waits)]
     durations = past_durations(parts).of(plan)
-    found = predicted(parts, plan, durations, workers).forecast
+    made = predicted(parts, plan, durations, workers)
     later = [f"It waits for {window}."] if window else []
-    starts = start_times.lines(plan)
-    return [*starts, *foreseen(plan, action, found, workers), *later, sentence(durations)]
+    if made.unserved and (queue := queue_of(action, parts.route or ())) in made.unserved:
+        later.append(unserved([queue]))
+    found = foreseen(plan, action, made.forecast, made.concurrency)
+    return [*start_times.lines(plan), *found, *later, sentence(durations)]
 
 
 def _ended_or_runs(action: Action) -> list[str]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,8 +22,10 @@ from applier.run.durations import (
 from applier.scheduling import forecast as forecasting
 from applier.scheduling.forecast import Forecast, forecast
 from applier.scheduling.gates import Concurrency
+from applier.scheduling.queue_limits import QueueLimits, queue_limits
 from applier.scheduling.type_policy import TypePolicy
 from applier.store import RunStore
+from applier.store.worker_jobs import WorkerJobStore
 from applier.wording import count
 from planner.model import ActionPlan
 from planner.registry import ActionTypes
@@ -48,14 +50,23 @@ class Parts(Protocol):
     def plugins(self) -> Mapping[str, type[ActionPlugin]]:
         """The installed action plugins by name, as the applier runs them."""
 
+    @property
+    def route(self) -> Sequence[str] | None:
+        """The kinds of tokens that name queues; None if no actions run at workers elsewhere."""
+
 
 @dataclass(frozen=True)
 class Prediction:
-    """A forecast, the durations behind it, and the makespan with their 90th percentiles."""
+    """A forecast, the durations behind it, and the makespan with their 90th percentiles.
+
+    ``concurrency`` is what may run at once, ``unserved`` are the queues that nobody serves.
+    """
 
     forecast: Forecast
     durations: Durations
     cautious_s: float
+    concurrency: Concurrency
+    unserved: Collection[str] = ()
 
 
 def past_durations(parts: Parts, without: str = "") -> PastDurations:
@@ -71,11 +82,12 @@ def past_durations(parts: Parts, without: str = "") -> PastDurations:
 def predicted(parts: Parts, plan: ActionPlan, durations: Durations, max_workers: int) -> Prediction:
     """Forecast the open actions of a plan, with the scheduler that a run uses."""
 
-    concurrency = concurrency_of(parts, plan, max_workers)
+    concurrency, queues = _concurrency_and_queues(parts, plan, max_workers)
     found = forecast(plan.actions, durations.seconds, concurrency)
     known = durations.known_from.get(RECORD)
     cautious = forecast(plan.actions, durations.cautious, concurrency) if known else found
-    return Prediction(found, durations, cautious.timeline.makespan_s)
+    makespan_s = cautious.timeline.makespan_s
+    return Prediction(found, durations, makespan_s, concurrency, queues.unserved)
 
 
 def makespan_s(parts: Parts, plan: ActionPlan, durations: Durations, max_workers: int) -> float:
@@ -133,10 +145,23 @@ def as_dict(plan: ActionPlan, made: Prediction) -> dict[str, Any]:
 
 
 def concurrency_of(parts: Parts, plan: ActionPlan, max_workers: int) -> Concurrency:
-    """Return how many actions of a plan may run at once."""
+    """Return how many actions of a plan may run at once; raises StoreError."""
+    return _concurrency_and_queues(parts, plan, max_workers)[0]
+
+
+def _concurrency_and_queues(
+    parts: Parts, plan: ActionPlan, max_workers: int
+) -> tuple[Concurrency, QueueLimits]:
     # A plan may have action types that are not installed.
     names = {a.action_type for a in plan.actions} & set(parts.action_types)
-    plugins = {name: parts.plugins[name] for name in names}
-    return Concurrency(
-        limits=plan.limits, max_workers=max_workers, workerless=workerless(plan.actions, plugins)
+    without = workerless(plan.actions, {name: parts.plugins[name] for name in names})
+    queues = QueueLimits()
+    if parts.route is not None and isinstance(parts.store, WorkerJobStore):
+        queues = queue_limits(plan.actions, parts.route, without, parts.store.served_queues())
+    concurrency = Concurrency(
+        limits={**plan.limits, **queues.limits},
+        max_workers=max_workers,
+        workerless=without,
+        queue_tokens=queues.tokens,
     )
+    return concurrency, queues

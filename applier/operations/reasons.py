@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from applier.scheduling.forecast import Forecast
-from applier.scheduling.gates import Gates
+from applier.scheduling.gates import Concurrency, Gates
 from applier.store import Reservation
 from applier.wording import duration, one_line, some
 from planner.model import JOIN, Action, ActionPlan
@@ -32,7 +32,9 @@ def before(plan: ActionPlan, action: Action) -> list[Action]:
     return [a for a in plan.actions if a.uuid in found]
 
 
-def foreseen(plan: ActionPlan, action: Action, found: Forecast, workers: int) -> Iterator[str]:
+def foreseen(
+    plan: ActionPlan, action: Action, found: Forecast, concurrency: Concurrency
+) -> Iterator[str]:
     """Yield lines about the forecast start of an action, and the cause of that time."""
     label, timeline = one_line(action.label), found.timeline
     at = timeline.start_s.get(action.uuid)
@@ -43,13 +45,16 @@ def foreseen(plan: ActionPlan, action: Action, found: Forecast, workers: int) ->
     slack = found.slack_s[action.uuid]
     moves = f"it may be {duration(slack)} late" if slack else "what delays it delays the plan"
     yield f"{label} is expected to start at {duration(at)} and to end at {end}; {moves}."
+    places = concurrency.queue_tokens.get(action.uuid)
+    if at <= 0 and places is not None and places not in concurrency.limits:
+        return  # nobody serves its queue
     if at <= 0:
         yield "It starts at once: no open predecessors; its tokens and a worker are free."
         return
-    yield _decides(plan, action, found, Gates(plan.limits, workers), workers)
+    yield _decides(plan, action, found, concurrency)
 
 
-def _decides(plan: ActionPlan, action: Action, found: Forecast, gates: Gates, workers: int) -> str:
+def _decides(plan: ActionPlan, action: Action, found: Forecast, concurrency: Concurrency) -> str:
     """Return a sentence that names what the action waits for: predecessors, a token, a worker."""
     at, end_s = found.timeline.start_s[action.uuid], found.timeline.end_s
     then = [a for a in plan.actions if end_s.get(a.uuid) == at]
@@ -59,14 +64,20 @@ def _decides(plan: ActionPlan, action: Action, found: Forecast, gates: Gates, wo
         needed = {*action.needs, *(u for group in action.needs_any for u in group)}
         words = "needs" if any(a.uuid in needed for a in links) else "comes after"
         return f"It {words} {_names(links)}: nothing else before it ends as late."
-    for token in action.tokens:
+    gates = Gates(concurrency.limits, concurrency.max_workers)
+    for token in concurrency.tokens_of(action):
         limit = gates.limit(token)
-        holders = [a for a in then if token in a.tokens]
+        holders = [a for a in then if token in concurrency.tokens_of(a)]
         if limit is not None and holders:
+            if token == concurrency.queue_tokens.get(action.uuid):
+                names = _names(holders)
+                return f"All {token} ({limit}) are taken until then; {names} gives one back."
             return (
                 f"Token {token} (at most {limit} at once) is held until then by {_names(holders)}."
             )
-    return f"All {workers} workers are busy until then; {_names(then)} gives one back."
+    return (
+        f"All {concurrency.max_workers} workers are busy until then; {_names(then)} gives one back."
+    )
 
 
 def waiting(

@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
-from applier.store.worker_jobs import AttemptKey, JobTask, WorkerJob, WorkerJobState, WorkerJobStore
+from applier.store.worker_jobs import (
+    AttemptKey,
+    JobTask,
+    WorkerJob,
+    WorkerJobState,
+    WorkerJobStore,
+    unserved,
+)
 from applier.wording import count
 from planner.model import Action, ActionPlan
-
-#: A worker that was not heard of for so many seconds is not counted among those that serve a queue.
-SILENT_S = 60.0
+from planner.states import ActionState
 
 
 def lines(store: WorkerJobStore, plan: ActionPlan, action: Action) -> list[str]:
@@ -29,11 +34,19 @@ def _line(store: WorkerJobStore, job: WorkerJob) -> str:
         return f"Worker {job.worker} was lost; another one is to find out what became of it."
     if job.state is not WorkerJobState.TODO:
         return "Its job is over; the applier is about to record that."
-    serving = [
-        w
-        for w in store.workers()
-        if job.queue in w.queues and w.silent_s < SILENT_S and not w.draining
-    ]
-    if not serving:
-        return f"No worker serves {job.queue}."
-    return f"It waits for {count(len(serving), 'worker')} of the queue {job.queue}."
+    serving = store.served_queues().get(job.queue)
+    if serving is None:
+        return unserved([job.queue])
+    return f"It waits for {count(serving.workers, 'worker')} of the queue {job.queue}."
+
+
+def waits_in_vain(store: object, plan: ActionPlan) -> str:
+    """Return the sentence about queues in which jobs of a plan wait, and that nobody serves.
+
+    Nothing, if there are none. Raises StoreError.
+    """
+    runs = any(action.state is ActionState.ONGOING for action in plan.actions)
+    if not runs or not isinstance(store, WorkerJobStore):
+        return ""
+    waiting = {job.queue for job in store.jobs_of(plan.uuid, [WorkerJobState.TODO])}
+    return unserved(waiting.difference(store.served_queues())) if waiting else ""

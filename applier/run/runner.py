@@ -24,6 +24,7 @@ from applier.scheduling.decisions import Decisions, Halt
 from applier.scheduling.forecast import Order
 from applier.scheduling.gates import Concurrency
 from applier.scheduling.holding import Breaker
+from applier.scheduling.queue_limits import QueueLimits
 from applier.scheduling.resumption import TO_VERIFY, going_on, was_cut_off
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
@@ -170,7 +171,7 @@ class Runner:
         held_by_others = self._reserved(plan, recorder)
         with self._request_reader(plan, earlier, held_by_others):
             runs_at = self._setup.runs_at
-            make_executor = runs_at.executor_of(plan, jobs) if runs_at else None
+            make_executor = runs_at.executor_of(plan, jobs, self._setup.tell) if runs_at else None
             halt = self._run_engine(
                 plan, environment, recorder, earlier, held_by_others, continued, make_executor
             )
@@ -281,12 +282,24 @@ class Runner:
         """Return the ranks of a forecast, so that the run follows the prediction."""
         past = PastDurations(self._recorded, estimates(self._setup.environment.policies))
         durations = past.of(plan)
+        queues = self._queue_limits(plan, without)
         concurrency = Concurrency(
-            limits=plan.limits, max_workers=self._setup.engine.max_workers, workerless=without
+            limits={**plan.limits, **queues.limits},
+            max_workers=self._setup.engine.max_workers,
+            workerless=without,
+            queue_tokens=queues.tokens,
         )
         order = Order(plan.actions, durations.seconds, concurrency)
         self._order = None if NOTHING in durations.known_from else order
         return order.ranks
+
+    def _queue_limits(self, plan: ActionPlan, without: Collection[str]) -> QueueLimits:
+        """Return the places of workers; none if the store cannot be reached."""
+        try:
+            runs_at = self._setup.runs_at
+            return runs_at.queue_limits(plan, without) if runs_at else QueueLimits()
+        except StoreError:
+            return QueueLimits()
 
     def _recorded(self, action_types: Sequence[str]) -> Mapping[str, list[Sample]]:
         """Return the durations of earlier runs; none if the store cannot be reached."""

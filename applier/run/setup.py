@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from applier.engines import Engine
 from applier.engines.environment import ActionEnvironment
 from applier.engines.executor import MakeExecutor
 from applier.scheduling.holding import Breaker, Holding
+from applier.scheduling.queue_limits import QueueLimits
 from applier.scheduling.verdict import OnFailure
 from applier.store import RunStore
 from applier.store.worker_jobs import WorkerJob
@@ -36,8 +37,16 @@ class RunsAt(Protocol):
         Raises PlanConflict if this process cannot follow them, StoreError.
         """
 
-    def executor_of(self, plan: ActionPlan, known: Jobs) -> MakeExecutor | None:
-        """Return what makes the executor of a plan that has these jobs; None for threads."""
+    def executor_of(
+        self, plan: ActionPlan, known: Jobs, tell: Callable[[str], None]
+    ) -> MakeExecutor | None:
+        """Return what makes the executor of a plan that has these jobs; None for threads.
+
+        ``tell`` is called with what the actions wait for.
+        """
+
+    def queue_limits(self, plan: ActionPlan, workerless: Collection[str]) -> QueueLimits:
+        """Return the limits that the places of workers are now; raises StoreError."""
 
     def end_jobs(self, plan: ActionPlan, jobs: Jobs) -> list[Report]:
         """Tell jobs of a plan that nobody runs to stop; return how their attempts ended.
@@ -57,7 +66,8 @@ class RunSetup:
     ``require_allowed`` raises GuardRefusal for a plan that may not run; ``holding_of`` returns what
     holds actions of a plan back while they may not start, if anything does; it gets a function that
     pauses the plan. ``budget_of`` returns what pauses a plan after failures, if anything does.
-    ``runs_at`` says where actions run; without it, in threads of this process.
+    ``runs_at`` says where actions run; without it, in threads of this process. ``tell`` is called
+    with what actions wait for there.
     """
 
     store: RunStore
@@ -71,6 +81,7 @@ class RunSetup:
     holding_of: Callable[[ActionPlan, Pause], Holding | None] | None = None
     budget_of: Callable[[ActionPlan], Breaker | None] | None = None
     runs_at: RunsAt | None = None
+    tell: Callable[[str], None] = lambda _: None
     clock: Callable[[], datetime] = UTC_NOW
     request_interval_s: float = 1.0
     heartbeat_interval_s: float = 5.0

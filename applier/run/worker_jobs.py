@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from applier.contracts import Report
 from applier.errors import PlanConflict
+from applier.scheduling.queue_limits import QueueLimits
 from applier.scheduling.resumption import TO_VERIFY
 from applier.store.worker_jobs import WorkerJob, WorkerJobStore
 from planner.errors import short
@@ -32,8 +33,21 @@ class LocalRuns:
             raise PlanConflict(plan.uuid, plan.state, text)
         return {}
 
-    def executor_of(self, plan: ActionPlan, known: Mapping[str, WorkerJob]) -> None:
+    def executor_of(
+        self,
+        plan: ActionPlan,
+        known: Mapping[str, WorkerJob],
+        tell: Callable[[str], None],
+    ) -> None:
         """Return None: threads need nothing."""
+
+    def queue_limits(
+        self,
+        plan: ActionPlan,  # noqa: ARG002
+        workerless: Collection[str],  # noqa: ARG002
+    ) -> QueueLimits:
+        """Return no limits."""
+        return QueueLimits()
 
     def end_jobs(
         self,

@@ -107,7 +107,7 @@ class Course:
         gates = self.gates()
         work: defaultdict[tuple[str, int], float] = defaultdict(float)
         for action in self.left:
-            for token in action.tokens:
+            for token in self.concurrency.tokens_of(action):
                 limit = gates.limit(token)
                 if action.uuid in ran and limit is not None:
                     work[token, limit] += ran[action.uuid]

@@ -20,7 +20,7 @@ def _released(course: Course, timeline: Timeline) -> dict[str, list[str]]:
     for action in course.left:
         if action.uuid in timeline.end_s:
             ended_at[timeline.end_s[action.uuid]].append(action)
-    gates = course.gates()
+    gates, tokens_of = course.gates(), course.concurrency.tokens_of
     before = _before(course)
     found: dict[str, list[str]] = {}
     for action in course.left:
@@ -29,8 +29,8 @@ def _released(course: Course, timeline: Timeline) -> dict[str, list[str]]:
             continue
         then = ended_at[at]
         links = [a.uuid for a in then if a.uuid in before[action.uuid]]
-        limited = {t for t in action.tokens if gates.limit(t) is not None}
-        tokens = [a.uuid for a in then if not limited.isdisjoint(a.tokens)]
+        limited = {t for t in tokens_of(action) if gates.limit(t) is not None}
+        tokens = [a.uuid for a in then if not limited.isdisjoint(tokens_of(a))]
         found[action.uuid] = links or tokens or [a.uuid for a in then]
     return found
 

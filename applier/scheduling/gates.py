@@ -25,7 +25,9 @@ import heapq
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from planner.model import Action
 
 #: After this many examinations without success, an action becomes the collector.
 PATIENCE = 16
@@ -37,11 +39,19 @@ class Concurrency:
 
     ``limits`` maps a token to the number of actions that may hold it at once, as in :class:`Gates`.
     ``workerless`` are the uuids of the actions that do not count against ``max_workers``.
+    ``queue_tokens`` are one more token of actions by uuid: see
+    :class:`applier.scheduling.queue_limits.QueueLimits`.
     """
 
     limits: Mapping[str, int]
     max_workers: int
     workerless: Collection[str] = ()
+    queue_tokens: Mapping[str, str] = field(default_factory=dict)
+
+    def tokens_of(self, action: Action) -> tuple[str, ...]:
+        """Return the tokens that an action holds while it runs."""
+        own = self.queue_tokens.get(action.uuid)
+        return action.tokens if own is None else (*action.tokens, own)
 
 
 class _Submission:

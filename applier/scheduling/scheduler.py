@@ -63,8 +63,7 @@ class Scheduler:
         ended = ends(self._actions.values())
         self._verdicts = Verdicts(self._actions, ended, failures.on_failure)
         self._gates = Gates(concurrency.limits, concurrency.max_workers)
-        workerless = concurrency.workerless
-        self._waiting = WaitingActions(self._gates, self._actions, ranks, workerless, holding)
+        self._waiting = WaitingActions(self._gates, self._actions, ranks, concurrency, holding)
         groups = {
             uuid: action.needs_any
             for uuid, action in self._actions.items()
@@ -77,7 +76,8 @@ class Scheduler:
         #: The running actions, in the order of their starts.
         self._running: dict[str, None] = dict.fromkeys(continued)
         for uuid in self._running:
-            self._gates.hold(uuid, self._actions[uuid].tokens, worker=uuid not in workerless)
+            tokens = concurrency.tokens_of(self._actions[uuid])
+            self._gates.hold(uuid, tokens, worker=uuid not in concurrency.workerless)
         #: Running actions that started in an earlier run, until all before them has ended.
         self._ahead = set(self._running)
         #: Requests to skip actions, by action. Each takes effect when the action is ready.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from applier.scheduling.decisions import WaitKind, WaitReason
-from applier.scheduling.gates import Gates
+from applier.scheduling.gates import Concurrency, Gates
 from applier.scheduling.holding import Holding
 from applier.store import Reservation
 from planner.model import Action
@@ -59,8 +59,8 @@ class HeldByOthers:
 class WaitingActions:
     """The actions that only wait for a token, a worker, another plan, a delay or a window.
 
-    Their predecessors have ended. ``workerless`` are the actions that need no worker of the
-    ``gates``. ``holding`` is asked before an action starts.
+    Their predecessors have ended. ``concurrency`` says which tokens and workers they need.
+    ``holding`` is asked before an action starts.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class WaitingActions:
         gates: Gates,
         actions: Mapping[str, Action],
         ranks: Mapping[str, int],
-        workerless: Collection[str],
+        concurrency: Concurrency,
         holding: Holding | None = None,
     ) -> None:
         self._gates, self._actions, self._ranks = gates, actions, ranks
-        self._workerless, self._holding = workerless, holding
+        self._concurrency, self._holding = concurrency, holding
         #: Actions that got all they need, gave it back, and wait for another time.
         self.held: dict[str, None] = {}
         self._at_gates: set[str] = set()
@@ -90,8 +90,9 @@ class WaitingActions:
         action = self._actions[uuid]
         if not self._held_by_others.park(action):
             self._at_gates.add(uuid)
-            worker = uuid not in self._workerless
-            self._gates.submit(uuid, action.tokens, self._ranks[uuid], worker=worker)
+            worker = uuid not in self._concurrency.workerless
+            tokens = self._concurrency.tokens_of(action)
+            self._gates.submit(uuid, tokens, self._ranks[uuid], worker=worker)
 
     def elapsed(self, uuids: Iterable[str]) -> None:
         """Add the actions whose delay is over, unless they ended meanwhile."""
@@ -159,7 +160,8 @@ class WaitingActions:
         if token is None:
             return WaitReason(WaitKind.WORKER, tuple(running))
         never = self._gates.unobtainable(uuid)
-        holders = (u for u in running if token in self._actions[u].tokens)
+        tokens_of = self._concurrency.tokens_of
+        holders = (u for u in running if token in tokens_of(self._actions[u]))
         return WaitReason(
             WaitKind.TOKEN, (*holders, *([never[1]] if never and never[0] == token else [])), token
         )

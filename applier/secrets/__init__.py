@@ -92,7 +92,7 @@ def shown(value: object) -> str:
 def _of_environment(name: str) -> str:
     found = os.environ.get(name)
     if found is None:
-        raise ValueError("the environment of the applier has no such variable")
+        raise ValueError("the environment where it runs has no such variable")
     return _usable(os.fsencode(found))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
+from applier.storage.column_types import Moment
 from applier.storage.compiled import Deferred, word, words
 from applier.storage.database_clock import time_in
 from applier.storage.tables import attempts, worker_jobs, workers
@@ -84,10 +85,20 @@ KEEP_WORKER = Deferred(
 REMOVE = Deferred(lambda: sa.delete(worker_jobs).where(_this()))
 #: Remove all jobs of a plan that has ended.
 REMOVE_ALL = Deferred(lambda: sa.delete(worker_jobs).where(_of_plan()))
-#: The jobs of a plan, without their payloads.
+#: The jobs of a plan, without their payloads, and without times that workers write.
 OF_PLAN = Deferred(
     lambda: sa.select(
-        *(c for c in worker_jobs.c if c.key not in ("payload", "token")),
+        worker_jobs.c.plan,
+        worker_jobs.c.action,
+        worker_jobs.c.attempt,
+        worker_jobs.c.queue,
+        worker_jobs.c.action_type,
+        worker_jobs.c.state,
+        worker_jobs.c.task,
+        worker_jobs.c.offered_at,
+        worker_jobs.c.worker,
+        worker_jobs.c.stop,
+        worker_jobs.c.result,
         time_in().label("now"),
     ).where(_of_plan())
 )
@@ -239,11 +250,12 @@ REGISTER = Deferred(
                 **{
                     column: bindparam(column.key)
                     for column in workers.c
-                    if column.key not in ("started_at", "heard_at", "draining")
+                    if column.key not in ("started_at", "heard_at")
                 },
-                workers.c.started_at: time_in(),
+                workers.c.started_at: sa.func.coalesce(
+                    bindparam("started", type_=Moment), time_in()
+                ),
                 workers.c.heard_at: time_in(),
-                workers.c.draining: sa.literal_column("0"),
             }
         )
     )
@@ -259,9 +271,26 @@ DRAIN = Deferred(
         .values(draining=sa.literal_column("1"))
     )
 )
-#: Whether a worker is to drain.
+#: Whether a worker is to drain, and since when it runs.
 DRAINING = Deferred(
-    lambda: sa.select(workers.c.draining).where(workers.c.name == bindparam("by_worker"))
+    lambda: sa.select(workers.c.draining, workers.c.started_at).where(
+        workers.c.name == bindparam("by_worker")
+    )
 )
 FORGET_WORKER = Deferred(lambda: sa.delete(workers).where(workers.c.name == bindparam("by_worker")))
 WORKERS = Deferred(lambda: sa.select(workers, time_in().label("now")).order_by(workers.c.name))
+#: The queues of the workers that were heard of lately and do not drain, as JSON lists.
+SERVED = Deferred(
+    lambda: (
+        sa.select(
+            workers.c.queues,
+            sa.func.count().label("number"),
+            sa.func.sum(workers.c.places).label("places"),
+        )
+        .where(
+            workers.c.draining == sa.literal_column("0"),
+            workers.c.heard_at > time_in(-bindparam("silent_s", type_=sa.Double)),
+        )
+        .group_by(workers.c.queues)
+    )
+)

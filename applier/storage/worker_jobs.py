@@ -15,9 +15,11 @@ from applier.storage.database import Database
 from applier.storage.transactions import Write
 from applier.store.worker_jobs import (
     OVER,
+    SILENT_S,
     AttemptKey,
     HeldJob,
     JobTask,
+    Served,
     StopReason,
     TakenJob,
     Worker,
@@ -26,6 +28,9 @@ from applier.store.worker_jobs import (
     machine_of,
 )
 from planner.states import ActionState
+
+#: What is known of a worker that is not registered.
+_NEW: Row = {"draining": 0, "started_at": None}
 
 
 class WorkerJobs:
@@ -136,12 +141,19 @@ class WorkerJobs:
         row = _worker_row(worker)
         heard = {"by_worker": row["name"], "busy": worker.running}
 
+        which = {"by_worker": row["name"]}
+
         def report() -> bool:
             with self._database.write() as transaction:
-                if not transaction.write(statements.HEARD, heard):
-                    transaction.write(statements.REGISTER, row)
-                found = transaction.read(statements.DRAINING, {"by_worker": row["name"]})
-            return bool(found[0]["draining"])
+                transaction.write(statements.HEARD, heard)
+                [known] = transaction.read(statements.DRAINING, which) or [_NEW]
+                drains = bool(known["draining"]) or worker.draining
+                if known is _NEW or drains != bool(known["draining"]):
+                    # An account of a worker may add and remove its row, not change this column.
+                    transaction.write(statements.FORGET_WORKER, which)
+                    own = {"draining": int(drains), "started": known["started_at"]}
+                    transaction.write(statements.REGISTER, {**row, **own})
+            return drains
 
         return self._database.tried(report)
 
@@ -155,6 +167,15 @@ class WorkerJobs:
         def read() -> list[Worker]:
             with self._database.read() as transaction:
                 return [_worker(row) for row in transaction.read(statements.WORKERS)]
+
+        return self._database.tried(read)
+
+    def served_queues(self) -> Mapping[str, Served]:
+        """See :meth:`applier.worker_jobs.WorkerJobStore.served_queues`."""
+
+        def read() -> Mapping[str, Served]:
+            with self._database.read() as transaction:
+                return _served(transaction.read(statements.SERVED, {"silent_s": SILENT_S}))
 
         return self._database.tried(read)
 
@@ -213,17 +234,29 @@ def _job(row: Row) -> WorkerJob:
         age_s=(row["now"] - row["offered_at"]).total_seconds(),
         worker=row["worker"],
         stop=_stop(row),
-        result=None if row["result"] is None else _result(row["result"]),
+        result=None if row["result"] is None else _mapping(row["result"]),
     )
 
 
-def _result(text: str) -> Mapping[str, Any]:
-    """Read a result. Nothing is known of one that cannot be read: other programs write results."""
+def _mapping(text: str) -> Mapping[str, Any]:
+    """Return a mapping that a worker wrote; nothing for anything else.
+
+    What one worker writes must not hinder the jobs of others.
+    """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _names(text: str) -> Sequence[str]:
+    """Return a list of names that a worker wrote; nothing for anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
 
 @rows.reading
@@ -247,6 +280,18 @@ def _worker_row(worker: Worker) -> dict[str, Any]:
 @rows.reading
 def _worker(row: Row) -> Worker:
     found = {name: row[name] for name in Worker._fields if name in row}
-    found["queues"], found["types"] = json.loads(row["queues"]), json.loads(row["types"])
+    found["queues"], found["types"] = _names(row["queues"]), _names(row["types"])
     silent_s = (row["now"] - row["heard_at"]).total_seconds()
     return Worker(**{**found, "draining": bool(row["draining"]), "silent_s": silent_s})
+
+
+def _served(found: Iterable[Row]) -> Mapping[str, Served]:
+    """Sum what workers offer, by queue."""
+    served: dict[str, Served] = {}
+    for row in found:
+        for queue in _names(row["queues"]):
+            known = served.get(queue, Served(0, 0))
+            served[queue] = Served(
+                known.workers + int(row["number"]), known.places + int(row["places"])
+            )
+    return served

@@ -123,6 +123,35 @@ class HeldJob(NamedTuple):
     stop: StopReason | None = None
 
 
+#: A worker reports each so many seconds, whatever the lease.
+REPORT_S = 5.0
+#: One that was not heard of for so many seconds is not counted among those that serve a queue.
+SILENT_S = 15.0
+
+
+class Served(NamedTuple):
+    """How many workers serve a queue, and how many jobs they carry out at once.
+
+    A worker of several queues counts for each of them.
+    """
+
+    workers: int
+    places: int
+
+
+#: What is said when somebody serves each queue again.
+ALL_SERVED = "Each queue has a worker now."
+
+
+def unserved(queues: Iterable[str]) -> str:
+    """Return the sentence about queues that nobody serves; nothing, if there are none.
+
+    >>> unserved({"site-c", "site-b"})
+    'No worker serves site-b, site-c.'
+    """
+    return f"No worker serves {', '.join(names)}." if (names := sorted(queues)) else ""
+
+
 class Worker(NamedTuple):
     """A worker that is registered in the store; its ``name`` is new at each start.
 
@@ -211,7 +240,10 @@ class WorkerJobStore(Protocol):
         """
 
     def report_worker(self, worker: Worker) -> bool:
-        """Register a worker, or record that it was heard of; return whether it is to drain."""
+        """Register a worker, or record that it was heard of; return whether it is to drain.
+
+        A worker that says that it drains is recorded so.
+        """
 
     def remove_worker(self, name: str) -> None:
         """Remove a worker that has ended."""
@@ -225,3 +257,6 @@ class WorkerJobStore(Protocol):
 
     def workers(self) -> list[Worker]:
         """List the registered workers by name."""
+
+    def served_queues(self) -> Mapping[str, Served]:
+        """Return the queues that somebody serves: not counting those who drain or are silent."""

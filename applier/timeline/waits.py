@@ -91,6 +91,7 @@ class _Waits:
         self._first_start_s = min(starts, default=0.0)
         concurrency = limits.concurrency
         self._workers, self._workerless = concurrency.max_workers, concurrency.workerless
+        self._tokens_of = concurrency.tokens_of
         self._gates = Gates(concurrency.limits, self._workers)
         ran = [a for a in plan.actions if a.uuid in found.runs]
         self._all_workers = self._busy(
@@ -98,7 +99,7 @@ class _Waits:
         )
         holders: defaultdict[str, list[Action]] = defaultdict(list)
         for action in ran:
-            for token in dict.fromkeys(action.tokens):
+            for token in dict.fromkeys(concurrency.tokens_of(action)):
                 holders[token].append(action)
         self._tokens = {
             token: self._busy(actions, limit)
@@ -166,7 +167,7 @@ class _Waits:
                     return Wait(ready, start, Reason.PLAN, self._held[token]), None
         reached = [
             (self._tokens[t].seconds(ready, start), Reason.LIMIT, t, self._tokens[t])
-            for t in dict.fromkeys(action.tokens)
+            for t in dict.fromkeys(self._tokens_of(action))
             if t in self._tokens
         ]
         if action.uuid not in self._workerless:

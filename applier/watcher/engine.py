@@ -14,13 +14,13 @@ from oslo_config import cfg
 from watcher.applier.workflow_engine.base import BaseWorkFlowEngine
 from watcher.common.exception import ActionPlanCancelled, WorkflowExecutionException
 
-from applier.assembly import user
 from applier.contracts import Claimant
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, ApplierError, PlanConflict
 from applier.run.liveness import has_died, this_host
 from applier.run.runner import Runner
 from applier.run.setup import RunSetup
+from applier.run.user import user
 from applier.scheduling.verdict import OnFailure
 from applier.watcher import database, endings, verify
 from applier.watcher.actions import WatcherTypes

@@ -66,6 +66,10 @@ class WatcherSession(Session):
         return self._types
 
     @property
+    def route(self) -> None:
+        """Nothing: inside Watcher, actions run in its applier."""
+
+    @property
     def max_workers(self) -> int:
         """How many actions of a plan may run at once with our engine."""
         return int(self.conf[ENGINE].max_workers)

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from applier.assembly import now, user
+from applier.assembly import now
 from applier.cli import action_steering, graph, plan_verbs, simulate, why
 from applier.cli.arguments import add_format, with_plan
 from applier.cli.verb import Verb
 from applier.errors import ActionNotFound, ApplierError
 from applier.operations import claim
 from applier.operations.lookup import find_action
+from applier.run.user import user
 from applier.watcher import resume
 from planner.model import ActionPlan
 from planner.states import ActionState

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import logging
 import queue
+import ssl
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import redis
+from amqp.exceptions import AccessRefused, NotAllowed
 from celery import Celery
 from celery.worker.control import control_command
 from kombu.entity import Queue
+from kombu.exceptions import KombuError
 
 from applier.store.worker_jobs import AttemptKey
 
@@ -29,8 +33,12 @@ AGAIN_S = 0.5
 _looks: list[Callable[[AttemptKey], None]] = []
 
 
-def celery_app(broker: str, queues: Sequence[str]) -> Celery:
-    """Return the Celery of a broker, whose workers serve these queues."""
+def celery_app(broker: str, queues: Sequence[str], ca_file: str | None = None) -> Celery:
+    """Return the Celery of a broker, whose workers serve these queues.
+
+    ``ca_file`` holds the certificates of the authorities by which a broker with TLS is known;
+    without it, those of the system count.
+    """
     app = Celery("actionplan", broker=broker, set_as_current=False)
     is_redis = broker.startswith("redis")
     app.conf.update(
@@ -55,6 +63,7 @@ def celery_app(broker: str, queues: Sequence[str]) -> Celery:
         broker_connection_timeout=4,
         broker_heartbeat=10,
         broker_transport_options=_REDIS if is_redis else {},
+        broker_use_ssl=_tls(broker, ca_file),
         task_queues=[Queue(PREFIX + name, durable=True) for name in queues],  # type: ignore[no-untyped-call]
         task_default_queue=PREFIX + queues[0],
         task_create_missing_queues=True,
@@ -66,6 +75,23 @@ def celery_app(broker: str, queues: Sequence[str]) -> Celery:
         worker_enable_remote_control=True,
     )
     return app
+
+
+def _tls(broker: str, ca_file: str | None) -> dict[str, Any] | None:
+    """Return what verifies the certificate of a broker, and that it is of its host.
+
+    Left to themselves, the libraries verify none over rediss://, and no name over amqps://.
+    """
+    if broker.startswith("rediss"):
+        return {
+            "ssl_cert_reqs": ssl.CERT_REQUIRED,
+            "ssl_ca_certs": ca_file,
+            "ssl_check_hostname": True,
+        }
+    if broker.startswith("amqps"):
+        # The library takes the name from the address.
+        return {"cert_reqs": ssl.CERT_REQUIRED, "ca_certs": ca_file, "server_hostname": None}
+    return None
 
 
 _REDIS = {
@@ -92,6 +118,21 @@ def on_messages(
 def _look_at(_state: Any, plan: str, action: str, attempt: int) -> None:
     for look in _looks:
         look(AttemptKey(plan, action, attempt))
+
+
+def refusal(app: Celery) -> str | None:
+    """Return why the broker does not accept its user or virtual host; None if it may do.
+
+    A broker that cannot be reached may come later.
+    """
+    with app.connection_for_write() as connection:
+        try:
+            connection.connect()
+        except (AccessRefused, NotAllowed, redis.exceptions.AuthenticationError) as reason:
+            return str(reason)
+        except (OSError, KombuError, *connection.connection_errors):
+            return None
+    return None
 
 
 class CeleryDelivery:

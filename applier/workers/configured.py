@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
@@ -13,11 +15,14 @@ from applier import configuration
 from applier.engines.taskflow_engine import CELERY
 from applier.errors import ConfigurationError
 from applier.run.worker_jobs import LocalRuns
+from applier.scheduling.queue_limits import DEFAULT_QUEUE
 from applier.store.worker_jobs import WorkerJobStore
-from applier.workers.delivery import DEFAULT_QUEUE
 
 #: Seconds after which a job that nobody took is sent again.
 RESEND_S = 5.0
+
+#: What addresses of brokers begin with.
+BROKERS = ("amqp", "amqps", "redis", "rediss")
 
 if TYPE_CHECKING:
     from applier.workers.runs import RemoteRuns
@@ -46,14 +51,27 @@ def require(conf: cfg.ConfigOpts) -> None:
             "[actionplan] connection: workers need a record on a server, postgresql:// or "
             "mysql://; a SQLite file has one writer at a time, and is on one machine"
         )
-    if not conf.workers.broker:
-        raise ConfigurationError(
-            "[workers] broker: name the message broker, as amqp://USER:PASSWORD@HOST// or "
-            "redis://HOST"
-        )
+    _require_address(conf.workers.broker)
+    ca_file = conf.workers.broker_ca_file
+    if ca_file and not os.access(ca_file, os.R_OK):
+        raise ConfigurationError(f"[workers] broker_ca_file: {ca_file} cannot be read")
     if not conf.workers.queues or not all(conf.workers.queues):
         raise ConfigurationError("[workers] queues: name at least one queue")
     _celery()
+
+
+def _require_address(broker: str | None) -> None:
+    """Raise ConfigurationError if this is no address of a broker; it is secret."""
+    try:
+        parts = urlsplit(broker or "")
+        if parts.scheme in BROKERS and parts.hostname and parts.port != 0:
+            return
+    except ValueError:  # of a port
+        pass
+    raise ConfigurationError(
+        "[workers] broker: name the message broker, as amqp://USER:PASSWORD@HOST// or "
+        "redis://HOST, or amqps:// and rediss:// for TLS"
+    )
 
 
 def _celery() -> object:
@@ -89,5 +107,5 @@ def runs_at(
         cloud=cloud(),
         release=release(),
     )
-    app = celery_app(conf.workers.broker, [DEFAULT_QUEUE])
+    app = celery_app(conf.workers.broker, [DEFAULT_QUEUE], conf.workers.broker_ca_file)
     return RemoteRuns(store, CeleryDelivery(app), settings)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from applier.contracts import JobOffer, Report
 from applier.errors import DamagedRecord, StoreError
 from applier.store.worker_jobs import (
+    ALL_SERVED,
     OVER,
     AttemptKey,
     JobTask,
@@ -19,6 +20,7 @@ from applier.store.worker_jobs import (
     WorkerJob,
     WorkerJobState,
     WorkerJobStore,
+    unserved,
 )
 from applier.workers.delivery import Delivery
 from applier.workers.payloads import report_of
@@ -61,9 +63,11 @@ class JobFollower:
         *,
         lease_s: float,
         resend_s: float,
+        tell: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan, self._store, self._delivery, self._done = plan, store, delivery, done
+        self._tell = tell
         self._lease_s, self._resend_s, self._clock = lease_s, resend_s, clock
         self._jobs: dict[str, tuple[AttemptKey, JobOffer]] = {}
         #: The actions whose commands run on the machines of workers.
@@ -77,8 +81,9 @@ class JobFollower:
         self._wake, self._over = threading.Event(), threading.Event()
         self._within_reach_since = self._last_answer = clock()
         self._next_care = clock() + min(CARE_S, resend_s)
-        #: The queues of which was told that nobody serves them.
+        #: The queues of which was told that nobody serves them, and when they are looked at again.
         self._unserved: set[str] = set()
+        self._next_queues = 0.0
         self._thread = threading.Thread(target=self._loop, name="job-follower", daemon=True)
 
     def start(self) -> None:
@@ -157,8 +162,8 @@ class JobFollower:
     def _report_result(self, job: WorkerJob, offer: JobOffer) -> None:
         try:
             report = report_of(job.key.action, offer, job.result or {})
-        except (KeyError, ValueError, TypeError):
-            text = f"the result that worker {job.worker} wrote cannot be read"
+        except ValueError as reason:
+            text = f"what worker {job.worker} wrote at its end is no result: {reason}"
             self._end(job, offer, ActionState.UNKNOWN, text)
         else:
             self._report(report)
@@ -253,16 +258,22 @@ class JobFollower:
                     )
                 )
 
-    def _tell_unserved(self, queues: set[str]) -> None:
-        """Log once that no worker serves a queue."""
-        if not queues:
+    def _tell_unserved(self, waiting: set[str]) -> None:
+        """Tell once that nobody serves a queue in which jobs wait, and once that all are served."""
+        now = self._clock()
+        # After an outage of the record, workers have to report first.
+        knows = now - self._within_reach_since >= self._resend_s
+        if not knows or not (waiting or (self._unserved and now >= self._next_queues)):
             return
-        longest_s = 2 * self._lease_s
-        living = [w for w in self._store.workers() if w.silent_s < longest_s and not w.draining]
-        unserved = queues.difference(*(worker.queues for worker in living))
-        for name in sorted(unserved - self._unserved):
-            LOG.warning("Plan %s: no worker serves %s; its actions wait", self._plan, name)
-        self._unserved = unserved
+        self._next_queues = now + self._resend_s
+        found = (waiting | self._unserved).difference(self._store.served_queues())
+        if found == self._unserved:
+            return
+        text = unserved(found) or ALL_SERVED
+        level = logging.WARNING if found else logging.INFO
+        LOG.log(level, "Plan %s: %s", self._plan, text[0].lower() + text[1:].rstrip("."))
+        self._tell(text)
+        self._unserved = found
 
     def _waited_s(self, job: WorkerJob) -> float:
         """Return for how long nobody has taken a job that is to be verified."""

@@ -9,7 +9,14 @@ import time
 from collections.abc import Callable, Collection, Mapping
 
 from applier.errors import DamagedRecord, StoreError
-from applier.store.worker_jobs import AttemptKey, HeldJob, StopReason, Worker, WorkerJobStore
+from applier.store.worker_jobs import (
+    REPORT_S,
+    AttemptKey,
+    HeldJob,
+    StopReason,
+    Worker,
+    WorkerJobStore,
+)
 from applier.workers.job_runner import LOST_AT, JobRunner
 
 LOG = logging.getLogger(__name__)
@@ -24,8 +31,8 @@ class LeaseKeeper:
     """Keeps the jobs of one worker; as a context manager, in threads of its own.
 
     ``worker`` is what is told about the worker. ``drain`` is called once if the record says that
-    it is to take no more jobs. ``find`` is called for each job that is to be looked for on this
-    machine, because its worker was lost here.
+    it is to take no more jobs; :meth:`drains` is called when a signal says so. ``find`` is called
+    for each job that is to be looked for on this machine, because its worker was lost here.
     """
 
     def __init__(
@@ -43,8 +50,9 @@ class LeaseKeeper:
         self._lease_s, self._clock = lease_s, clock
         self._drain, self._find = drain, find
         self._interval_s = min(LOOK_S, lease_s / RENEWALS)
-        self._renewed_at = clock()
-        self._is_draining, self._is_away, self._is_known = False, False, False
+        self._renewed_at = self._reported_at = clock()
+        self._is_draining, self._was_signalled = False, False
+        self._is_away, self._is_known = False, False
         #: The tokens of held jobs that were not on record at the last look.
         self._missing: set[str] = set()
         self._wake, self._over = threading.Event(), threading.Event()
@@ -78,15 +86,23 @@ class LeaseKeeper:
         if any(job.key == key for job in self._runner.held()):
             self._wake.set()
 
+    def drains(self) -> None:
+        """Record soon that the worker takes no more jobs; a signal handler may call it."""
+        self._was_signalled = True
+
     def look(self) -> None:
-        """Renew leases if it is time, and stop what is to stop."""
+        """Renew leases and report if it is time, and stop what is to stop."""
         held = {job.token or "": job for job in self._runner.held()}
         began = self._clock()
         try:
             if not self._is_known or began - self._renewed_at >= self._lease_s / RENEWALS:
                 self._store.renew_jobs(held.values(), self._lease_s)
-                self._tell(len(held))
-                self._renewed_at, self._is_known = began, True
+                self._renewed_at = began
+            is_news = not self._is_known or (self._was_signalled and not self._is_draining)
+            if is_news or began - self._reported_at >= REPORT_S:
+                self._report(len(held), self._was_signalled)
+                self._reported_at, self._is_known = began, True
+            if self._renewed_at == began:
                 for key in self._store.jobs_to_find(self._worker.name, self._worker.queues):
                     self._find(key)
             known = {job.key: job for job in self._known(held.values())}
@@ -135,12 +151,14 @@ class LeaseKeeper:
                 if self._runner.lose(job):
                     LOG.warning("Action %s is left: its lease is not renewed", job.key.action)
 
-    def _tell(self, running: int) -> None:
-        drains = self._store.report_worker(self._worker._replace(running=running))
+    def _report(self, running: int, was_signalled: bool) -> None:
+        report = self._worker._replace(running=running, draining=was_signalled)
+        drains = self._store.report_worker(report)
         if drains and not self._is_draining:
             self._is_draining = True
-            LOG.info("The worker was told to take no more jobs")
-            self._drain()
+            LOG.info("The worker takes no more jobs, and ends when it has none: it has %d", running)
+            if not was_signalled:
+                self._drain()
 
     def _loop(self) -> None:
         while not self._over.is_set():

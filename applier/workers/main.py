@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from warnings import filterwarnings
 
 try:
     # Celery's relatives import eventlet wherever it is installed; it takes long and warns.
@@ -22,13 +23,15 @@ from oslo_config import cfg
 from oslo_log import log
 
 from applier import configuration
-from applier.assembly import Assembly, user
+from applier.assembly import Assembly
 from applier.errors import ConfigurationError
 from applier.run import liveness
+from applier.run.user import user
 from applier.service import log_file
 from applier.service.opening import opened
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
+from applier.wording import one_line
 from applier.workers import configured
 from applier.workers.finders import Finders
 from applier.workers.job_runner import Capacities, JobRunner, worker_name
@@ -66,7 +69,9 @@ def run(assembly: Assembly, store: SqlStore) -> int:
 
     ``store`` is one for the leases alone.
     """
-    from applier.workers.celery_app import celery_app, on_messages
+    from celery.signals import worker_shutting_down
+
+    from applier.workers.celery_app import celery_app, on_messages, refusal
 
     conf, worker = assembly.conf, _worker(assembly)
     lease_s = conf.workers.lease_s
@@ -79,8 +84,13 @@ def run(assembly: Assembly, store: SqlStore) -> int:
         environment=replace(assembly.environment, machines=machines),
     )
     runner = JobRunner(assembly.store, capacities, lease_s=lease_s)
-    app = celery_app(conf.workers.broker, worker.queues)
     finders = Finders(runner.perform)
+    app = celery_app(conf.workers.broker, worker.queues, conf.workers.broker_ca_file)
+    if (why := refusal(app)) is not None:
+        LOG.error("[workers] broker: it refuses the user or the virtual host: %s", one_line(why))
+        return 1
+    # Its hint, --uid, is an option of another program; containers often run as root.
+    filterwarnings("ignore", "You're running the worker with superuser")
     with (
         closing(machines),
         closing(store),
@@ -89,6 +99,12 @@ def run(assembly: Assembly, store: SqlStore) -> int:
         ) as keeper,
     ):
         on_messages(app, runner.perform, lambda key: keeper.wake_for(key))
+
+        def drains(**_: object) -> None:
+            keeper.drains()
+
+        # Celery keeps a weak reference, which lasts as long as this function.
+        worker_shutting_down.connect(drains)
         LOG.info("%s serves the queues %s", worker.name, ", ".join(worker.queues))
         service = app.Worker(
             hostname=f"{worker.name.replace(':', '.')}@actionplan",

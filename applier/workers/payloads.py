@@ -13,19 +13,8 @@ from applier.engines.tasks import ActionTask, task_maker
 from applier.errors import ActionFailed
 from applier.store.worker_jobs import AttemptKey
 from planner.model import Action
-from planner.states import ActionState, Outcome, StateReason
+from planner.states import ActionState, Outcome, StateReason, Who, sources
 
-#: The states in which an attempt may end at a worker; PENDING: it runs again.
-_ENDS = frozenset(
-    {
-        ActionState.SUCCEEDED,
-        ActionState.FAILED,
-        ActionState.SKIPPED,
-        ActionState.CANCELLED,
-        ActionState.UNKNOWN,
-        ActionState.PENDING,
-    }
-)
 #: The form of the payloads that this release writes, and the newest that it reads.
 FORMAT = 1
 
@@ -93,6 +82,9 @@ def task_of(
     return task
 
 
+_TEXTS = ("state", "outcome", "state_reason", "message", "output")
+
+
 def result_of(report: Report) -> dict[str, Any]:
     """Return the result of a job."""
     return {
@@ -109,14 +101,19 @@ def report_of(action: str, offer: JobOffer, result: Mapping[str, Any]) -> Report
     """Return the report of an action from the result of its job.
 
     A job that was verified, and whose work was not done, ends PENDING: it runs again. Raises
-    KeyError, ValueError or TypeError if the result is none that a worker of ActionPlan writes.
+    ValueError if it is no result of a worker: who gets hold of an account may write anything.
     """
+    if set(result) != {*_TEXTS, "given_up"}:
+        raise ValueError(f"it has not the keys {', '.join(_TEXTS)}, given_up")
+    for key in _TEXTS:
+        if not isinstance(result[key], str) and (key == "state" or result[key] is not None):
+            raise ValueError(f"its {key} is no text")
+    if not isinstance(result["given_up"], bool):
+        raise ValueError("its given_up is neither true nor false")
     state, outcome = ActionState(result["state"]), result["outcome"]
+    if ActionState.ONGOING not in sources(state, Who.ENGINE):
+        raise ValueError(f"no attempt ends {state}")
     reason, again = result["state_reason"], state is ActionState.PENDING
-    if state not in _ENDS or any(
-        not isinstance(result[name], str | None) for name in ("message", "output")
-    ):
-        raise ValueError("no end of an attempt")
     return Report(
         uuid=action,
         old=ActionState.ONGOING,
@@ -127,5 +124,5 @@ def report_of(action: str, offer: JobOffer, result: Mapping[str, Any]) -> Report
         output=result["output"],
         job=offer,
         again=again,
-        given_up=bool(result.get("given_up")),
+        given_up=result["given_up"],
     )

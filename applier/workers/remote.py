@@ -13,8 +13,9 @@ from typing import Any
 from applier.contracts import JobOffer, Report
 from applier.engines.threads import Threads
 from applier.errors import DamagedRecord, StoreError
+from applier.scheduling.queue_limits import queue_of
 from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob, WorkerJobStore
-from applier.workers.delivery import Delivery, queue_of
+from applier.workers.delivery import Delivery
 from applier.workers.follower import JobFollower, offer_of
 from applier.workers.payloads import payload_of
 
@@ -41,7 +42,8 @@ class RemoteWorkers:
     """See :class:`applier.engines.executor.Executor`; each attempt is a job for some worker.
 
     ``known`` are the jobs of the plan that are on record already, by action. An adopted attempt
-    that is not among them is followed in a thread of this process.
+    that is not among them is followed in a thread of this process. ``tell`` is called with
+    sentences about queues that nobody serves.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class RemoteWorkers:
         delivery: Delivery,
         settings: RemoteSettings,
         known: Mapping[str, WorkerJob],
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.maximum, self.away_s = maximum, settings.lease_s
         self._plan, self._store, self._delivery = plan, store, delivery
@@ -62,7 +65,13 @@ class RemoteWorkers:
         self._threads = Threads(maximum, done)
         self._followed_here: set[str] = set()
         self._follower = JobFollower(
-            plan, store, delivery, done, lease_s=settings.lease_s, resend_s=settings.resend_s
+            plan,
+            store,
+            delivery,
+            done,
+            lease_s=settings.lease_s,
+            resend_s=settings.resend_s,
+            tell=tell,
         )
         self._stops: queue.SimpleQueue[tuple[AttemptKey, StopReason] | None] = queue.SimpleQueue()
         self._stopper = threading.Thread(target=self._stop_all, name="job-stopper", daemon=True)

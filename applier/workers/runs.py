@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from applier.contracts import Report
 from applier.engines.executor import MakeExecutor
 from applier.run.worker_jobs import jobs_of
+from applier.scheduling.queue_limits import QueueLimits, queue_limits
 from applier.store.worker_jobs import StopReason, WorkerJob, WorkerJobStore
 from applier.workers.delivery import Delivery
 from applier.workers.follower import JobFollower, offer_of
@@ -35,8 +36,13 @@ class RemoteRuns:
         """Close the connection to the broker."""
         self._delivery.close()
 
-    def executor_of(self, plan: ActionPlan, known: Mapping[str, WorkerJob]) -> MakeExecutor:
-        """Return what makes the executor of a run of a plan that has these jobs."""
+    def executor_of(
+        self, plan: ActionPlan, known: Mapping[str, WorkerJob], tell: Callable[[str], None]
+    ) -> MakeExecutor:
+        """Return what makes the executor of a run of a plan that has these jobs.
+
+        ``tell`` is called with sentences about queues that nobody serves.
+        """
         return partial(
             RemoteWorkers,
             plan=plan.uuid,
@@ -44,7 +50,13 @@ class RemoteRuns:
             delivery=self._delivery,
             settings=self._settings,
             known=known,
+            tell=tell,
         )
+
+    def queue_limits(self, plan: ActionPlan, workerless: Collection[str]) -> QueueLimits:
+        """Return the limits that the places of workers are now; raises StoreError."""
+        served = self._store.served_queues()
+        return queue_limits(plan.actions, self._settings.route, workerless, served)
 
     def end_jobs(self, plan: ActionPlan, jobs: Mapping[str, WorkerJob]) -> list[Report]:
         """Tell jobs of a plan that nobody runs to stop; return how their attempts ended."""

@@ -2,10 +2,11 @@
 """What it costs that actions run at workers: ratios to threads, with one record and in one run.
 
 Run it as a program: ``python tests/benchmark/workers.py``. It needs PostgreSQL, MariaDB and
-RabbitMQ (see ``tests/scratch_database.py``), and takes about a minute. Four workers of four places
+RabbitMQ (see ``tests/scratch_database.py``), and takes some minutes. Four workers of four places
 each carry out no-ops; threads are 16. Runs alternate, and what is printed are medians. The time
-from the commit of a start to its begin is that of a command that writes the time, one at a time on
-idle workers.
+from the commit of a start to its begin is that of a command that writes the time, one at a time: on
+idle workers, and behind commands that take long at three of four places. In it is the start of a
+process, as it is with threads. A stop is from the cancel to when no command runs any more.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import os
 import statistics
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,10 +34,10 @@ from planner.states import ActionState, PlanState
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "functional"))
 from scratch_database import MYSQL, POSTGRESQL, scratch_database
-from worker_processes import fleet
+from worker_processes import fleet, until
 
 BROKER = os.environ.get("ACTIONPLAN_TEST_RABBITMQ", "amqp://guest:guest@127.0.0.1:5672//")
-NUMBER, ROUNDS, LATENCIES = 300, 3, 20
+NUMBER, ROUNDS, LATENCIES = 300, 3, 10
 
 
 class Took(NamedTuple):
@@ -102,6 +104,40 @@ def latency_s(assembly: Assembly, site: str, file: Path) -> float:
 
 
 @contextmanager
+def busy(assembly: Assembly, site: str, number: int, folder: Path) -> Iterator[Callable[[], float]]:
+    """Let so many commands run; yield what cancels them, and returns how many seconds that took."""
+    begun = folder / f"busy-{uuid4().hex}"
+    begun.mkdir()
+    plan = plan_of(site, number, f"touch {begun}/$$; exec sleep 600")
+    assembly.store.save_plan(plan)
+    runner = assembly.runner()
+    thread = threading.Thread(target=runner.run, args=(plan.uuid,))
+    thread.start()
+
+    def cancelled() -> float:
+        began = time.perf_counter()
+        runner.cancel()
+        for process in list(begun.iterdir()):
+            while Path("/proc", process.name).exists():
+                time.sleep(0.005)
+        took = time.perf_counter() - began
+        thread.join()
+        return took
+
+    try:
+        until(lambda: len(list(begun.iterdir())) == number)
+        yield cancelled
+    finally:
+        cancelled()
+
+
+def stop_s(assembly: Assembly, site: str, folder: Path) -> float:
+    """Return how long it takes to stop sixteen commands."""
+    with busy(assembly, site, 16, folder) as cancelled:
+        return cancelled()
+
+
+@contextmanager
 def assembled(configuration: Path, workers: str) -> Iterator[Assembly]:
     """Yield the parts of a configuration, with another value of ``workers``."""
     text = configuration.read_text(encoding="utf-8")
@@ -135,13 +171,28 @@ def measure(url: str, folder: Path) -> None:
                     f"{used * 1e3:.2f} ms of the applier each"
                 )
             print(f"  ratio {rate['workers'] / rate['threads']:.2f}")
-            for name, assembly in (("threads", threads), ("workers", remote)):
-                ms = 1e3 * latency_s(assembly, made.site, folder / "begun")
-                print(f"  {name}: {ms:.1f} ms from the commit of a start to its begin")
+            both = (("threads", threads), ("workers", remote))
+            waits: dict[str, list[float]] = {"threads": [], "workers": [], "behind": []}
+            stops: dict[str, list[float]] = {"threads": [], "workers": []}
+            for _ in range(ROUNDS):
+                for name, assembly in both:
+                    waits[name].append(latency_s(assembly, made.site, folder / "begun"))
+                    stops[name].append(stop_s(assembly, made.site, folder))
+                with busy(remote, made.site, 12, folder):
+                    waits["behind"].append(latency_s(remote, made.site, folder / "begun"))
+            floor = statistics.median(waits.pop("threads"))
+            print(f"  threads: {1e3 * floor:.1f} ms from the commit of a start to its begin")
+            for name, found in waits.items():
+                more = 1e3 * (statistics.median(found) - floor)
+                print(f"  {name}: {more:.1f} ms more")
+            for name, found in stops.items():
+                print(f"  {name}: {statistics.median(found):.2f} s to stop 16 commands")
 
 
 def main() -> None:
     """Measure on each server that is there."""
+    # Imported in the thread of a run, it would keep that from being joined.
+    sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
     print(f"load {os.getloadavg()[0]:.1f}")
     for name, server in (("PostgreSQL", POSTGRESQL), ("MariaDB", MYSQL)):
         print(name)

@@ -76,8 +76,9 @@ class TestWorkers(EngineContract):
             work,
             max_workers=max_workers,
             runs_at=SimpleNamespace(
-                executor_of=lambda plan, known: made[0].executor_of(plan, known),
+                executor_of=lambda plan, known, tell: made[0].executor_of(plan, known, tell),
                 jobs_of=lambda plan: made[0].jobs_of(plan),
+                queue_limits=lambda plan, without: made[0].queue_limits(plan, without),
             ),
             **options,
         )

@@ -84,7 +84,7 @@ def test_a_reference_that_cannot_be_read_fails_the_action_before_anything_runs(
     assert ended.code == 3
     assert (
         "login: env.PASSWORD: the secret 'env DB_PASSWORD' cannot be used: "
-        "the environment of the applier has no such variable"
+        "the environment where it runs has no such variable"
     ) in ended.out
     assert not (kept.folder / "ran").exists()
 

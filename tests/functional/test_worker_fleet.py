@@ -9,15 +9,18 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import kombu
 import pytest
+import sqlalchemy as sa
 from scratch_broker import RABBITMQ
 from scratch_database import MYSQL, POSTGRESQL, database_for_tests
-from worker_processes import PROGRAMS, Fleet, OwnRedis, fleet, until
+from worker_processes import PROGRAMS, Fleet, fleet, until
 
-from planner.states import ActionState, Outcome, PlanState
+from planner.states import ActionState, PlanState
 
 pytestmark = pytest.mark.server
 REDIS = "redis://127.0.0.1:6379/0"
@@ -90,40 +93,6 @@ def test_a_worker_and_the_applier_are_killed_and_each_action_is_done_once(
     assert processes.store.jobs_of(plan.uuid) == []
 
 
-@pytest.mark.needs("redis-server")
-def test_a_deployment_of_100_nodes_ends_although_broker_worker_and_applier_are_killed(
-    tmp_path: Path,
-) -> None:
-    """Each task does its work once, and the end is that of a run on one machine."""
-    broker = OwnRedis(tmp_path)
-    broker.start()
-    scratch = contextmanager(database_for_tests)
-    try:
-        with (
-            scratch(*DATABASES["postgresql"]) as record,
-            fleet(tmp_path, record, broker.url, lease_s=3.0) as processes,
-        ):
-            first, *_ = processes.workers(3)
-            applier = processes.start("actionplan-applier")
-            plan = processes.nodes(100, 0.3)
-            until(lambda: len(processes.done_on_nodes()) >= 20, processes.told)
-            processes.kill(first)
-            until(lambda: len(processes.done_on_nodes()) >= 50, processes.told)
-            broker.kill()
-            processes.kill(applier)
-            broker.start()
-            processes.start("actionplan-applier")
-            plan = processes.ended(plan)
-            assert plan.state is PlanState.SUCCEEDED, processes.told()
-            assert {a.outcome for a in plan.actions} == {Outcome.CHANGED}
-            done = Counter(processes.done_on_nodes())
-            assert len(done) == 200
-            assert set(done.values()) == {1}, processes.told()
-            assert processes.store.jobs_of(plan.uuid) == []
-    finally:
-        broker.kill()
-
-
 def test_a_worker_that_is_told_to_end_ends_what_it_has_begun_and_takes_no_more(
     processes: Fleet,
 ) -> None:
@@ -169,3 +138,70 @@ def test_a_record_in_a_file_is_refused(tmp_path: Path) -> None:
     )
     assert ended.returncode == 1
     assert "workers need a record on a server, postgresql:// or mysql://" in ended.stderr
+
+
+def test_a_worker_that_ends_its_last_job_is_listed_as_draining_and_serves_no_queue(
+    processes: Fleet,
+) -> None:
+    (worker,) = processes.workers(1)
+    processes.start("actionplan-applier")
+    go = processes.folder / "go"
+    action = processes.shell("s0", 0)
+    command = f"{action.input_parameters['command']}; while [ ! -e {go} ]; do sleep 0.1; done"
+    plan = processes.pending([replace(action, input_parameters={"command": command})])
+    until(lambda: processes.effects()[0], processes.told)
+    worker.send_signal(signal.SIGTERM)
+    until(lambda: processes.store.workers()[0].draining, processes.told)
+    assert processes.store.served_queues() == {}
+    go.touch()
+    assert worker.wait(timeout=30) == 0, processes.told()
+    assert processes.ended(plan).state is PlanState.SUCCEEDED
+    assert processes.store.workers() == []
+
+
+def test_a_queue_that_nobody_serves_is_told_to_who_watches_and_in_the_log(
+    processes: Fleet,
+) -> None:
+    processes.start("actionplan-applier")
+    plan = processes.shells(1, 0)
+    options = ["--config-file", processes.configuration, "watch", plan.uuid]
+    said = processes.folder / "said"
+    with said.open("wb") as file:
+        watch = subprocess.Popen(
+            [PROGRAMS / "actionplan", *options],
+            stdout=subprocess.DEVNULL,
+            stderr=file,
+            env={"HOME": str(processes.folder), "PATH": os.defpath},
+        )
+    try:
+        until(lambda: f"No worker serves {processes.site}." in said.read_text(), processes.told)
+        until(lambda: f"no worker serves {processes.site}" in processes.told())
+        processes.workers(1)
+        assert processes.ended(plan).state is PlanState.SUCCEEDED
+        assert watch.wait(timeout=30) == 0
+    finally:
+        watch.kill()
+        watch.wait()
+
+
+def test_a_secret_is_read_at_the_worker_and_is_nowhere_else(processes: Fleet) -> None:
+    """Not in the row of the job, not in a log, and not in the output of its action."""
+    secret, own = f"tell-nobody-{uuid4().hex}", processes.folder / "own"
+    processes.workers(1, SITE_PASSWORD=secret)
+    processes.start("actionplan-applier")
+    go, action = processes.folder / "go", processes.shell("s0", 0)
+    command = f'echo "got $PW"; echo "$PW" > {own}; while [ ! -e {go} ]; do sleep 0.1; done'
+    given = {"command": command, "env": {"PW": {"secret": "env SITE_PASSWORD"}}}
+    plan = processes.pending([replace(action, input_parameters=given)])
+    until(own.exists, processes.told)
+    with processes.store._database.engine.connect() as connection:
+        rows = connection.execute(sa.text("SELECT payload FROM actionplan_worker_job"))
+        [(payload,)] = rows.all()
+    assert "env SITE_PASSWORD" in payload
+    go.touch()
+    plan = processes.ended(plan)
+    assert plan.state is PlanState.SUCCEEDED, processes.told()
+    assert own.read_text().strip() == secret
+    [action] = plan.actions
+    said = f"{payload}{action}{processes.store.output(plan.uuid, action.uuid)}{processes.told()}"
+    assert secret not in said

@@ -62,7 +62,7 @@ class Fleet:
         self.store = SqlStore(url)
         self._started: list[subprocess.Popen[bytes]] = []
 
-    def start(self, program: str) -> subprocess.Popen[bytes]:
+    def start(self, program: str, **environment: str) -> subprocess.Popen[bytes]:
         """Start a program of the product in a session of its own."""
         name = f"{program}-{len(self._started)}.log"
         with (self.folder / name).open("wb") as log:
@@ -71,15 +71,20 @@ class Fleet:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env={"HOME": str(self.folder), "PATH": os.defpath, "PYTHONWARNINGS": "ignore"},
+                env={
+                    "HOME": str(self.folder),
+                    "PATH": os.defpath,
+                    "PYTHONWARNINGS": "ignore",
+                    **environment,
+                },
             )
         self._started.append(process)
         return process
 
-    def workers(self, number: int) -> list[subprocess.Popen[bytes]]:
+    def workers(self, number: int, **environment: str) -> list[subprocess.Popen[bytes]]:
         """Start workers, and wait until the record knows them."""
         before = len(self.store.workers())
-        started = [self.start("actionplan-worker") for _ in range(number)]
+        started = [self.start("actionplan-worker", **environment) for _ in range(number)]
         until(lambda: len(self.store.workers()) == before + number, self.told)
         return started
 

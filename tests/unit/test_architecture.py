@@ -176,6 +176,7 @@ LAYERS = (
         ),
         above=("L0", "L1", "L2", "L3", "L4a", "L4", "L5"),
         third_party=(
+            "amqp",
             "celery",
             "cotyledon",
             "futurist",
@@ -187,6 +188,7 @@ LAYERS = (
             "oslo_service",
             "platformdirs",
             "prometheus_client",
+            "redis",
             "requests",
         ),
     ),

@@ -20,6 +20,7 @@ from applier.store.worker_jobs import (
     AttemptKey,
     HeldJob,
     JobTask,
+    Served,
     StopReason,
     TakenJob,
     Worker,
@@ -304,6 +305,27 @@ class WorkerJobChecks:
         store.remove_worker("w2")
         store.remove_worker("w2")
         assert [worker.name for worker in store.workers()] == ["w1"]
+
+    def test_a_worker_that_drains_by_itself_is_listed_so_and_serves_no_queue(
+        self, store: Store
+    ) -> None:
+        """It keeps its begin; so does one that was told to, and does not say so itself."""
+        known: dict[str, Any] = {"host": "h", "user": "u", "version": "1", "types": ["nop"]}
+        first = Worker("w1", pid=1, queues=["a", "b"], places=4, **known)
+        second = Worker("w2", pid=2, queues=["b"], places=3, **known)
+        for worker in (first, second, second):
+            assert not store.report_worker(worker)
+        assert store.served_queues() == {"a": Served(1, 4), "b": Served(2, 7)}
+        began = store.workers()[0].started_at
+        assert store.report_worker(first._replace(running=1, draining=True))
+        assert store.report_worker(first._replace(running=1, draining=True))
+        assert store.report_worker(first)
+        found, _ = store.workers()
+        assert found.started_at == began
+        assert found.draining
+        assert store.served_queues() == {"b": Served(1, 3)}
+        assert store.drain_worker("w2")
+        assert store.served_queues() == {}
 
 
 def _offered(action: Action) -> Report:

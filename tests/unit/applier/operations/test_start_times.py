@@ -27,7 +27,7 @@ def begins(site, monkeypatch):
         plan = replace(plan, actions=(replace(plan.actions[0], estimate_s=seconds),))
         site.assembly.open_times = lambda _: OpenTimes([windows])
         site.assembly.policies, site.assembly.max_workers = {}, 4
-        site.assembly.action_types = {}
+        site.assembly.action_types, site.assembly.route = {}, None
         return start_times.wanted(site.assembly, site.operator, plan, None, in_window=True)
 
     return begins

@@ -68,7 +68,7 @@ def test_what_cannot_be_used_is_said_without_a_value(tmp_path, monkeypatch):
     os.mkfifo(place)
     assert refused(f"file {place}") == f"{said}it is not a regular file"
     monkeypatch.delenv("NOSUCH", raising=False)
-    assert refused("env NOSUCH").endswith("the environment of the applier has no such variable")
+    assert refused("env NOSUCH").endswith("the environment where it runs has no such variable")
 
 
 def test_all_that_cannot_be_used_is_said_at_once():

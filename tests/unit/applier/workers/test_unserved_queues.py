@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A queue that nobody serves is told to who watches the plan, and again when somebody serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+from applier.contracts import Claimant, JobOffer, Report
+from applier.operations import worker_lines
+from applier.store.worker_jobs import Worker
+from applier.testing.sample_plans import new_plan
+from applier.testing.temporary_store import TemporaryStore
+from applier.workers.follower import JobFollower
+from planner.states import ActionState, PlanState
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+WORKER = Worker("w1", "h", 1, "u", "1", ["site-b", "site-c"], ["nop"], 4)
+
+
+@pytest.fixture
+def store() -> Iterator[TemporaryStore]:
+    with closing(TemporaryStore()) as store:
+        yield store
+
+
+@pytest.fixture
+def plan(store: TemporaryStore) -> str:
+    """Return the uuid of a plan, of whose actions one has a job in each of two queues."""
+    plan = new_plan("a", "b", state=PlanState.PENDING)
+    store.save_plan(plan)
+    claim = store.claim_plan(plan.uuid, Claimant(host="h", pid=1, user="u"), now=NOW)
+    starts = [
+        Report(
+            uuid=action.uuid,
+            old=ActionState.PENDING,
+            state=ActionState.ONGOING,
+            job=JobOffer(1, queue, "nop", {}),
+        )
+        for action, queue in zip(plan.actions, ("site-c", "site-b"), strict=True)
+    ]
+    store.commit(plan.uuid, claim, starts, now=NOW)
+    return plan.uuid
+
+
+def follower(store: TemporaryStore, plan: str, told: list[str], *, lease_s: float) -> JobFollower:
+    """Return a follower of a plan whose clock stands still: all jobs count as unsent."""
+    messages = SimpleNamespace(send=lambda *_: None, look=lambda *_: None)
+    return JobFollower(
+        plan,
+        store,
+        messages,
+        lambda _: None,
+        lease_s=lease_s,
+        resend_s=-1.0,
+        tell=told.append,
+        clock=lambda: 0.0,
+    )
+
+
+def test_the_applier_tells_it_once_and_once_that_all_are_served(store, plan, caplog):
+    caplog.set_level("INFO")
+    told: list[str] = []
+    applier = follower(store, plan, told, lease_s=30.0)
+    applier.look()
+    applier.look()
+    assert told == ["No worker serves site-b, site-c."]
+    store.report_worker(WORKER._replace(queues=["site-b"]))
+    applier.look()
+    assert told[1:] == ["No worker serves site-c."]
+    store.report_worker(WORKER._replace(name="w2", queues=["site-c"]))
+    applier.look()
+    applier.look()
+    assert told[2:] == ["Each queue has a worker now."]
+    assert "no worker serves site-c" in caplog.text
+    assert "each queue has a worker now" in caplog.text
+
+
+def test_a_worker_that_drains_serves_no_queue(store, plan):
+    store.report_worker(WORKER)
+    told: list[str] = []
+    applier = follower(store, plan, told, lease_s=30.0)
+    applier.look()
+    assert told == []
+    store.report_worker(WORKER._replace(draining=True))
+    applier.look()
+    assert told == ["No worker serves site-b, site-c."]
+
+
+def test_who_watches_by_the_record_finds_the_same(store, plan):
+    def found() -> str:
+        return worker_lines.waits_in_vain(store, store.load_plan(plan))
+
+    assert found() == "No worker serves site-b, site-c."
+    store.report_worker(WORKER)
+    assert found() == ""
+    assert worker_lines.waits_in_vain(SimpleNamespace(), store.load_plan(plan)) == ""
+    assert worker_lines.waits_in_vain(store, new_plan("a")) == ""

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one worker writes into the record hinders no other: it may be anybody with its account."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from applier.contracts import Claimant, JobOffer, Report
+from applier.store.worker_jobs import AttemptKey, Served, Worker
+from applier.testing.sample_plans import new_plan
+from applier.testing.temporary_store import TemporaryStore
+from applier.workers.follower import JobFollower
+from planner.states import ActionState, PlanState
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+GOOD = {
+    "state": "SUCCEEDED",
+    "outcome": "changed",
+    "state_reason": None,
+    "message": None,
+    "output": "",
+}
+
+
+@pytest.fixture
+def store() -> Iterator[TemporaryStore]:
+    with closing(TemporaryStore()) as store:
+        yield store
+
+
+def change(store: TemporaryStore, statement: str, *values: str) -> None:
+    """Write what a store would not write."""
+    file = Path(store._folder.name, "plans.db")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(statement, values)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "no JSON",
+        "[]",
+        "null",
+        "{}",
+        json.dumps({**GOOD, "more": 1}),
+        json.dumps({**GOOD, "state": "wings"}),
+        json.dumps({**GOOD, "state": "ONGOING"}),
+        json.dumps({**GOOD, "state": "REVERTED"}),
+        json.dumps({**GOOD, "state": None}),
+        json.dumps({**GOOD, "outcome": "wings"}),
+        json.dumps({**GOOD, "state_reason": 7}),
+        json.dumps({**GOOD, "message": {"a": 1}}),
+        json.dumps({**GOOD, "output": ["a"]}),
+    ],
+)
+def test_a_result_that_is_none_leaves_its_action_in_doubt_and_others_end(store, written):
+    plan = new_plan("a", "b", state=PlanState.PENDING)
+    store.save_plan(plan)
+    claim = store.claim_plan(plan.uuid, Claimant(host="h", pid=1, user="u"), now=NOW)
+    offer, reports = JobOffer(1, "site-b", "nop", {}), []
+    starts = [
+        Report(uuid=a.uuid, old=ActionState.PENDING, state=ActionState.ONGOING, job=offer)
+        for a in plan.actions
+    ]
+    store.commit(plan.uuid, claim, starts, now=NOW)
+    silent = SimpleNamespace(send=lambda *_: None, look=lambda *_: None)
+    follower = JobFollower(plan.uuid, store, silent, reports.append, lease_s=30.0, resend_s=5.0)
+    for action in plan.actions:
+        key = AttemptKey(plan.uuid, action.uuid, 1)
+        follower.follow(key, offer)
+        assert store.take_job(key, worker="w1", token="t", lease_s=600)  # noqa: S106
+        assert store.end_job(key, "t", GOOD)
+    bad, good = (action.uuid for action in plan.actions)
+    change(store, "UPDATE actionplan_worker_job SET result = ? WHERE action = ?", written, bad)
+    follower.look()
+    found = {report.uuid: report for report in reports}
+    assert found[bad].state is ActionState.UNKNOWN
+    assert "what worker w1 wrote at its end is no result" in (found[bad].message or "")
+    assert found[good].state is ActionState.SUCCEEDED
+
+
+@pytest.mark.parametrize("written", ["no JSON", '"site-b"', "7", "[7]"])
+def test_a_worker_that_says_nothing_readable_serves_nothing_and_others_are_listed(store, written):
+    one = Worker("w1", "h", 1, "u", "1", ["site-b"], ["nop"], 4)
+    store.report_worker(one)
+    store.report_worker(one._replace(name="w2"))
+    statement = "UPDATE actionplan_worker SET queues = ?, types = ? WHERE name = 'w1'"
+    change(store, statement, written, written)
+    assert [(w.name, list(w.queues)) for w in store.workers()] == [("w1", []), ("w2", ["site-b"])]
+    assert store.served_queues() == {"site-b": Served(1, 4)}
