@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from applier.contracts import ActionPlugin
@@ -58,9 +59,14 @@ class Prediction:
     cautious_s: float
 
 
-def past_durations(parts: Parts) -> PastDurations:
-    """Return the durations of earlier runs; the record is opened when they are first read."""
-    return PastDurations(lambda names: parts.store.durations(names), estimates(parts.policies))
+def past_durations(parts: Parts, before: datetime | None = None) -> PastDurations:
+    """Return the durations of earlier runs; the record is opened when they are first read.
+
+    With ``before``, they are those that were known at that time.
+    """
+    return PastDurations(
+        lambda names: parts.store.durations(names, before=before), estimates(parts.policies)
+    )
 
 
 def predicted(parts: Parts, plan: ActionPlan, durations: Durations, max_workers: int) -> Prediction:

@@ -40,6 +40,9 @@ def report(
     found = timelines.observed(parts, plan, workers, now=now, is_stored=is_stored)
     fresh = timelines.from_the_beginning(plan)
     durations = predictions.past_durations(parts).of(fresh)
+    known = predictions.past_durations(parts, found.times.began)
+    seconds = known.of(fresh).seconds
+    planned_s = {a.uuid: seconds[a.uuid] for a in fresh.actions if known.is_known(a)}
     made = predictions.predicted(parts, fresh, durations, workers)
     attempts = store.all_attempts(plan.uuid, most=OUTPUT) if store else {}
     history = store.history(plan.uuid) if store else []
@@ -69,8 +72,8 @@ def report(
         points=curve,
         curve=what_if.drawn(curve),
         slack=_slack(made.forecast),
-        slowest=_slowest(plan, found, made.forecast, durations.seconds),
-        types=list(_types(plan, durations.seconds)),
+        slowest=_slowest(plan, found, made.forecast, planned_s),
+        types=list(_types(plan, planned_s)),
         differences=before.differences
         if before
         else lists.differences(parts, store, plan, workers)

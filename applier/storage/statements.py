@@ -140,6 +140,7 @@ DURATIONS = Deferred(
             isouter=True,
         )
         .where(attempts.c.measures == bindparam("action_type"))
+        .where(attempts.c.ended_at < bindparam("before"))
         .order_by(attempts.c.id.desc())
         .limit(bindparam("most"))
     )
