@@ -22,7 +22,6 @@ from applier.scheduling.verdict import FailureRules, OnFailure
 from planner.model import JOIN, Action
 from planner.states import WELL, ActionState, PlanState
 
-
 #: The guards that stop a run.
 ON_FAILURE, TOLERANCES, BUDGET = "on_failure=pause", "tolerances", "failure_budget"
 
@@ -32,8 +31,8 @@ class Rehearsed(NamedTuple):
 
     ``ends`` has the state of each action in the end, by uuid: PENDING if it did not start, ONGOING
     if it hangs for ever. Then ``state`` is None and ``makespan_s`` infinite. ``guard`` is what kept
-    more actions from starting, if anything did. ``homeless_most`` instances were without a home at one time, and
-    ``homeless_left`` in the end.
+    more actions from starting, if anything did. ``homeless_most`` instances were without a home at
+    one time, and ``homeless_left`` in the end.
     """
 
     state: PlanState | None

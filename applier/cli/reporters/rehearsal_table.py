@@ -9,8 +9,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from applier.cli.reporters.action_text import wrapped
-from applier.cli.reporters.plan_table import cell, console, put, table_of
+from applier.cli.reporters.plan_table import cell, console, put, put_line, table_of
 from applier.operations.cloud_names import cloud_of
 from applier.operations.rehearsals import Rehearsals
 from applier.rehearsal.advice import Lowered
@@ -30,24 +29,21 @@ def show(found: Rehearsals, stream: TextIO, *, whole: bool = False) -> None:
     out = console(stream)
     plan, figures = found.plan, found.figures
     name = f"  {one_line(plan.name)}" if plan.name else ""
-    out.print(Text(f"Plan {plan.uuid[:8]}{name}  planner {one_line(plan.planner)}", "bold"))
+    put_line(out, f"Plan {plan.uuid[:8]}{name}  planner {one_line(plan.planner)}", "bold")
     out.print(Text(f"Cloud: {cloud_of(plan)}"), soft_wrap=not out.is_terminal)
     faults = ", ".join(map(str, found.settings.faults)) or "no faults"
-    for part in wrapped(
+    put_line(
+        out,
         f"Rehearsed {count(figures.runs, 'time')} (seed {found.settings.seed}) with "
         f"{one_line(faults)}, max_workers {found.max_workers}",
-        2,
-        out.width,
-    ):
-        out.print(Text(part))
+    )
     table = table_of("ends", "times", "share", numbers=("times", "share"))
     for state, number in sorted(figures.states.items(), key=lambda pair: -pair[1]):
         style = _STYLES.get(state, "bold red")
         table.add_row(Text(state, style), str(number), _share(number, figures.runs))
     put(out, table)
     for line in _lines(found):
-        for part in wrapped(line, 2, out.width):
-            out.print(Text(part))
+        put_line(out, line)
     _actions(found, out, whole=whole)
     _limits(found, out)
 
@@ -118,8 +114,7 @@ def _limits(found: Rehearsals, out: Console) -> None:
     put(out, table)
     best = found.advised
     if best is not None:
-        for part in wrapped(_advice(best, found.compared), 2, out.width):
-            out.print(Text(part, "bold"))
+        put_line(out, _advice(best, found.compared), "bold")
 
 
 def _advice(best: Lowered, planned: Figures) -> str:

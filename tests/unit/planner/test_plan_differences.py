@@ -205,6 +205,13 @@ def test_all_links_of_an_action_that_only_one_plan_has_are_told(kind: str) -> No
     assert found((A, B, linked), (A, B)).new_links == ()
 
 
+def test_links_of_actions_that_differ_in_their_names_only_name_each() -> None:
+    """They match nothing in the other plan, so they are not one and the same."""
+    one = action("one", resource_id="web")
+    two, other = (action(name, resource_id="web", parents=("one",)) for name in ("two", "other"))
+    assert found((A,), (A, one, two, other)).new_links == links("parents", "one", "two other")
+
+
 def test_links_to_an_action_that_only_one_plan_has_are_told() -> None:
     before, after = (A, replace(B, parents=("a",))), (replace(B, parents=("c",)), C)
     told = found(before, after)
