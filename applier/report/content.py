@@ -40,9 +40,7 @@ def report(
     found = timelines.observed(parts, plan, workers, now=now, is_stored=is_stored)
     fresh = timelines.from_the_beginning(plan)
     durations = predictions.past_durations(parts).of(fresh)
-    known = predictions.past_durations(parts, found.times.began)
-    seconds = known.of(fresh).seconds
-    planned_s = {a.uuid: seconds[a.uuid] for a in fresh.actions if known.is_known(a)}
+    planned_s = _planned_s(parts, fresh, found.times.began)
     made = predictions.predicted(parts, fresh, durations, workers)
     attempts = store.all_attempts(plan.uuid, most=OUTPUT) if store else {}
     history = store.history(plan.uuid) if store else []
@@ -86,6 +84,13 @@ def report(
         configuration=inputs.configuration_text(parts.conf, plan),
         made=f"{now.astimezone():%Y-%m-%d %H:%M:%S %z}",
     )
+
+
+def _planned_s(parts: Assembly, fresh: ActionPlan, began: datetime | None) -> dict[str, float]:
+    """Return by uuid how long actions were expected to take when a plan began, as far as known."""
+    known = predictions.past_durations(parts, began)
+    seconds = known.of(fresh).seconds
+    return {a.uuid: seconds[a.uuid] for a in fresh.actions if known.is_known(a)}
 
 
 def _mark(plan: ActionPlan) -> str:
