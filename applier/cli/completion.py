@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from applier.cli import arguments
@@ -34,16 +34,39 @@ def candidates(app: Any, words: Sequence[str]) -> list[str]:
     record that cannot be opened, is left out.
     """
     *before, begun = words or [""]
+    common = {text: a for a in app.parser._actions for text in a.option_strings}
+    before, awaited = _without_options(before, common)
+    if awaited is not None:
+        return _values(app.session, "", awaited, [])
     names = [name.split() for name, _ in app.command_manager]
     plain = [word for word in before if not word.startswith("-")]
     if plain[:1] == ["help"]:
         return _next_words(names, plain[1:], begun)
     verb = max((n for n in names if n == plain[: len(n)]), key=len, default=None)
     if verb is None:
-        return _next_words(names, plain, begun)
+        found = [text for text in common if begun.startswith("-") and text.startswith(begun)]
+        return found or _next_words(names, plain, begun)
     found = _after(app, " ".join(verb), _without(before, verb), begun)
     found += _next_words(names, plain, begun)
     return sorted({word for word in found if word == FILES or word.startswith(begun)})
+
+
+def _without_options(
+    words: Sequence[str], options: Mapping[str, argparse.Action]
+) -> tuple[list[str], argparse.Action | None]:
+    """Return the words without these options and their values; and one that awaits a value."""
+    left: list[str] = []
+    awaited: argparse.Action | None = None
+    for word in words:
+        name, equals, _ = word.partition("=")
+        option = options.get(name)
+        if awaited is not None:
+            awaited = None
+        elif option is None:
+            left.append(word)
+        elif option.nargs != 0 and not equals:
+            awaited = option
+    return left, awaited
 
 
 def _next_words(names: Iterable[Sequence[str]], before: Sequence[str], begun: str) -> list[str]:
@@ -127,6 +150,12 @@ def _plans(session: Session, _: Sequence[str]) -> list[str]:
     return [arguments.LAST, *single, *(plan.uuid[:8] for plan in found)]
 
 
+def _deleted(session: Session, _: Sequence[str]) -> list[str]:
+    from planner.states import PlanState
+
+    return [p.uuid for p in session.store.list_plans(limit=_PLANS, state=PlanState.DELETED)]
+
+
 def _actions(session: Session, given: Sequence[str]) -> list[str]:
     return [a.label for a in session.plan(given[0]).actions] if given else []
 
@@ -148,13 +177,14 @@ _KINDS = {
     "PLAN": "plans",
     "OLD": "documents",
     "NEW": "documents",
-    "UUID": "plans",
+    "UUID": "deleted",
     "ACTION": "actions",
     "FILE": "files",
     "DIR": "files",
 }
 _LOOKED_UP: dict[str, Callable[[Any, Sequence[str]], Iterable[str]]] = {
     "plans": _plans,
+    "deleted": _deleted,
     "documents": lambda session, given: [FILES, *_plans(session, given)],
     "actions": _actions,
     "planners": _planners,

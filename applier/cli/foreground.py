@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -98,6 +97,7 @@ def _run(
 ) -> int:
     """Run a plan, show its progress and a recap; returns the exit code."""
     from applier.cli.reporters import recap
+    from applier.operations import last_run
 
     session, store = verb.session, verb.session.store
     out = verb.app.stdout
@@ -113,7 +113,6 @@ def _run(
         max_workers=workers,
         tell=shown.tell,
     )
-    began = time.monotonic()
     with signals(runner, shown.tell), lapses(shown.tell):
         try:
             _queue(verb, plan)
@@ -125,7 +124,7 @@ def _run(
             ran = f"What ran of plan {plan.uuid[:8]} has ended; its end is not on record"
             raise StoreError(f"{reason}. {ran if starts.seen else NOTHING_RAN}") from reason
     plan = store.load_plan(plan.uuid)
-    took_s = time.monotonic() - began
+    took_s = last_run.taken_s(store, plan)
     recap.show(plan, took_s, out)
     planned_s = runner.planned_s()
     if planned_s is not None:

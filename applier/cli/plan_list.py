@@ -72,13 +72,7 @@ class List(ListVerb):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Return a row for each plan."""
         limit = None if parsed_args.all else parsed_args.limit
-        filters = PlanFilters(
-            state=PlanState(parsed_args.state) if parsed_args.state else None,
-            planner=parsed_args.planner,
-            creator=parsed_args.creator,
-            since=parsed_args.since,
-            until=parsed_args.until,
-        )
+        filters = _filters(parsed_args)
         plans = self.session.store.list_plans(limit=limit, **filters)
         whole = parsed_args.formatter != "table"
         lost = set() if whole else self._lost(plans)
@@ -123,6 +117,12 @@ class List(ListVerb):
             for p in plans
         )
 
+    def nothing(self, parsed_args: argparse.Namespace) -> str:
+        """Return the message in place of a table without rows."""
+        if given(_filters(parsed_args)):
+            return "No such plan. To list all: actionplan list --all"
+        return self.NOTHING
+
     @staticmethod
     def _state(plan: PlanSummary, lost: set[str]) -> str:
         if plan.damage is not None:
@@ -157,6 +157,16 @@ class List(ListVerb):
         for name, value in given(filters).items():
             words += [f"--{name}", value.isoformat() if name in TIMES else str(value)]
         return shlex.join(words)
+
+
+def _filters(parsed_args: argparse.Namespace) -> PlanFilters:
+    return PlanFilters(
+        state=PlanState(parsed_args.state) if parsed_args.state else None,
+        planner=parsed_args.planner,
+        creator=parsed_args.creator,
+        since=parsed_args.since,
+        until=parsed_args.until,
+    )
 
 
 def _starting(plan: PlanSummary) -> str:

@@ -91,9 +91,9 @@ class Program(App):
             prog=self.NAME, description=description, add_help=False, allow_abbrev=False
         )
         parser.add_argument("--version", action=_Version, nargs=0)
-        parser.add_argument("--config-file", action="append", default=[])
+        parser.add_argument("--config-file", metavar="FILE", action="append", default=[])
         parser.add_argument("-v", "--verbose", action="count", default=0)
-        parser.add_argument("--log-file", default=None)
+        parser.add_argument("--log-file", metavar="FILE", default=None)
         parser.add_argument("--debug", action="store_true")
         parser.add_argument("-h", "--help", action="store_true", dest="deferred_help")
         return parser

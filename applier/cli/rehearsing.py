@@ -68,6 +68,7 @@ def rehearse(
                 settings,
                 max_workers=workers,
                 on_failure=verb.session.conf.watcher_applier.on_failure,
+                failure_budget=verb.session.assembly.guard.demanded(plan).failure_budget,
                 advise=not keys,
                 progress=advance,
             )

@@ -98,12 +98,12 @@ class Watch(Verb):
             self.say(f"Nobody runs it any more. Continue it: actionplan resume {plan.uuid[:8]}")
             return PAUSED
         from applier.cli.reporters import recap
-        from applier.operations import timelines
+        from applier.operations.last_run import last_run
 
-        recap.show(plan, took(plan), self.app.stdout)
-        planned_s = timelines.planned_s(self.session, plan, self.session.max_workers)
-        if planned_s is not None:
-            self.say(f"{planned_and_taken(planned_s, took(plan)).capitalize()}.")
+        run = last_run(self.session, self.session.store, plan, self.session.max_workers)
+        recap.show(plan, run.taken_s, self.app.stdout)
+        if run.planned_s is not None:
+            self.say(f"{planned_and_taken(run.planned_s, run.taken_s).capitalize()}.")
         for line in next_steps(plan):
             self.say(line)
         return foreground.exit_code(plan)
@@ -199,10 +199,3 @@ def changes(old: tuple[Action, ...], new: tuple[Action, ...]) -> Iterator[Report
                 outcome=action.outcome,
                 message=action.status_message,
             )
-
-
-def took(plan: ActionPlan) -> float:
-    """Return the seconds from the first start to the last end on record."""
-    starts = [a.started_at for a in plan.actions if a.started_at]
-    ends = [a.ended_at for a in plan.actions if a.ended_at]
-    return (max(ends) - min(starts)).total_seconds() if starts and ends else 0.0

@@ -146,11 +146,16 @@ def _read(document: Document) -> PlanArchive:
     mistakes = _not_of_an_end(plan)
     actions = {action.uuid for action in plan.actions}
     attempts: defaultdict[str, list[Attempt]] = defaultdict(list)
+    seen: set[tuple[str, int]] = set()
     for i, entry in enumerate(value["attempts"]):
         fields = dict(entry)
         action = fields.pop("action")
         if action not in actions:
             mistakes.append(Mistake(f"no action {action} in the plan", ("attempts", i, "action")))
+        if (action, entry["number"]) in seen:
+            text = f"attempt {entry['number']} of action {action} is there twice"
+            mistakes.append(Mistake(text, ("attempts", i, "number")))
+        seen.add((action, entry["number"]))
         attempts[action].append(_attempt(fields))
     if mistakes:
         raise InvalidInput(mistakes).located(document.locate)

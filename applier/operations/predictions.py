@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from applier.contracts import ActionPlugin
@@ -69,13 +70,13 @@ class Prediction:
     unserved: Collection[str] = ()
 
 
-def past_durations(parts: Parts, without: str = "") -> PastDurations:
+def past_durations(parts: Parts, before: datetime | None = None) -> PastDurations:
     """Return the durations of earlier runs; the record is opened when they are first read.
 
-    Those of the plan ``without`` are left out: it is compared with what was known without it.
+    With ``before``, they are those that were known at that time.
     """
     return PastDurations(
-        lambda names: parts.store.durations(names, without=without), estimates(parts.policies)
+        lambda names: parts.store.durations(names, before=before), estimates(parts.policies)
     )
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from applier.contracts import ActionPlugin
+from applier.guarding.failure_budget import FailureBudget
 from applier.operations.predictions import Parts, concurrency_of
 from applier.plan_cloud import name_of
 from applier.rehearsal import advice
@@ -73,20 +74,23 @@ def rehearsed(
     *,
     max_workers: int,
     on_failure: str,
+    failure_budget: Sequence[str] = (),
     advise: bool = True,
     progress: Progress = lambda: None,
 ) -> Rehearsals:
     """Rehearse the open actions of a plan; raises InvalidInput for faults that concern no action.
 
-    ``on_failure`` applies if the plan has no such policy. With ``advise``, lower limits are tried
-    if anything goes wrong.
+    ``on_failure`` applies if the plan has no such policy, ``failure_budget`` is all that is
+    demanded of it. With ``advise``, lower limits are tried if anything goes wrong; not if a run
+    does not end, because one that hangs early has few failures.
     """
-    prepared = _Preparation(parts, plan, known, settings, OnFailure(plan.on_failure or on_failure))
+    policy = OnFailure(plan.on_failure or on_failure)
+    prepared = _Preparation(parts, plan, known, settings, policy, failure_budget)
     concurrency = concurrency_of(parts, plan, max_workers)
     found = compared = prepared.figures(concurrency, settings.times, progress)
     tried: list[Lowered] = []
     advised = None
-    if advise and found.wrong.worst and len(plan.actions) <= _MANY:
+    if advise and found.wrong.worst and not found.endless and len(plan.actions) <= _MANY:
         times = min(settings.times, _TRIES)
         if times < settings.times:
             compared = prepared.figures(concurrency, times, progress)
@@ -117,8 +121,12 @@ class _Preparation:
         known: PastDurations,
         settings: Settings,
         on_failure: OnFailure,
+        failure_budget: Sequence[str],
     ) -> None:
         self._plan = plan
+        self._make_budget = (
+            partial(FailureBudget, failure_budget, plan.actions) if failure_budget else None
+        )
         self._seconds = known.of(plan).seconds
         self._rules = FailureRules(
             on_failure=on_failure, policies=parts.policies, tolerances=plan.tolerances
@@ -151,7 +159,7 @@ class _Preparation:
     def _with(self, concurrency: Concurrency) -> Rehearsal:
         course = Course(self._plan.actions, self._seconds, concurrency)
         ranks = best_ranks(self._plan.actions, self._seconds, concurrency)
-        return Rehearsal(course, ranks, self._rules, self._homes)
+        return Rehearsal(course, ranks, self._rules, self._homes, self._make_budget)
 
 
 def touches_of(

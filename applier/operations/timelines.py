@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from applier.assembly import Assembly
 from applier.operations import changed_limits, holds
-from applier.operations.predictions import Parts, concurrency_of, makespan_s, past_durations
-from applier.run.durations import NOTHING, Durations
+from applier.operations.predictions import Parts, concurrency_of, past_durations
+from applier.run.durations import NOTHING
 from applier.scheduling.course import Course, Timeline
 from applier.scheduling.forecast import best_ranks, forecast
 from applier.scheduling.gates import Concurrency
-from applier.store import Attempt, Store
+from applier.store import Attempt, RunStore, Store
 from applier.timeline.chart import chart
 from applier.timeline.holds import first_run
 from applier.timeline.times import Times, began, times
@@ -30,13 +30,15 @@ _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 class Observed(NamedTuple):
     """When the actions of a plan ran or will run, why each waited, and what decides the end.
 
-    ``whole_s`` is how long the whole plan should take.
+    ``whole_s`` is how long the whole plan should take; ``is_known`` is false if the duration of an
+    action was not known before the first start.
     """
 
     times: Times
     waiting: Mapping[str, Waiting]
     critical: Sequence[str]
     whole_s: float
+    is_known: bool = True
 
 
 def timeline(
@@ -86,7 +88,7 @@ def observed(
 ) -> Observed:
     """Return what is known of the course of a plan, and what is expected: see :func:`timeline`."""
     past = past_durations(parts)
-    attempts = _attempts(parts, plan) if is_stored else {}
+    attempts = attempts_of(parts.store, plan) if is_stored else {}
     history = parts.store.history(plan.uuid) if is_stored else []
     ran_first = first_run(history)
     limits = _limits(parts, plan, workers, is_stored=is_stored)
@@ -95,11 +97,12 @@ def observed(
         made = forecast(plan.actions, seconds, concurrency)
         found = times(plan, now=now, expected=made.timeline, attempts=attempts)
         waiting, critical = waits(plan, found, limits), made.critical
-        whole_s = made.timeline.makespan_s
+        whole_s, is_known = made.timeline.makespan_s, past.are_known(plan)
     else:
-        fresh = from_the_beginning(plan)
-        allowed = concurrency_of(parts, fresh, workers)
-        planned = _expected(fresh.actions, known_before(parts, fresh).seconds, allowed, now)
+        whole = from_the_beginning(plan)
+        allowed = concurrency_of(parts, whole, workers)
+        known = past_durations(parts, began(plan, attempts, ran_first)).of(whole)
+        planned = _expected(whole.actions, known.seconds, allowed, now)
         expected = _expected(plan.actions, seconds, concurrency, now)
         found = times(
             plan,
@@ -117,13 +120,14 @@ def observed(
             others = tuple(holds.of_others(parts, plan, found))
             waiting = waits(plan, found, replace(limits, holds=(*own, *others)))
         critical, whole_s = critical_path(found, waiting), planned.makespan_s
-    return Observed(found, waiting, critical, whole_s)
+        is_known = NOTHING not in known.known_from
+    return Observed(found, waiting, critical, whole_s, is_known)
 
 
-def _attempts(parts: Parts, plan: ActionPlan) -> dict[str, list[Attempt]]:
+def attempts_of(store: RunStore, plan: ActionPlan) -> dict[str, list[Attempt]]:
     """Return the recorded attempts of each action that was tried again, or waits for a retry."""
     again = (a for a in plan.actions if a.attempts > (a.started_at is not None))
-    return {a.uuid: parts.store.attempts(plan.uuid, a.uuid) for a in again}
+    return {a.uuid: store.attempts(plan.uuid, a.uuid) for a in again}
 
 
 def _limits(parts: Parts, plan: ActionPlan, workers: int, *, is_stored: bool) -> Limits:
@@ -141,26 +145,13 @@ def _limits(parts: Parts, plan: ActionPlan, workers: int, *, is_stored: bool) ->
     )
 
 
-def planned_s(parts: Parts, plan: ActionPlan, workers: int) -> float | None:
-    """Return how long a whole plan was expected to take; None if that of an action is unknown."""
-    fresh = from_the_beginning(plan)
-    durations = known_before(parts, fresh)
-    if NOTHING in durations.known_from:
-        return None
-    return makespan_s(parts, fresh, durations, workers)
-
-
-def known_before(parts: Parts, plan: ActionPlan) -> Durations:
-    """Return how long each action should take by what is known without the runs of the plan."""
-    return past_durations(parts, without=plan.uuid).of(plan)
-
-
 def from_the_beginning(plan: ActionPlan) -> ActionPlan:
     """Return a plan as if nothing of it had run."""
-    return replace(plan, actions=tuple(map(_fresh, plan.actions)))
+    return replace(plan, actions=tuple(map(fresh, plan.actions)))
 
 
-def _fresh(action: Action) -> Action:
+def fresh(action: Action) -> Action:
+    """Return an action as if it had not run."""
     return replace(
         action,
         state=ActionState.PENDING,

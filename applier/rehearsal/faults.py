@@ -70,7 +70,7 @@ def read(text: str) -> list[Fault]:
         try:
             found.append(_fault(part.strip()))
         except ValueError as reason:
-            mistakes.append(Mistake(str(reason), place=f"--inject {part.strip()}"))
+            mistakes.append(Mistake(str(reason), place=f"--inject {part}".strip()))
     if mistakes:
         raise InvalidInput(mistakes)
     return found
@@ -90,8 +90,8 @@ def _fault(text: str) -> Fault:
         if not times or float(times[1]) < 1:
             raise ValueError(f"{amount!r} is not a factor of 1 or more such as 3x")
         return Fault(FaultKind.SLOW, target, factor=float(times[1]))
-    percent = _PERCENT.fullmatch(amount) if amount else None
-    if amount and (not percent or not 0 < float(percent[1]) <= 100):
+    percent = _PERCENT.fullmatch(amount)
+    if equals and (not percent or not 0 < float(percent[1]) <= 100):
         raise ValueError(f"{amount!r} is not a percentage above 0 and up to 100 such as 5%")
     return Fault(FaultKind(kind), target, chance=float(percent[1]) / 100 if percent else 1.0)
 

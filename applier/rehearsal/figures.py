@@ -9,15 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from applier.rehearsal.rehearsed import Rehearsed
-from applier.scheduling.decisions import Stopped
 from planner.model import JOIN, Action
 from planner.states import WELL, ActionState, PlanState
 
-#: The guards that stop a run, by the reason of the halt.
-GUARDS = {
-    Stopped.PAUSED: "on_failure=pause",
-    Stopped.EXCEEDED: "tolerances",
-}
 #: The guard that keeps actions from running after a failure.
 NEEDS = "needs"
 #: What a rehearsal that does not end is counted as, instead of the state of the plan.
@@ -80,6 +74,11 @@ class Figures(NamedTuple):
         """The number of runs that end well."""
         return self.states.get(PlanState.SUCCEEDED, 0)
 
+    @property
+    def endless(self) -> int:
+        """The number of runs that do not end."""
+        return self.states.get(HANGS, 0)
+
 
 def figures(actions: Sequence[Action], runs: Sequence[Rehearsed]) -> Figures:
     """Sum up rehearsals of the same actions; there is at least one."""
@@ -121,8 +120,8 @@ def _stopped_by(runs: Sequence[Rehearsed]) -> Counter[str]:
     found = Counter[str]()
     for run in runs:
         ends = run.ends.values()
-        if run.halt is not None and (ActionState.PENDING in ends or ActionState.CANCELLED in ends):
-            found[GUARDS.get(run.halt.stopped, str(run.halt.stopped))] += 1
+        if run.guard is not None and (ActionState.PENDING in ends or ActionState.CANCELLED in ends):
+            found[run.guard] += 1
         if ActionState.FAILED_DEPENDENCIES in ends:
             found[NEEDS] += 1
     return found

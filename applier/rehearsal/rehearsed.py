@@ -7,6 +7,7 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from applier.contracts import Report
@@ -14,32 +15,38 @@ from applier.rehearsal.attempts import AttemptEnd
 from applier.rehearsal.homes import HomesOfPlan
 from applier.run.outcome import fold
 from applier.scheduling.course import Course
-from applier.scheduling.decisions import Halt
+from applier.scheduling.decisions import Halt, Stopped
+from applier.scheduling.holding import Breaker
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.verdict import FailureRules
+from applier.scheduling.verdict import FailureRules, OnFailure
 from planner.model import JOIN, Action
 from planner.states import WELL, ActionState, PlanState
+
+#: The guards that stop a run.
+ON_FAILURE, TOLERANCES, BUDGET = "on_failure=pause", "tolerances", "failure_budget"
 
 
 class Rehearsed(NamedTuple):
     """One rehearsed run.
 
     ``ends`` has the state of each action in the end, by uuid: PENDING if it did not start, ONGOING
-    if it hangs for ever. Then ``state`` is None and ``makespan_s`` infinite. ``halt`` is the reason
-    why no more actions started. ``homeless_most`` instances were without a home at one time, and
-    ``homeless_left`` in the end.
+    if it hangs for ever. Then ``state`` is None and ``makespan_s`` infinite. ``guard`` is what kept
+    more actions from starting, if anything did. ``homeless_most`` instances were without a home at
+    one time, and ``homeless_left`` in the end.
     """
 
     state: PlanState | None
     ends: Mapping[str, ActionState]
     makespan_s: float
-    halt: Halt | None
+    guard: str | None
     homeless_most: int
     homeless_left: int
 
 
 #: Returns the end of an attempt of an action; attempts count from 1.
 EndOf = Callable[[Action, int], AttemptEnd]
+#: Returns what stops one run after failures; it is given a clock that returns seconds.
+MakeBudget = Callable[[Callable[[], float]], Breaker]
 
 
 class Rehearsal:
@@ -51,7 +58,9 @@ class Rehearsal:
         ranks: Mapping[str, int],
         rules: FailureRules,
         homes: HomesOfPlan,
+        make_budget: MakeBudget | None = None,
     ) -> None:
+        self._make_budget = make_budget
         self._course, self._ranks, self._rules, self._homes = course, ranks, rules, homes
         self._actions = {a.uuid: a for a in course.actions}
         self._joins = frozenset(a.uuid for a in course.actions if a.action_type == JOIN)
@@ -60,12 +69,16 @@ class Rehearsal:
         """Simulate one run."""
         course = self._course
         concurrency = course.concurrency
-        scheduler = Scheduler(course.actions, course.after, concurrency, self._rules, self._ranks)
+        now, number = 0.0, 0
+        rules = self._rules
+        if self._make_budget is not None:
+            rules = replace(rules, breaker=self._make_budget(lambda: now))
+        scheduler = Scheduler(course.actions, course.after, concurrency, rules, self._ranks)
         clock: list[tuple[float, int, str, AttemptEnd | None]] = []
         states = {a.uuid: a.state for a in course.actions}
         attempts = Counter[str]()
         homes = self._homes.at_start()
-        now, number, decisions = 0.0, 0, scheduler.begin()
+        decisions = scheduler.begin()
         while True:
             for report in decisions.ended:
                 states[report.uuid] = report.state
@@ -107,7 +120,16 @@ class Rehearsal:
             left = [found for uuid, found in states.items() if uuid not in self._joins]
             state, _ = fold(left, scheduler.halt, joins=joins)
         makespan_s = math.inf if scheduler.running else now
-        return Rehearsed(state, states, makespan_s, scheduler.halt, homeless_most, homeless_left)
+        guard = self._guard(scheduler.halt)
+        return Rehearsed(state, states, makespan_s, guard, homeless_most, homeless_left)
+
+    def _guard(self, halt: Halt | None) -> str | None:
+        if halt is None:
+            return None
+        if halt.stopped is Stopped.EXCEEDED:
+            return TOLERANCES
+        # With on_failure=pause, the first failure pauses: no budget is smaller.
+        return ON_FAILURE if self._rules.on_failure is OnFailure.PAUSE else BUDGET
 
 
 def _report(uuid: str, end: AttemptEnd) -> Report:

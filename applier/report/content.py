@@ -42,7 +42,7 @@ def report(
     found = timelines.observed(parts, plan, workers, now=now, is_stored=is_stored)
     fresh = timelines.from_the_beginning(plan)
     durations = predictions.past_durations(parts).of(fresh)
-    planned_s = timelines.known_before(parts, fresh).seconds
+    planned_s = _planned_s(parts, fresh, found.times.began)
     made = predictions.predicted(parts, fresh, durations, workers)
     attempts = store.all_attempts(plan.uuid, most=OUTPUT) if store else {}
     history = store.history(plan.uuid) if store else []
@@ -88,6 +88,13 @@ def _curve(parts: Assembly, fresh: ActionPlan, durations: Durations, workers: in
         return predictions.makespan_s(parts, fresh, durations, number)
 
     return what_if.points(makespan_s, len(fresh.actions), workers)
+
+
+def _planned_s(parts: Assembly, fresh: ActionPlan, began: datetime | None) -> dict[str, float]:
+    """Return by uuid how long actions were expected to take when a plan began, as far as known."""
+    known = predictions.past_durations(parts, began)
+    seconds = known.of(fresh).seconds
+    return {a.uuid: seconds[a.uuid] for a in fresh.actions if known.is_known(a)}
 
 
 def _mark(plan: ActionPlan) -> str:

@@ -20,6 +20,7 @@ from planner.states import ActionState
 
 #: How many resources of a kind are named.
 _NAMED = 8
+_NOT_KNOWN = "nothing was known of how long some action takes"
 _KINDS = (("node", "host"), ("instance", "instance"), ("volume", "volume"))
 #: What each ``on_failure`` means.
 _AFTER_FAILURE = {
@@ -50,7 +51,9 @@ def summary(plan: ActionPlan, found: Observed) -> str:
     parts = [f"{number} {word}" for word, number in results.items()]
     parts += [f"{len(runs)} running"] if runs else []
     parts += [f"{len(waits)} waiting"] if waits else []
-    return f"{size}: {', '.join(parts)}. Planned {duration(found.whole_s)}, {_took(found)}."
+    took = _took(found)
+    told = f"Planned {duration(found.whole_s)}, {took}" if found.is_known else took.capitalize()
+    return f"{size}: {', '.join(parts)}. {told}."
 
 
 def _took(found: Observed) -> str:
@@ -86,7 +89,8 @@ def facts(
     if began is not None and found.times.now_s is None:
         ends = [a.ended_at for a in plan.actions if a.ended_at is not None]
         yield Fact("Last end", _when(max(ends, default=None)))
-    yield Fact("Planned", duration(found.whole_s))
+    is_planned = found.is_known or began is None
+    yield Fact("Planned", duration(found.whole_s) if is_planned else f"not known: {_NOT_KNOWN}")
     if began is not None:
         yield Fact("Taken", _took(found).removeprefix("took "))
     yield Fact("Touches", _touches(plan))

@@ -109,6 +109,11 @@ class PastDurations:
             self._ask(names)
         return all(self._samples.get(name) or name in self._otherwise for name in names)
 
+    def is_known(self, action: Action) -> bool:
+        """Return whether the duration of an action is based on something."""
+        self._ask(_without_estimate([action]))
+        return self._source(action) != NOTHING
+
     def _quantile(self, action: Action, share: float) -> float:
         pooled = self._pooled(action)
         return self._assumed(action)[0] if pooled is None else pooled.quantile(share)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -46,13 +46,17 @@ FORGET = Deferred(lambda: sa.delete(imported_durations).where(_same_type()))
 INSERT = Deferred(lambda: insert_into(imported_durations, without=("number",)))
 
 
+#: Later than every attempt.
+_EVER = datetime(9999, 1, 1, tzinfo=UTC)
+
+
 class RecordedDurations:
     """The methods of the store for durations."""
 
     _database: Database
 
     def durations(
-        self, action_types: Sequence[str], *, most: int = MOST, without: str = ""
+        self, action_types: Sequence[str], *, before: datetime | None = None, most: int = MOST
     ) -> dict[str, list[Sample]]:
         """See :meth:`applier.store.runs.RunStore.durations`."""
 
@@ -60,7 +64,7 @@ class RecordedDurations:
             took = {}
             with self._database.read() as transaction:
                 for name in action_types:
-                    asked = {"action_type": name, "most": most, "without": without}
+                    asked = {"action_type": name, "before": before or _EVER, "most": most}
                     took[name] = _samples(transaction.read(statements.DURATIONS, asked))
                     imported = transaction.read(IMPORTED, {"of_type": name, "most": most})
                     took[name] += [Sample(**row, imported=True) for row in imported]

@@ -139,10 +139,8 @@ DURATIONS = Deferred(
             (actions.c.plan == attempts.c.plan) & (actions.c.uuid == attempts.c.action),
             isouter=True,
         )
-        .where(
-            attempts.c.measures == bindparam("action_type"),
-            attempts.c.plan != bindparam("without"),
-        )
+        .where(attempts.c.measures == bindparam("action_type"))
+        .where(attempts.c.ended_at < bindparam("before"))
         .order_by(attempts.c.id.desc())
         .limit(bindparam("most"))
     )

@@ -114,11 +114,11 @@ class RunStore(Protocol):
         """
 
     def durations(
-        self, action_types: Sequence[str], *, most: int = MOST, without: str = ""
+        self, action_types: Sequence[str], *, before: datetime | None = None, most: int = MOST
     ) -> dict[str, list[Sample]]:
         """Return, by action type, the durations of the latest successful attempts.
 
         Only attempts count that SUCCEEDED with the outcome ``changed`` or ``created``, under the
-        claim that started them. The latest come first, then imported ones, if the store keeps any;
-        at most ``most`` of each type. Attempts of the plan ``without`` do not count.
+        claim that started them, and ended ``before`` a time. The latest come first, then imported
+        ones, if the store keeps any; at most ``most`` of each type.
         """

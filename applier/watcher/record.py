@@ -210,11 +210,11 @@ class WatcherRecord:
 
     @database.translated
     def durations(
-        self, action_types: Sequence[str], *, most: int = MOST, without: str = ""
+        self, action_types: Sequence[str], *, before: datetime | None = None, most: int = MOST
     ) -> dict[str, list[Sample]]:
         """See :meth:`applier.store.runs.RunStore.durations`."""
         with database.reading() as connection:
-            return {name: _durations(connection, name, most, without) for name in action_types}
+            return {name: _durations(connection, name, before, most) for name in action_types}
 
 
 def _actions_of(plan_id: Any) -> Any:
@@ -294,15 +294,19 @@ def _attempt(row: Mapping[str, Any]) -> Attempt:
     )
 
 
-def _durations(connection: sa.Connection, name: str, most: int, without: str) -> list[Sample]:
+def _durations(
+    connection: sa.Connection, name: str, before: datetime | None, most: int
+) -> list[Sample]:
     """Return the latest attempts of a type that did their work; their nodes are not known."""
     query = (
         sa.select(attempts.c.started_at, attempts.c.ended_at)
         .where(attempts.c.action_type == name, attempts.c.state == "SUCCEEDED")
-        .where(attempts.c.outcome.in_(_DID_WORK), attempts.c.plan_uuid != without)
+        .where(attempts.c.outcome.in_(_DID_WORK))
         .where(attempts.c.started_under == attempts.c.ended_under)
         .order_by(attempts.c.id.desc())
         .limit(most)
     )
+    if before is not None:
+        query = query.where(attempts.c.ended_at < before)
     took = [(row.ended_at - row.started_at).total_seconds() for row in connection.execute(query)]
     return [Sample(seconds) for seconds in took if seconds >= 0]

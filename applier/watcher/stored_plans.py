@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import sqlalchemy as sa
 
@@ -72,10 +73,10 @@ class StoredPlans(WatcherRecord):
         return super().claimant(uuid) if self._is_ours else None
 
     def durations(
-        self, action_types: Sequence[str], *, most: int = MOST, without: str = ""
+        self, action_types: Sequence[str], *, before: datetime | None = None, most: int = MOST
     ) -> dict[str, list[Sample]]:
         """Return the durations of earlier runs by our engine."""
-        return super().durations(action_types, most=most, without=without) if self._is_ours else {}
+        return super().durations(action_types, before=before, most=most) if self._is_ours else {}
 
 
 @database.translated

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,32 +28,36 @@ class Links:
 
 
 class LinkChanges:
-    """Finds what one set of links has and another lacks, among actions that both plans have.
+    """Finds what one set of links has and another lacks. ``labels`` are those of actions by number.
 
-    ``labels`` are the labels of all actions by number, ``kept`` the numbers in both plans.
+    Sets that many actions share are read once, so that the time is linear in actions and links.
     """
 
-    def __init__(self, labels: Mapping[int, str], kept: Collection[int]) -> None:
-        self._labels, self._kept = labels, kept
-        self._missing: dict[tuple[Members, Members], tuple[str, ...]] = {}
+    def __init__(self, labels: Mapping[int, str]) -> None:
+        self._labels = labels
+        self._lacking: dict[tuple[Members, Members], tuple[str, ...]] = {}
+        self._groups: dict[Members, tuple[str, ...]] = {}
+        #: Equal labels are one object, so that its id stands for them.
+        self._shared: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def grouped(self, actions: Iterable[tuple[int, LinkSets, LinkSets]]) -> tuple[Links, ...]:
         """Return the links that are in the first sets of each action and not in the second."""
-        found: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+        found: dict[tuple[str, int, tuple[str, ...]], tuple[tuple[str, ...], list[str]]] = {}
         for number, one, other in actions:
             if one != other:
-                for key in self._between(one, other):
-                    found.setdefault(key, []).append(self._labels[number])
+                for kind, before, outcomes in self._between(one, other):
+                    key = (kind, id(before), outcomes)
+                    found.setdefault(key, (before, []))[1].append(self._labels[number])
         return tuple(
             Links(kind=kind, before=before, after=tuple(after), outcomes=outcomes)
-            for (kind, before, outcomes), after in found.items()
+            for (kind, _, outcomes), (before, after) in found.items()
         )
 
     def _between(
         self, one: LinkSets, other: LinkSets
     ) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
         for kind in ("parents", "needs"):
-            before = self._lacking(getattr(one, kind), getattr(other, kind))
+            before = self._only_in(getattr(one, kind), getattr(other, kind))
             if before:
                 yield kind, before, ()
         for group in self._ordered(one.needs_any - other.needs_any):
@@ -61,36 +65,40 @@ class LinkChanges:
         for kind in ("triggers", "blocked_by"):
             sources: dict[tuple[str, ...], list[Members]] = {}
             for source, outcomes in getattr(one, kind) - getattr(other, kind):
-                if self._kept_leaves(source):
-                    sources.setdefault(outcomes, []).append(source)
+                sources.setdefault(outcomes, []).append(source)
             for outcomes in sorted(sources):
                 found = self._ordered(sources[outcomes])
-                yield kind, tuple(self._alternatives(s)[0] for s in found), outcomes
+                names = tuple(self._alternatives(source)[0] for source in found)
+                yield kind, self._one(names), outcomes
 
-    def _lacking(self, one: Members, other: Members) -> tuple[str, ...]:
+    def _only_in(self, one: Members, other: Members) -> tuple[str, ...]:
         if one is other:
             return ()
-        known = self._missing.get((one, other))
+        known = self._lacking.get((one, other))
         if known is None:
             left = leaves(one - other) - leaves(other)
-            kept = sorted(_number(leaf) for leaf in left if _number(leaf) in self._kept)
-            known = self._missing[one, other] = tuple(self._labels[number] for number in kept)
+            names = tuple(self._labels[number] for number in sorted(map(_number, left)))
+            known = self._lacking[one, other] = self._one(names)
         return known
 
     def _alternatives(self, group: Members) -> tuple[str, ...]:
         """Return the label of each member of a group; that of a join names what is behind it."""
-        return tuple(
-            self._all_of(member) if isinstance(member, frozenset) else self._labels[_number(member)]
-            for member in self._ordered(group)
-        )
+        known = self._groups.get(group)
+        if known is None:
+            names = (
+                self._all_of(m) if isinstance(m, frozenset) else self._labels[_number(m)]
+                for m in self._ordered(group)
+            )
+            known = self._groups[group] = self._one(tuple(names))
+        return known
 
     def _all_of(self, members: Members) -> str:
         names = [self._labels[number] for number in sorted(map(_number, leaves(members)))]
         more = f" +{len(names) - _NAMED}" if len(names) > _NAMED else ""
         return f"all of {' '.join(names[:_NAMED])}{more}"
 
-    def _kept_leaves(self, members: Members) -> bool:
-        return all(_number(leaf) in self._kept for leaf in leaves(members))
+    def _one(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        return self._shared.setdefault(names, names)
 
     @staticmethod
     def _ordered(members: Iterable[Any]) -> list[Any]:

@@ -21,8 +21,8 @@ _NONE: Members = frozenset()
 class LinkSets(NamedTuple):
     """The links of one action by kind; what is in ``parents`` must have ended."""
 
-    parents: Members
-    needs: Members
+    parents: Members = _NONE
+    needs: Members = _NONE
     needs_any: Members = _NONE
     triggers: Members = _NONE
     blocked_by: Members = _NONE
@@ -85,12 +85,12 @@ class LinkReader:
         return LinkSets(self._one(ended - {_NONE}), self._one(well - {_NONE}))
 
     def _behind_join(self, uuid: str) -> LinkSets:
-        stack = [uuid]
+        stack = [] if uuid in self._behind else [uuid]
         while stack:
             join = self._joins[stack[-1]]
             ahead = (*join.parents, *join.needs)
             left = [u for u in ahead if u in self._joins and u not in self._behind]
-            if left and join.uuid not in self._behind:
+            if left:
                 stack += left
             else:
                 self._behind.setdefault(join.uuid, self._plain(join))

@@ -25,10 +25,10 @@ def numbers(
     """Number the actions of two plans by uuid, so that those that match have equal numbers.
 
     Actions match if their names are equal and unique in both plans, else if type, resource and
-    parameters are. Several that are equal in these share a number. A name that is a type and a
-    number was given by a planner, and is another one once an action is put before: such actions
-    match by name only if nothing else matches. Those with a name alone, such as a ``nop`` without
-    parameters, match by it alone.
+    parameters are. Several that are equal in these share a number if both plans have such ones.
+    A name that is a type and a number was given by a planner, and is another one once an action is
+    put before: such actions match by name only if nothing else matches. Those with a name alone,
+    such as a ``nop`` without parameters, match by it alone.
 
     >>> old = [Action(uuid="1", action_type="nop", name="a"), Action(uuid="2", action_type="stop")]
     >>> new = [Action(uuid="3", action_type="stop"), Action(uuid="4", action_type="stop", name="a")]
@@ -41,15 +41,23 @@ def numbers(
     first = {name for name in both if _is_first(named[0][name], named[1][name])}
     left = [{content for action, content in plan if action.name not in first} for plan in plans]
     shared = left[0] & left[1]
-    found: dict[tuple[str, str | None], int] = {}
+    found: dict[tuple[str, str | None, int], int] = {}
 
-    def number(action: Action, content: str) -> int:
+    def number(action: Action, content: str, place: int) -> int:
         by_name = action.name in first or (action.name in both and content not in shared)
         is_bare = action.name and not (action.resource_id or action.input_parameters)
-        key = ("name", action.name) if by_name or is_bare else ("content", content)
+        if by_name or is_bare:
+            key = ("name", action.name, 0)
+        elif content in shared:
+            key = ("content", content, 0)
+        else:
+            key = ("in one plan", action.uuid, place)
         return found.setdefault(key, len(found))
 
-    before, after = ({a.uuid: number(a, content) for a, content in plan} for plan in plans)
+    before, after = (
+        {a.uuid: number(a, content, place) for a, content in plan}
+        for place, plan in enumerate(plans)
+    )
     return before, after
 
 

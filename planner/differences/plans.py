@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,8 +37,8 @@ class MovedAction:
 class PlanDifference:
     """What differs between two plans, in everything that a digest covers except the order.
 
-    ``paths`` are those of the fields of the plan that differ. Links are only told of actions that
-    both plans have: those of an added action are all new.
+    ``paths`` are those of the fields of the plan that differ. All links of an added action are new,
+    and all of a removed one lost.
     """
 
     added: tuple[Action, ...] = ()
@@ -81,11 +81,12 @@ def difference(old: ActionPlan, new: ActionPlan) -> PlanDifference:
     known = [_known(p, n, shared) for p, n in zip((old, new), numbers, strict=True)]
     both, removed, added = _paired(*known)
     labels = {k.number: label(k.action) for side in known for k in side}
-    kept = {one.number for one, _ in both}
-    changes = LinkChanges(labels, kept)
+    changes = LinkChanges(labels)
+    new_links = [(other, one.links) for one, other in both] + [(k, LinkSets()) for k in added]
+    lost_links = [(one, other.links) for one, other in both] + [(k, LinkSets()) for k in removed]
     return PlanDifference(
-        added=tuple(k.action for k in sorted(added, key=_place)),
-        removed=tuple(k.action for k in sorted(removed, key=_place)),
+        added=tuple(k.action for k in added),
+        removed=tuple(k.action for k in removed),
         changed=tuple(
             ChangedAction(old=one.action, new=other.action, paths=_paths(one.action, other.action))
             for one, other in both
@@ -96,8 +97,8 @@ def difference(old: ActionPlan, new: ActionPlan) -> PlanDifference:
             for one, other in both
             if one.wave != other.wave
         ),
-        new_links=changes.grouped((o.number, o.links, one.links) for one, o in both),
-        lost_links=changes.grouped((one.number, one.links, o.links) for one, o in both),
+        new_links=changes.grouped(_in_order(new_links)),
+        lost_links=changes.grouped(_in_order(lost_links)),
         paths=tuple(fields.different(fields.of_plan(old), fields.of_plan(new))),
     )
 
@@ -155,7 +156,8 @@ def _paired(
         both += pairs
         removed += only_old
         added += only_new
-    return sorted(both, key=lambda pair: pair[1].place), removed, added
+    both.sort(key=lambda pair: pair[1].place)
+    return both, sorted(removed, key=_place), sorted(added, key=_place)
 
 
 #: By what actions of equal content are paired: everything, then everything but the wave.
@@ -167,6 +169,14 @@ _ALIKE: Sequence[Callable[[_Known], Hashable]] = (
 
 def _place(known: _Known) -> int:
     return known.place
+
+
+def _in_order(
+    compared: Sequence[tuple[_Known, LinkSets]],
+) -> Iterator[tuple[int, LinkSets, LinkSets]]:
+    """Yield, in plan order, the number of each action, its links, and those in the other plan."""
+    for known, others in sorted(compared, key=lambda pair: pair[0].place):
+        yield known.number, known.links, others
 
 
 def _paths(old: Action, new: Action) -> tuple[Path, ...]:

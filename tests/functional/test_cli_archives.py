@@ -100,6 +100,16 @@ def test_every_mistake_is_named_and_nothing_is_kept(
     assert other.plans() == []
 
 
+def test_an_attempt_that_is_there_twice_is_refused(
+    other: CommandLine, exported: dict[str, Any]
+) -> None:
+    exported["attempts"].append(exported["attempts"][0])
+    ended = take_in(other, exported)
+    last = len(exported["attempts"]) - 1
+    assert f"attempts[{last}].number: attempt 1 of action " in ended.err
+    assert (ended.code, other.plans()) == (1, [])
+
+
 @pytest.mark.parametrize(
     ("path", "value", "why"),
     [

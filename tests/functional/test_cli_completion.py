@@ -26,6 +26,12 @@ def planned(actionplan: CommandLine) -> CommandLine:
     return actionplan
 
 
+def test_only_deleted_plans_are_offered_to_be_brought_back(planned: CommandLine) -> None:
+    (plan,) = planned.plans()
+    planned.good("delete", "last", "--yes")
+    assert offered(planned, "undelete", "") == [plan.uuid]
+
+
 @pytest.mark.parametrize(
     ("words", "among", "not_among"),
     [
@@ -47,6 +53,13 @@ def planned(actionplan: CommandLine) -> CommandLine:
         (["diff", ""], [FILES, "last"], []),
         (["example", "show", "etc/ex"], ["etc/examples/host-maintenance.yaml"], []),
         (["nonsense", ""], [], ["apply"]),
+        (["--con"], ["--config-file"], ["--debug"]),
+        (["--config-file", ""], [FILES], ["apply", "show"]),
+        (["--log-file", "x", "-v", "ap"], ["apply"], ["action"]),
+        (["--log-file", "x", "show", ""], ["last", "host-maintenance"], [FILES]),
+        (["show", "--log-file=x", "--debug", ""], ["last", "host-maintenance"], [FILES]),
+        (["show", "last", "--log-file", ""], [FILES], ["last"]),
+        (["undelete", ""], [], ["last", "host-maintenance"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

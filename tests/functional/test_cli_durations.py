@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from command_line import CommandLine
 
@@ -62,6 +63,49 @@ def test_what_was_measured_here_is_exported_and_the_run_tells_what_it_expected(
     actionplan.good("duration", "import", "here.json")
     (row,) = json.loads(actionplan.good("duration", "list", "-f", "json"))
     assert (row["samples"], row["imported"]) == (4, 2)
+
+
+def recap_and_plan(out: str) -> list[str]:
+    """Return how long a run took, and what was planned, as a recap tells it."""
+    lines = [line.partition("  took ") for line in out.splitlines() if line.startswith("RECAP")]
+    return [took for _, _, took in lines] + re.findall("^Planned .*", out, re.MULTILINE)
+
+
+def test_whoever_looks_later_reads_the_same_times_as_whoever_ran_the_plan(
+    actionplan: CommandLine,
+) -> None:
+    document = str(actionplan.document("plan.yaml", command("a", "c1")))
+    for known in (0, 1):
+        told = recap_and_plan(actionplan.good("apply", document, "--yes"))
+        assert len(told) == 1 + known
+        assert recap_and_plan(actionplan.good("watch", "last")) == told
+
+
+def test_the_run_itself_does_not_count_as_known_before(actionplan: CommandLine) -> None:
+    slow = {"durations": [{"action_type": "shell", "seconds": [100.0] * 500}]}
+    (actionplan.folder / "slow.json").write_text(json.dumps(slow), encoding="utf-8")
+    document = str(actionplan.document("plan.yaml", command("a", "c1")))
+    actionplan.good("apply", document, "--yes")
+    first = actionplan.good("report", "last")
+    assert "nothing was known of how long some action takes" in first
+    assert "Planned against taken" not in first
+    actionplan.good("duration", "import", "slow.json")
+    for _ in range(3):
+        actionplan.good("apply", document, "--yes")
+    assert "Planned 1m40s" in actionplan.good("report", "last")
+
+
+def test_a_resumed_plan_is_told_of_by_its_last_run(actionplan: CommandLine) -> None:
+    """Neither the time between two runs counts, nor what ended before."""
+    flag = actionplan.folder / "flag"
+    check = {**command("check", "c1"), "input_parameters": {"command": f"test -e {flag}"}}
+    waits = {"name": "wait", "action_type": "sleep", "input_parameters": {"duration": 60}}
+    document = str(actionplan.document("plan.yaml", waits, check))
+    assert actionplan("apply", document, "--yes").code == 3
+    flag.touch()
+    actionplan.good("resume", "last")
+    (took,) = recap_and_plan(actionplan.good("apply", "last", "--yes"))
+    assert recap_and_plan(actionplan.good("watch", "last")) == [took]
 
 
 def test_every_mistake_in_a_file_is_told_and_nothing_is_imported(actionplan: CommandLine) -> None:

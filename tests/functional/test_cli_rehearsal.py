@@ -34,6 +34,31 @@ def test_one_failing_host_in_ten_advises_a_lower_limit_and_that_helps(
     assert actionplan.plans() == []
 
 
+def test_a_failure_budget_stops_rehearsed_runs(actionplan: CommandLine) -> None:
+    words = ("simulate", TEN_HOSTS, "--inject", "fail:node:host-1")
+    free = json.loads(actionplan.good(*words, "--times", "3", "-f", "json"))
+    assert (free["states"], free["stopped_by"]) == ({"FAILED": 3}, {})
+    bound = (*words, "--set", "failure_budget=1", "--times", "3")
+    found = json.loads(actionplan.good(*bound, "-f", "json"))
+    assert (found["states"], found["stopped_by"]) == ({"PAUSED": 3}, {"failure_budget": 3})
+    assert "Guards: failure_budget stops the run 3 of 3 times." in actionplan.good(*bound)
+    actionplan.configure(watcher_applier={"failure_budget": "nop=1 in 1s"})
+    short = json.loads(actionplan.good(*words, "--times", "3", "-f", "json"))
+    assert short["stopped_by"] == {"failure_budget": 3}
+    actionplan.configure(watcher_applier={"failure_budget": "4"})
+    wide = json.loads(actionplan.good(*words, "--times", "3", "-f", "json"))
+    assert (wide["states"], wide["stopped_by"]) == ({"FAILED": 3}, {})
+
+
+def test_runs_that_do_not_end_advise_a_time_out_and_no_limit(actionplan: CommandLine) -> None:
+    words = ("simulate", TEN_HOSTS, "--inject", "hang:agent-1=50%,fail:nop=5%", "--times", "20")
+    out = actionplan.good(*words)
+    assert "Advice: set a time-out (timeout_s) of nop: 9 of 20 runs do not end." in out
+    assert "lower" not in out
+    actionplan.configure(watcher_actions__nop={"timeout_s": "120"})
+    assert "do not end" not in actionplan.good(*words)
+
+
 def test_settings_are_compared_in_a_row_each(actionplan: CommandLine) -> None:
     words = ("simulate", TEN_HOSTS, *ONE_IN_TEN, "--set", "max_workers=1,2,8", "--times", "40")
     check_golden("rehearsal_ranges", actionplan.good(*words))
@@ -75,6 +100,8 @@ def test_durations_alone_may_be_rehearsed(actionplan: CommandLine) -> None:
         (("--inject", "fail:migrat"), "the plan has no 'migrat'; did you mean"),
         (("--inject", "fail:migrate", "--times", "0"), "'0' is not a whole number of 1 or more"),
         (("--inject", "fail:migrate", "--times", "1000000"), "is more than 100000"),
+        (("--inject", "fail:migrate="), "'' is not a percentage above 0 and up to 100"),
+        (("--inject", ""), "Refused: --inject: '' is no fault"),
         (("--seed", "x"), "'x' is not a whole number of 1 or more"),
     ],
 )

@@ -71,7 +71,7 @@ def failed(actionplan: CommandLine) -> CommandLine:
 def test_a_report_of_a_run_says_what_happened_why_and_what_is_left(failed: CommandLine) -> None:
     text = failed.good("report", "last")
     page = Page(text)
-    assert "2 actions: 1 changed, 1 failed. Planned" in page.text
+    assert "2 actions: 1 changed, 1 failed. Took " in page.text
     assert "exit code 3" in section(text, "left")
     assert "Run failed actions again: actionplan resume" in section(text, "left")
     assert text.index('<section id="left"') < text.index('<section id="facts"')

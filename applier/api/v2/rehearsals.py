@@ -109,5 +109,6 @@ class Rehearsal(Resource):
             settings,
             max_workers=query.get("max_workers") or assembly.max_workers,
             on_failure=assembly.conf.watcher_applier.on_failure,
+            failure_budget=assembly.guard.demanded(found).failure_budget,
         )
         response.media = rehearsals.as_dict(made)

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from applier.cli.reporters import column_widths
 from applier.cli.reporters.joins import through
 from applier.store import Attempt
 from applier.wording import count, duration, one_line, some
@@ -108,11 +109,24 @@ def _took(attempt: Attempt) -> float | None:
 
 
 def wrapped(text: str, indent: int, width: int) -> list[str]:
-    """Break a line that is too long; the rest is indented."""
-    return textwrap.wrap(
-        text,
-        width,
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
+    """Break a line that is too long; the rest is indented.
+
+    >>> wrapped("- move-web-frontend-1 after it", 4, 14)
+    ['-', '    move-web-', '    frontend-1', '    after it']
+    """
+    rest = " " * indent
+    found = textwrap.wrap(
+        text, width, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
+    return [part for line in found for part in _fitting(line, rest, width)]
+
+
+def _fitting(line: str, rest: str, width: int) -> Iterator[str]:
+    """Yield a line in parts if a word of it is wider than the width."""
+    if len(line) <= width:
+        yield line
+        return
+    words = line.strip()
+    first = line[: len(line) - len(line.lstrip())]
+    for begin, end in column_widths.lines(words, max(width - len(rest), 1)):
+        yield (rest if begin else first) + words[begin:end]

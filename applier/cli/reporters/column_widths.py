@@ -2,7 +2,8 @@
 """How wide the columns of a table are, and where their texts are broken. Pure.
 
 A text is broken at blanks first. Only if the table does not fit like that, its long words are
-broken after hyphens and slashes, then after other punctuation, and last of all anywhere.
+broken after hyphens and slashes that are not between digits, as in a date, then after any
+punctuation, and last of all anywhere.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from typing import NamedTuple
 from rich.cells import cell_len, chop_cells
 
 #: What a word may be broken after, the best first.
-_BREAKS = (re.compile("[^-/]*[-/]+|[^-/]+"), re.compile(r"[^-/_.:,=]*[-/_.:,=]+|[^-/_.:,=]+"))
+_BREAKS = (
+    re.compile("(?:[^-/]|(?<=[0-9])[-/](?=[0-9]))+[-/]*|[-/]+"),
+    re.compile(r"[^-/_.:,=]*[-/_.:,=]+|[^-/_.:,=]+"),
+)
 #: The least width of a column whose words are broken anywhere. A letter may be two cells wide.
 _LEAST, _ANYWHERE = 2, 6
 
@@ -85,6 +89,8 @@ def lines(text: str, width: int) -> list[tuple[int, int]]:
     >>> text = "power off switch-off-compute-1"
     >>> [text[begin:end] for begin, end in lines(text, 12)]
     ['power off', 'switch-off-', 'compute-1']
+    >>> [part for part in _BREAKS[0].findall("on-2026-11-24")]
+    ['on-', '2026-11-24']
     """
     found: list[tuple[int, int]] = []
     for word in re.finditer(r"\S+", text):

@@ -79,7 +79,7 @@ def show(
     out = console(stream)
     name = f"  {one_line(plan.name)}" if plan.name else ""
     planner, state = one_line(plan.planner), standing(plan.state, plan.start_at)
-    out.print(Text(f"Plan {plan.uuid[:8]}{name}  {state}  planner {planner}", "bold"))
+    put_line(out, f"Plan {plan.uuid[:8]}{name}  {state}  planner {planner}", "bold")
     for line in (f"Cloud: {cloud_of(plan)}", *run_by, plan.status_message):
         if line:
             out.print(Text(one_line(line)), soft_wrap=not out.is_terminal)
@@ -109,6 +109,12 @@ def table_of(*columns: str, numbers: Container[str] = ("wave", "est", "longest")
         side: Literal["left", "right"] = "right" if column in numbers else "left"
         table.add_column(column, justify=side)
     return table
+
+
+def put_line(out: Console, text: str, style: str = "") -> None:
+    """Write a line of text, broken with its rest indented if it is too long."""
+    for part in wrapped(text, 2, out.width):
+        out.print(Text(part, style))
 
 
 def put(out: Console, table: Table) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from applier.cli.reporters import deployment_table
 from applier.cli.reporters.formatting import RESULTS
-from applier.cli.reporters.plan_table import console, put, table_of
+from applier.cli.reporters.plan_table import console, put, put_line, table_of
 from applier.operations.cloud_names import cloud_of
 from applier.run import node_states
 from applier.wording import duration, one_line, resources, result, some
@@ -34,7 +34,8 @@ def show(plan: ActionPlan, took_s: float, stream: TextIO) -> None:
     actions = [a for a in plan.actions if a.action_type != JOIN]
     style = _PLAN_STYLES.get(plan.state, "bold yellow")
     name = f"{one_line(plan.name)} " if plan.name else ""
-    out.print(Text(f"RECAP {name}{plan.uuid[:8]}  {plan.state}  took {duration(took_s)}", style))
+    title = f"RECAP {name}{plan.uuid[:8]}  {plan.state}  took {duration(took_s)}"
+    put_line(out, title, style)
     out.print(Text(f"Cloud: {cloud_of(plan)}"), soft_wrap=not out.is_terminal)
     if plan.status_message:
         out.print(Text(one_line(plan.status_message)))

@@ -9,10 +9,10 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from applier.cli.reporters.action_text import wrapped
-from applier.cli.reporters.plan_table import cell, console, put, table_of
+from applier.cli.reporters.plan_table import cell, console, put, put_line, table_of
 from applier.operations.cloud_names import cloud_of
 from applier.operations.rehearsals import Rehearsals
+from applier.rehearsal.advice import Lowered
 from applier.rehearsal.figures import NEEDS, Figures
 from applier.wording import count, duration, one_line
 from planner.states import PlanState
@@ -29,24 +29,21 @@ def show(found: Rehearsals, stream: TextIO, *, whole: bool = False) -> None:
     out = console(stream)
     plan, figures = found.plan, found.figures
     name = f"  {one_line(plan.name)}" if plan.name else ""
-    out.print(Text(f"Plan {plan.uuid[:8]}{name}  planner {one_line(plan.planner)}", "bold"))
+    put_line(out, f"Plan {plan.uuid[:8]}{name}  planner {one_line(plan.planner)}", "bold")
     out.print(Text(f"Cloud: {cloud_of(plan)}"), soft_wrap=not out.is_terminal)
     faults = ", ".join(map(str, found.settings.faults)) or "no faults"
-    for part in wrapped(
+    put_line(
+        out,
         f"Rehearsed {count(figures.runs, 'time')} (seed {found.settings.seed}) with "
         f"{one_line(faults)}, max_workers {found.max_workers}",
-        2,
-        out.width,
-    ):
-        out.print(Text(part))
+    )
     table = table_of("ends", "times", "share", numbers=("times", "share"))
     for state, number in sorted(figures.states.items(), key=lambda pair: -pair[1]):
         style = _STYLES.get(state, "bold red")
         table.add_row(Text(state, style), str(number), _share(number, figures.runs))
     put(out, table)
     for line in _lines(found):
-        for part in wrapped(line, 2, out.width):
-            out.print(Text(part))
+        put_line(out, line)
     _actions(found, out, whole=whole)
     _limits(found, out)
 
@@ -83,6 +80,12 @@ def _lines(found: Rehearsals) -> Iterator[str]:
         )
     else:
         yield "No instance is without a home at any time."
+    if figures.endless:
+        types = sorted({of.action.action_type for of in figures.actions if of.hangs})
+        yield (
+            f"Advice: set a time-out (timeout_s) of {', '.join(types)}: {figures.endless} of "
+            f"{count(figures.runs, 'run')} do not end."
+        )
     if found.samples:
         yield f"Durations are drawn from {count(found.samples, 'earlier run')} of actions."
 
@@ -111,14 +114,26 @@ def _limits(found: Rehearsals, out: Console) -> None:
     put(out, table)
     best = found.advised
     if best is not None:
-        text = (
-            f"Advice: lower {one_line(best.limit)} from {best.old} to {best.new}: "
-            f"{best.figures.wrong_mean:.1f} instead of {found.compared.wrong_mean:.1f} actions go "
-            f"wrong on average, {best.figures.wrong.worst} instead of {found.compared.wrong.worst} "
-            "at worst."
+        put_line(out, _advice(best, found.compared), "bold")
+
+
+def _advice(best: Lowered, planned: Figures) -> str:
+    """Return the advice to lower a limit: what is gained, and what it costs."""
+    lower = best.figures
+    gains = [
+        f"{new} instead of {old} {what}"
+        for new, old, what in (
+            (f"{lower.wrong_mean:.1f}", f"{planned.wrong_mean:.1f}", "actions go wrong on average"),
+            (lower.wrong.worst, planned.wrong.worst, "at worst"),
+            (lower.homeless.worst, planned.homeless.worst, "instances are without a home at worst"),
         )
-        for part in wrapped(text, 2, out.width):
-            out.print(Text(part, "bold"))
+        if new != old
+    ]
+    return (
+        f"Advice: lower {one_line(best.limit)} from {best.old} to {best.new}: {', '.join(gains)}. "
+        f"Then 9 in 10 runs end within {_time(lower.makespan_s.nine_in_ten)} instead of "
+        f"{_time(planned.makespan_s.nine_in_ten)}."
+    )
 
 
 def compare(

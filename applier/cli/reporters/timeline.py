@@ -9,7 +9,7 @@ from typing import TextIO
 from rich.text import Text
 
 from applier.cli.reporters.action_text import wrapped
-from applier.cli.reporters.plan_table import MOST_ROWS, cell, console, put, table_of
+from applier.cli.reporters.plan_table import MOST_ROWS, cell, console, put, put_line, table_of
 from applier.operations.cloud_names import cloud_of
 from applier.scheduling.forecast import Forecast
 from applier.wording import duration, one_line
@@ -28,7 +28,7 @@ def show(plan: ActionPlan, found: Forecast, stream: TextIO, *, whole: bool = Fal
     critical = set(found.critical)
     rows = [u for u in order if u in critical] if short else order
     name = f"  {one_line(plan.name)}" if plan.name else ""
-    out.print(Text(f"Plan {plan.uuid[:8]}{name}  planner {one_line(plan.planner)}", "bold"))
+    put_line(out, f"Plan {plan.uuid[:8]}{name}  planner {one_line(plan.planner)}", "bold")
     out.print(Text(f"Cloud: {cloud_of(plan)}"), soft_wrap=not out.is_terminal)
     table = table_of("start", "takes", "slack", "action", "", numbers=("start", "takes", "slack"))
     columns = table.columns[-1].width = min(_BAR, int(_SHARE * out.width))

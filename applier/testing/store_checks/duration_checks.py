@@ -62,8 +62,19 @@ class DurationChecks:
         asked = seconds(store.durations(["nop", "x", "none"]))
         assert asked == {"nop": [20.0, 60.0], "x": [0.25], "none": []}
         assert seconds(store.durations(["x", "nop"], most=2)) == {"nop": [20.0], "x": [0.25]}
-        assert seconds(store.durations(["nop"], without=plan.uuid)) == {"nop": []}
-        assert seconds(store.durations(["nop"], without="another")) == {"nop": [20.0, 60.0]}
+
+    def test_durations_before_a_time_are_those_of_attempts_that_had_ended(
+        self, store: RunStoreUnderTest
+    ) -> None:
+        plan = new_plan("a", "b")
+        claim = claimed(store, plan)
+        store.commit(plan.uuid, claim, [starts(action) for action in plan.actions], now=NOW)
+        for seconds_later, action in zip((10, 20), plan.actions, strict=True):
+            at = NOW + timedelta(seconds=seconds_later)
+            store.commit(plan.uuid, claim, [succeeds(action)], now=at)
+        for before, expected in ((10, []), (11, [10.0]), (21, [20.0, 10.0])):
+            at = NOW + timedelta(seconds=before)
+            assert seconds(store.durations(["nop"], before=at)) == {"nop": expected}
 
     def test_work_that_was_cut_off_has_no_duration(self, store: RunStoreUnderTest) -> None:
         """The next claimant finds the work done; when it was done is unknown."""

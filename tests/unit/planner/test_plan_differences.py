@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -192,10 +193,37 @@ def test_links_that_several_actions_have_gained_are_one_entry() -> None:
     assert told.new_links == links("parents", "a b", "c d")
 
 
-def test_links_of_actions_that_one_plan_lacks_are_not_told() -> None:
-    told = found((A, B), (A, B, action("d", parents=("a",))))
-    assert (told.new_links, [a.name for a in told.added]) == ((), ["d"])
-    assert found((A, replace(B, parents=("a",))), (B,)).lost_links == ()
+@pytest.mark.parametrize("kind", LINKED)
+def test_all_links_of_an_action_that_only_one_plan_has_are_told(kind: str) -> None:
+    fields, told = LINKED[kind]
+    linked = replace(C, **fields)
+    assert (found((A, B), (A, B, linked)).new_links, found((A, B), (A, B, linked)).added) == (
+        told,
+        (linked,),
+    )
+    assert found((A, B, linked), (A, B)).lost_links == told
+    assert found((A, B, linked), (A, B)).new_links == ()
+
+
+def test_links_of_actions_that_differ_in_their_names_only_name_each() -> None:
+    """They match nothing in the other plan, so they are not one and the same."""
+    one = action("one", resource_id="web")
+    two, other = (action(name, resource_id="web", parents=("one",)) for name in ("two", "other"))
+    assert found((A,), (A, one, two, other)).new_links == links("parents", "one", "two other")
+
+
+def test_links_to_an_action_that_only_one_plan_has_are_told() -> None:
+    before, after = (A, replace(B, parents=("a",))), (replace(B, parents=("c",)), C)
+    told = found(before, after)
+    assert (told.removed, told.added) == ((A,), (C,))
+    assert told.lost_links == links("parents", "a", "b")
+    assert told.new_links == links("parents", "c", "b")
+
+
+def test_links_of_one_more_of_equal_actions_are_told() -> None:
+    nameless = replace(C, name=None, resource_id="web")
+    one, two = (replace(nameless, uuid=u, parents=("a",)) for u in "12")
+    assert found((A, one), (A, one, two)).new_links == links("parents", "a", "nop web", between=",")
 
 
 def test_joins_are_seen_through() -> None:
@@ -204,6 +232,29 @@ def test_joins_are_seen_through() -> None:
     assert found((A, B, straight), (A, B, join, replace(C, parents=("j",)))).is_empty
     nested = Action(uuid="k", action_type=JOIN, parents=("j",))
     assert found((A, B, straight), (A, B, join, nested, replace(C, parents=("k",)))).is_empty
+
+
+class CountedReads(tuple[str, ...]):
+    """A tuple that counts how often all of it is read."""
+
+    __slots__ = ()
+    reads: ClassVar[int] = 0
+
+    def __iter__(self) -> Iterator[str]:
+        """Count one more."""
+        CountedReads.reads += 1
+        return super().__iter__()
+
+
+def test_how_often_a_join_is_read_does_not_depend_on_how_many_actions_it_precedes() -> None:
+    def reads(number: int) -> int:
+        join = Action(uuid="j", action_type=JOIN, parents=CountedReads(("a", "b")))
+        after = [action(f"after-{i}", parents=("j",), retries=i) for i in range(number)]
+        CountedReads.reads = 0
+        found((A, B, join, *after), (A, B))
+        return CountedReads.reads
+
+    assert 0 < reads(40) == reads(2)
 
 
 def test_what_a_join_only_waits_for_is_not_needed() -> None:

@@ -56,7 +56,9 @@ def test_a_job_that_another_applier_offered_just_before_the_claim_is_adopted():
         return changed(*given)
 
     runs_at = SimpleNamespace(
-        executor_of=lambda _plan, known: lambda _maximum, done: Remote(done) if known else None,
+        executor_of=lambda _plan, known, _tell: (
+            lambda _maximum, done: Remote(done) if known else None
+        ),
         jobs_of=lambda plan: jobs_of(store, plan),
     )
     engine = TaskFlowEngine(max_workers=1)
