@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from applier.contracts import Claimant, JobOffer, Report
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.run.worker_jobs import jobs_of
+from applier.scheduling.queue_limits import QueueLimits
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import Trial, changed
@@ -60,6 +61,7 @@ def test_a_job_that_another_applier_offered_just_before_the_claim_is_adopted():
             lambda _maximum, done: Remote(done) if known else None
         ),
         jobs_of=lambda plan: jobs_of(store, plan),
+        queue_limits=lambda _plan, _workerless: QueueLimits(),
     )
     engine = TaskFlowEngine(max_workers=1)
     with Trial(plan, engine, work, max_workers=1, inner=store, runs_at=runs_at) as trial:

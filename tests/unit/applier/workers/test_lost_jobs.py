@@ -102,25 +102,6 @@ def test_one_that_was_stopped_and_that_nobody_verifies_is_in_doubt(job):
     assert report.state is ActionState.UNKNOWN
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        {},
-        {"state": "SUPER", "outcome": None, "state_reason": None, "message": None, "output": None},
-        {"state": "ONGOING", "outcome": None, "state_reason": None, "message": "", "output": ""},
-        {"state": "FAILED", "outcome": None, "state_reason": None, "message": 7, "output": None},
-    ],
-    ids=["nothing", "no state", "no end", "no message"],
-)
-def test_a_result_that_cannot_be_read_ends_its_action_in_doubt(job, result):
-    job.take("w1")
-    assert job.store.end_job(job.key, "w1", result)
-    job.look_until(1)
-    (report,) = job.reports
-    assert report.state is ActionState.UNKNOWN
-    assert report.message == "the result that worker w1 wrote cannot be read"
-
-
 def test_an_action_whose_job_is_not_on_record_any_more_ends_in_doubt(job):
     other = AttemptKey(job.key.plan, "gone", 1)
     job.follower.follow(other, job.offer)
@@ -167,7 +148,8 @@ def test_what_workers_say_of_themselves_keeps_no_job_from_being_sent_again(job):
     def damaged():
         raise DamagedRecord("the record", ["worker w9: types: no JSON"])
 
-    job.store.workers = damaged
+    job.store.served_queues = damaged
+    job.clock.now += 30
     for _ in range(3):
         job.clock.now += 1
         with pytest.raises(DamagedRecord):

@@ -23,7 +23,10 @@ class Keeper:
         self.now, self.reports, self.drained = 0.0, 0, 0
         self._store = store
         counting = SimpleNamespace(
-            report_worker=self._report, renew_jobs=lambda *_: None, held_jobs=lambda _: []
+            report_worker=self._report,
+            renew_jobs=lambda *_: None,
+            held_jobs=lambda _: [],
+            jobs_to_find=lambda *_: [],
         )
         store.report_worker(WORKER)
         self.keeper = LeaseKeeper(

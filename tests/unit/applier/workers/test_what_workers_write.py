@@ -27,6 +27,7 @@ GOOD = {
     "state_reason": None,
     "message": None,
     "output": "",
+    "given_up": False,
 }
 
 
@@ -59,6 +60,7 @@ def change(store: TemporaryStore, statement: str, *values: str) -> None:
         json.dumps({**GOOD, "state_reason": 7}),
         json.dumps({**GOOD, "message": {"a": 1}}),
         json.dumps({**GOOD, "output": ["a"]}),
+        json.dumps({**GOOD, "given_up": "no"}),
     ],
 )
 def test_a_result_that_is_none_leaves_its_action_in_doubt_and_others_end(store, written):
