@@ -11,7 +11,8 @@ from applier.operations import approving, predictions, timelines
 from applier.operations.timelines import Observed
 from applier.report import heads, inputs, lists, pictures, what_if
 from applier.report.rows import OUTPUT, SLIGHT_S, rows, spare
-from applier.report.values import Report, Slow, TypeTimes
+from applier.report.values import Point, Report, Slow, TypeTimes
+from applier.run.durations import Durations
 from applier.run.planned_and_taken import by_type
 from applier.scheduling.forecast import Forecast
 from applier.wording import count, duration
@@ -44,13 +45,7 @@ def report(
     made = predictions.predicted(parts, fresh, durations, workers)
     attempts = store.all_attempts(plan.uuid, most=OUTPUT) if store else {}
     history = store.history(plan.uuid) if store else []
-    curve = before.points if before else None
-    if curve is None:
-        curve = what_if.points(
-            lambda number: predictions.makespan_s(parts, fresh, durations, number),
-            len(plan.actions),
-            workers,
-        )
+    curve = before.points if before else _points(parts, fresh, durations, workers)
     left = list(lists.left(plan))
     return Report(
         uuid=plan.uuid,
@@ -91,6 +86,15 @@ def _planned_s(parts: Assembly, fresh: ActionPlan, began: datetime | None) -> di
     known = predictions.past_durations(parts, began)
     seconds = known.of(fresh).seconds
     return {a.uuid: seconds[a.uuid] for a in fresh.actions if known.is_known(a)}
+
+
+def _points(parts: Assembly, fresh: ActionPlan, durations: Durations, workers: int) -> list[Point]:
+    """Return how long a plan takes with other numbers of workers."""
+
+    def makespan_s(number: int) -> float:
+        return predictions.makespan_s(parts, fresh, durations, number)
+
+    return what_if.points(makespan_s, len(fresh.actions), workers)
 
 
 def _mark(plan: ActionPlan) -> str:

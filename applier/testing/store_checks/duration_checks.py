@@ -66,6 +66,7 @@ class DurationChecks:
     def test_durations_before_a_time_are_those_of_attempts_that_had_ended(
         self, store: RunStoreUnderTest
     ) -> None:
+        """What ends at that time does not count."""
         plan = new_plan("a", "b")
         claim = claimed(store, plan)
         store.commit(plan.uuid, claim, [starts(action) for action in plan.actions], now=NOW)
