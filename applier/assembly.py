@@ -29,13 +29,12 @@ if TYPE_CHECKING:
     from applier.guarding.guard import Guard
     from applier.guarding.open_times import OpenTimes
     from applier.machines import OpenMachines
-    from applier.monitoring.run_metrics import RunMetrics
     from applier.run.runner import Runner
     from applier.run.setup import Pause
     from applier.run.worker_jobs import LocalRuns
     from applier.scheduling.holding import Breaker, Holding
     from applier.scheduling.type_policy import TypePolicy
-    from applier.store import Store
+    from applier.store import RunStore, Store
     from applier.workers.runs import RemoteRuns
     from planner.model import Action, ActionPlan
     from planner.registry import ActionTypes
@@ -53,8 +52,8 @@ class Assembly:
         self.conf = conf
         self._cloud: Cloud | None = None
         self._making_cloud = threading.Lock()
-        #: If set, the runs of this process are measured.
-        self.run_metrics: RunMetrics | None = None
+        #: Returns the store of a run of this process; another one may measure it.
+        self.measured: Callable[[Store], RunStore] = lambda store: store
         #: If set, makes one more listener for each run of this process.
         self._listener_of: Callable[[ActionPlan], AbstractContextManager[Listener]] | None = None
 
@@ -378,7 +377,7 @@ class Assembly:
 
         return Runner(
             RunSetup(
-                store=self.run_metrics.of(self.store) if self.run_metrics else self.store,
+                store=self.measured(self.store),
                 engine=self.engine(max_workers),
                 environment=self.environment,
                 claimant=self.claimant,

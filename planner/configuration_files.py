@@ -11,7 +11,7 @@ from typing import NamedTuple
 from oslo_config import cfg
 
 
-class Entry(NamedTuple):
+class SetOption(NamedTuple):
     """An option that is set in a file; ``value`` is the text on its first line."""
 
     file: Path
@@ -35,7 +35,7 @@ def files_of(conf: cfg.ConfigOpts) -> list[Path]:
     return files + [file for folder in folders for file in sorted(folder.glob("*.conf"))]
 
 
-def entries(file: Path) -> Iterator[Entry]:
+def entries(file: Path) -> Iterator[SetOption]:
     """Yield each option that is set in a file, with its section as oslo.config reads it."""
     section = "DEFAULT"
     for number, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
@@ -43,7 +43,7 @@ def entries(file: Path) -> Iterator[Entry]:
             # oslo.config reads the names of sections in lower case, except this one.
             section = head[1] if head[1] == "DEFAULT" else head[1].lower()
         elif found := re.match(r"([^\s#;\[][^=:]*?)\s*[=:]\s*(.*)", text):
-            yield Entry(file, number, section, found[1], found[2].strip())
+            yield SetOption(file, number, section, found[1], found[2].strip())
 
 
 def place_of(conf: cfg.ConfigOpts, section: str, option: str) -> str:

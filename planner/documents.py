@@ -93,7 +93,7 @@ def parse(text: str | bytes, source: str) -> Document:
         text = text.removeprefix("\ufeff")
         text_checks.require_kept(text)
         return _parse(text, source)
-    except text_checks.Unreadable as reason:
+    except text_checks.RefusedText as reason:
         raise _refused(_place(source, reason.line), str(reason)) from reason
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from planner import blast_radius, guards, ranges
 from planner.errors import InvalidInput, Mistake
+from planner.extent import Members, extent, limited
 from planner.guards import NO_GUARDS, Guards
 from planner.model import ActionPlan
 
@@ -39,12 +40,12 @@ def guarded(plan: ActionPlan, document: Mapping[str, Any], demands: Demands) -> 
     known = known._replace(blast_radius_at_once=at_once)
     if at is None and not at_once:
         return replace(plan, guards=known)
-    members = blast_radius.Members(facts if at is not None and isinstance(facts, Mapping) else {})
-    known = known._replace(extent=blast_radius.extent(plan.actions, members))
+    members = Members(facts if at is not None and isinstance(facts, Mapping) else {})
+    known = known._replace(extent=extent(plan.actions, members))
     plan = replace(plan, guards=known, facts_at=at)
     if not at_once:
         return plan
-    actions, limits = blast_radius.limited(plan.actions, members, at_once)
+    actions, limits = limited(plan.actions, members, at_once)
     impossible = sorted(token for token, number in limits.items() if number < 1)
     if impossible:
         what = ", ".join(token.removeprefix(blast_radius.AT_ONCE) for token in impossible)

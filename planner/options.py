@@ -27,7 +27,7 @@ _PLAIN: Mapping[type[types.ConfigType], tuple[type, str, str]] = {
 }
 
 
-class Limits(types.ConfigType):
+class LimitsType(types.ConfigType):
     """Option type: limits as text (``node:*=2, type:migrate=4``) or as a mapping."""
 
     def __init__(self) -> None:
@@ -56,10 +56,10 @@ class Limits(types.ConfigType):
         return ", ".join(f"{token}={number}" for token, number in value.items())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Limits)
+        return isinstance(other, LimitsType)
 
     def __hash__(self) -> int:
-        return hash(Limits)
+        return hash(LimitsType)
 
     def __repr__(self) -> str:
         return "Limits"
@@ -76,7 +76,7 @@ OPTIONS = (
     ),
     cfg.Opt(
         "limits",
-        type=Limits(),
+        type=LimitsType(),
         default={},
         help="Limits for all plans: how many actions may hold a resource at once. "
         "token=number, such as node:compute-1=1, or KIND:*=number for each resource of a kind, "

@@ -24,7 +24,7 @@ _ESCAPE = re.compile(
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 
 
-class Unreadable(ValueError):
+class RefusedText(ValueError):
     """A text that is refused. ``line`` is counted from 1."""
 
     def __init__(self, text: str, line: int) -> None:
@@ -38,19 +38,19 @@ def decode(data: bytes) -> str:
         return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as reason:
         text = f"not UTF-8 text: {reason.reason} at byte {reason.start}"
-        raise Unreadable(text, data.count(b"\n", 0, reason.start) + 1) from reason
+        raise RefusedText(text, data.count(b"\n", 0, reason.start) + 1) from reason
 
 
 def require_kept(text: str) -> None:
     """Raise Unreadable for the first character that no store can keep."""
     if found := UNKEPT.search(text):
-        raise Unreadable(refused_character(found[0]), _line(text, found.start()))
+        raise RefusedText(refused_character(found[0]), _line(text, found.start()))
 
 
 def require_printable(text: str) -> None:
     """Raise Unreadable for the first character that YAML refuses."""
     if found := _UNPRINTABLE.search(text):
-        raise Unreadable(refused_character(found[0]), _line(text, found.start()))
+        raise RefusedText(refused_character(found[0]), _line(text, found.start()))
 
 
 def require_kept_escapes(text: str) -> None:
@@ -58,7 +58,7 @@ def require_kept_escapes(text: str) -> None:
     for found in _ESCAPE.finditer(text):
         if found[1]:
             character = chr(int(found[1], 16))
-            raise Unreadable(refused_character(character), _line(text, found.start()))
+            raise RefusedText(refused_character(character), _line(text, found.start()))
 
 
 def printable(text: str) -> str:
@@ -90,14 +90,14 @@ def is_too_deep(value: Any) -> bool:
     return True
 
 
-def too_deep(text: str) -> Unreadable:
+def too_deep(text: str) -> RefusedText:
     """Return the error for a JSON text that is nested too deep, with the line where it begins."""
     depth = 0
     for found in _BRACKET.finditer(text):
         depth += (found[0] in "[{") - (found[0] in "]}")
         if depth > DEEPEST:
-            return Unreadable(TOO_DEEP, _line(text, found.start()))
-    return Unreadable(TOO_DEEP, 1)
+            return RefusedText(TOO_DEEP, _line(text, found.start()))
+    return RefusedText(TOO_DEEP, 1)
 
 
 def _line(text: str, position: int) -> int:

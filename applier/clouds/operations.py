@@ -31,7 +31,7 @@ _POWERS = {"on": "switching on", "off": "switching off", "suspended": "suspendin
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Work:
+class CloudOperation:
     """An operation that may begin: the entries that it locks, the capacity it reserves, its result.
 
     ``names`` are the names by which a fault may refer to it. While it is ongoing, no other
@@ -50,7 +50,7 @@ class Work:
     result: Mapping[str, Mapping[str, Mapping[str, Any] | None]]
 
 
-def migrate(world: World, uuid: str, destination: str | None, live: bool) -> Work:
+def migrate(world: World, uuid: str, destination: str | None, live: bool) -> CloudOperation:
     """Move an instance; without a destination to the host with the most free vcpus."""
     instance = _instance(world, uuid)
     name, source = instance["name"], instance["host"]
@@ -64,7 +64,7 @@ def migrate(world: World, uuid: str, destination: str | None, live: bool) -> Wor
     target = destination or choose_host(world, need, name, source)
     _must_receive(world, target)
     must_have_room(target, free_on_hosts(world)[target], need, name)
-    return Work(
+    return CloudOperation(
         operation="migrate",
         what=f"the move of {name} to {target}",
         seconds=world["durations"]["live_migrate" if live else "cold_migrate"],
@@ -76,7 +76,7 @@ def migrate(world: World, uuid: str, destination: str | None, live: bool) -> Wor
     )
 
 
-def resize(world: World, uuid: str, flavor: str) -> Work:
+def resize(world: World, uuid: str, flavor: str) -> CloudOperation:
     """Change the flavor of an instance on its host."""
     instance = _instance(world, uuid)
     name, host = instance["name"], instance["host"]
@@ -88,7 +88,7 @@ def resize(world: World, uuid: str, flavor: str) -> Work:
     old, new = room_needed(world, instance["flavor"]), room_needed(world, flavor)
     more = {room: max(0, new[room] - old[room]) for room in ROOM}
     must_have_room(host, free_on_hosts(world)[host], more, f"{name} as {flavor}")
-    return Work(
+    return CloudOperation(
         operation="resize",
         what=f"the resize of {name} to {flavor}",
         seconds=world["durations"]["resize"],
@@ -100,7 +100,7 @@ def resize(world: World, uuid: str, flavor: str) -> Work:
     )
 
 
-def set_instance_status(world: World, uuid: str, status: str) -> Work:
+def set_instance_status(world: World, uuid: str, status: str) -> CloudOperation:
     """Stop, start or shelve an instance; a shelved one is on no host and uses no capacity."""
     operation, what, possible = _STATUSES[status]
     instance = _instance(world, uuid)
@@ -112,7 +112,7 @@ def set_instance_status(world: World, uuid: str, status: str) -> Work:
         need = room_needed(world, instance["flavor"])
         host = choose_host(world, need, name, None)
     _must_be_on(world, host)
-    return Work(
+    return CloudOperation(
         operation=operation,
         what=f"{what} of {name}",
         seconds=world["durations"][operation],
@@ -126,7 +126,7 @@ def set_instance_status(world: World, uuid: str, status: str) -> Work:
     )
 
 
-def create_instance(world: World, uuid: str, name: str, flavor: str | None) -> Work:
+def create_instance(world: World, uuid: str, name: str, flavor: str | None) -> CloudOperation:
     """Create an instance on the host with the most free vcpus."""
     if flavor is None:
         raise ActionFailed(f"{name} cannot be created: its definition has no flavor")
@@ -136,7 +136,7 @@ def create_instance(world: World, uuid: str, name: str, flavor: str | None) -> W
         raise ActionFailed(f"there is an instance {name} already")
     need = room_needed(world, flavor)
     host = choose_host(world, need, name, None)
-    return Work(
+    return CloudOperation(
         operation="create",
         what=f"the creation of {name}",
         # A file of an earlier release does not have this duration.
@@ -162,11 +162,11 @@ def named(world: World, name: str) -> str | None:
     return found[0] if found else None
 
 
-def delete_instance(world: World, uuid: str) -> Work:
+def delete_instance(world: World, uuid: str) -> CloudOperation:
     """Delete an instance; its volumes stay and are detached."""
     instance = _instance(world, uuid)
     attached = [key for key, volume in world["volumes"].items() if volume["instance"] == uuid]
-    return Work(
+    return CloudOperation(
         operation="delete",
         what=f"the removal of {instance['name']}",
         seconds=world["durations"]["delete"],
@@ -179,11 +179,11 @@ def delete_instance(world: World, uuid: str) -> Work:
     )
 
 
-def set_service_status(world: World, host: str, status: str, reason: str | None) -> Work:
+def set_service_status(world: World, host: str, status: str, reason: str | None) -> CloudOperation:
     """Enable or disable the compute service of a host, even if the host is off."""
     if host not in world["services"]:
         raise ActionFailed(f"there is no compute service on {host}")
-    return Work(
+    return CloudOperation(
         operation="service",
         what=f"{'enabling' if status == 'enabled' else 'disabling'} {host}",
         seconds=world["durations"]["service"],
@@ -193,7 +193,7 @@ def set_service_status(world: World, host: str, status: str, reason: str | None)
     )
 
 
-def set_host_power(world: World, host: str, power: str) -> Work:
+def set_host_power(world: World, host: str, power: str) -> CloudOperation:
     """Switch a host on or off, or suspend it.
 
     Raises ActionFailed for off and suspended while ACTIVE instances are on it.
@@ -208,7 +208,7 @@ def set_host_power(world: World, host: str, power: str) -> Work:
     if running and power != "on":
         names = ", ".join(sorted(running))
         raise ActionFailed(f"{host} still runs {names}: {_POWERS[power]} it is refused")
-    return Work(
+    return CloudOperation(
         operation="power",
         what=f"{_POWERS[power]} {host}",
         seconds=world["durations"]["power"],
@@ -218,7 +218,9 @@ def set_host_power(world: World, host: str, power: str) -> Work:
     )
 
 
-def migrate_volume(world: World, uuid: str, pool: str | None, volume_type: str | None) -> Work:
+def migrate_volume(
+    world: World, uuid: str, pool: str | None, volume_type: str | None
+) -> CloudOperation:
     """Move a volume to another pool, change its type, or both."""
     volume = world["volumes"].get(uuid)
     if volume is None:
@@ -233,7 +235,7 @@ def migrate_volume(world: World, uuid: str, pool: str | None, volume_type: str |
     if pool != volume["pool"]:
         holds = {f"pool:{pool}": {"size_gb": size}}
         must_have_room(pool, {"size_gb": free_in_pool(world, pool)}, {"size_gb": size}, name)
-    return Work(
+    return CloudOperation(
         operation="volume_migrate",
         what=f"the move of {name} to {pool}" if holds else f"the retype of {name} to {volume_type}",
         seconds=world["durations"]["volume_migrate"],
@@ -244,7 +246,7 @@ def migrate_volume(world: World, uuid: str, pool: str | None, volume_type: str |
     )
 
 
-def refuse_conflicts(world: World, work: Work) -> None:
+def refuse_conflicts(world: World, work: CloudOperation) -> None:
     """Raise ActionFailed if an ongoing operation conflicts with ``work``."""
     changes, uses = set(work.changes), set(work.uses)
     for other in world["ongoing"]:
@@ -252,7 +254,7 @@ def refuse_conflicts(world: World, work: Work) -> None:
             raise ActionFailed(f"{work.what} cannot begin: {other['what']} goes on")
 
 
-def take_fault(world: World, work: Work) -> dict[str, Any] | None:
+def take_fault(world: World, work: CloudOperation) -> dict[str, Any] | None:
     """Return the first fault that matches ``work``, or None; reduce its ``times`` by one."""
     for fault in world["faults"]:
         if fault["operation"] not in ("*", work.operation):
@@ -267,7 +269,7 @@ def take_fault(world: World, work: Work) -> dict[str, Any] | None:
     return None
 
 
-def commit(world: World, work: Work) -> None:
+def commit(world: World, work: CloudOperation) -> None:
     """Apply the result of a work to the cloud."""
     for table, entries in work.result.items():
         for key, fields in entries.items():

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from applier.clouds import capacity, operations, simulated_document
-from applier.clouds.operations import Work
+from applier.clouds.operations import CloudOperation
 from applier.clouds.simulated_schema import ONGOING, ROOM, World
 from applier.clouds.world_file import WorldFile, born
 from applier.contracts import Print, StopSignal, silent
@@ -195,7 +195,7 @@ class SimulatedCloud(Cloud):
         entry: Mapping[str, Any] | None = self._file.read()[table].get(key)
         return entry
 
-    def _do(self, begin: Callable[[World], Work], stop: StopSignal) -> Work:
+    def _do(self, begin: Callable[[World], CloudOperation], stop: StopSignal) -> CloudOperation:
         with self._file.changing() as world:
             work = begin(world)
             operations.refuse_conflicts(world, work)
@@ -214,7 +214,9 @@ class SimulatedCloud(Cloud):
             operations.commit(world, work)
         return work
 
-    def _take_time(self, work: Work, fault: Mapping[str, Any] | None, stop: StopSignal) -> None:
+    def _take_time(
+        self, work: CloudOperation, fault: Mapping[str, Any] | None, stop: StopSignal
+    ) -> None:
         kind = fault["kind"] if fault else None
         seconds = work.seconds
         if fault and kind in ("fail", "error"):
@@ -228,7 +230,7 @@ class SimulatedCloud(Cloud):
             raise ActionFailed(text) if kind == "fail" else ConnectionError(text)
 
 
-def _entry(work: Work) -> dict[str, Any]:
+def _entry(work: CloudOperation) -> dict[str, Any]:
     """Return the file's entry for an ongoing ``work``: its locks, and its process."""
     pid = os.getpid()
     owner = {"id": uuid.uuid4().hex, "pid": pid, "born": born(pid)}

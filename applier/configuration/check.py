@@ -18,7 +18,7 @@ from applier.errors import ConfigurationError
 from planner import registry
 from planner.configuration_files import entries, files_of
 from planner.errors import Mistake, PlannerError, accepted
-from planner.options import Limits
+from planner.options import LimitsType
 from planner.planners.numbers import NumberByType
 
 _VARIABLE = re.compile("OS_(.+?)__(.+)")
@@ -219,7 +219,7 @@ def _without_effect(opt: cfg.Opt, value: Any) -> Iterator[str]:
     """Yield a warning for each action type in a value that no plugin offers."""
     if isinstance(opt.type, NumberByType):
         names = list(value or ())
-    elif isinstance(opt.type, Limits):
+    elif isinstance(opt.type, LimitsType):
         names = [t.removeprefix("type:") for t in value or () if t.startswith("type:")]
     else:
         return

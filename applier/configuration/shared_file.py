@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from applier.configuration import watcher_options
 from applier.configuration.options import OWN
-from planner.configuration_files import Entry, entries, files_of
+from planner.configuration_files import SetOption, entries, files_of
 
 #: The options by section that Watcher's own planner of that name reads in another way.
 _TWO_MEANINGS = {
@@ -33,7 +33,7 @@ def is_of_watcher(file: Path) -> bool:
 def two_meanings(conf: cfg.ConfigOpts, planner: str) -> list[str]:
     """Return a warning if Watcher reads options of this planner in another way; else nothing."""
     section = f"watcher_planners.{planner}"
-    found: list[Entry] = [
+    found: list[SetOption] = [
         entry
         for file in files_of(conf)
         for entry in entries(file)

@@ -33,7 +33,7 @@ POLL_S, BEAT_S = 0.5, 5.0
 FIRST_DELAY_S, LONGEST_DELAY_S = 1.0, 300.0
 
 
-class Delivery:
+class EventDelivery:
     """Delivers events to a receiver until ``ending`` is set.
 
     ``holder`` is a uuid of this process. An event that could not be delivered for ``give_up_s``

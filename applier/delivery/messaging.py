@@ -41,7 +41,7 @@ class Notifications:
     """Whoever listens to the notifications of Watcher.
 
     A batch of events has a connection of its own. Deliveries are repeated by
-    :class:`applier.delivery.delivery.Delivery`, so ``retry`` of oslo.messaging has no effect.
+    :class:`applier.delivery.delivery.EventDelivery`, so ``retry`` of oslo.messaging has no effect.
     """
 
     name = "notifications"

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from applier.assembly import Assembly
 from applier.delivery import configured
-from applier.delivery.delivery import Delivery
+from applier.delivery.delivery import EventDelivery
 from applier.errors import DamagedRecord, StoreError
 from applier.service.opening import opened
 from applier.service.process import ServiceProcess
@@ -38,7 +38,7 @@ class DeliveryService(ServiceProcess):
         holder = str(uuid4())
         threads = [
             threading.Thread(
-                target=Delivery(
+                target=EventDelivery(
                     store,
                     receiver,
                     holder=holder,

@@ -25,7 +25,7 @@ from applier.engines.in_progress import AttemptsInProgress
 from applier.engines.threads import Threads
 from applier.engines.workers import Timer, Timers
 from applier.errors import PlanConflict
-from applier.scheduling.decisions import Decisions, Halt, Stopped
+from applier.scheduling.decisions import Decisions, Halt, HaltReason
 from applier.scheduling.gates import Concurrency
 from applier.scheduling.holding import Holding
 from applier.scheduling.scheduler import Scheduler
@@ -320,6 +320,6 @@ _TOGETHER_S = 0.001
 
 
 def _flow_state(scheduler: Scheduler) -> Any:
-    if scheduler.stopped in (Stopped.PAUSED, Stopped.HANDED_BACK):
+    if scheduler.stopped in (HaltReason.PAUSED, HaltReason.HANDED_BACK):
         return states.SUSPENDED
     return states.SUCCESS if scheduler.well else states.FAILURE

@@ -38,10 +38,10 @@ _REASONS = {
 _DONE = frozenset({Outcome.CHANGED, Outcome.CREATED, Outcome.OK})
 
 
-class Output:
+class ActionOutput:
     """Collects the output of an action, and keeps only the end of it. Safe in several threads.
 
-    >>> output = Output(kept=8)
+    >>> output = ActionOutput(kept=8)
     >>> output.write("one, two, "); output.write("three")
     >>> output.text()
     'o, three'
@@ -150,7 +150,7 @@ class ActionTask(task.Task):
             return self._executed()
 
     def _executed(self) -> Report:
-        output = Output()
+        output = ActionOutput()
         try:
             state, outcome, message = self._perform(output)
         except BaseException as error:
@@ -178,7 +178,7 @@ class ActionTask(task.Task):
             output=output.text(),
         )
 
-    def _perform(self, output: Output) -> _Ending:
+    def _perform(self, output: ActionOutput) -> _Ending:
         if self.machines is None:
             self.machines = self.environment.machines_of(self.action, self.attempt)
         if self.stop.is_set():

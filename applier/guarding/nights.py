@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from applier.contracts import Report
-from applier.guarding.open_times import Interval, OpenTimes
+from applier.guarding.open_times import OpenTimes, OpenWindow
 from applier.scheduling import order
 from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import Scheduler
@@ -24,7 +24,7 @@ MOST_NIGHTS = 1000
 class Night(NamedTuple):
     """One window, and the actions that start in it, in their order."""
 
-    interval: Interval
+    interval: OpenWindow
     actions: Sequence[str]
     ends_at: datetime
 

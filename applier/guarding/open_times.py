@@ -18,7 +18,7 @@ HORIZON = timedelta(days=22)
 _LONGEST = timedelta(days=2)
 
 
-class Interval(NamedTuple):
+class OpenWindow(NamedTuple):
     """Windows are open from ``start`` to ``end``, both in UTC."""
 
     start: datetime
@@ -35,7 +35,7 @@ class OpenTimes:
 
     def __init__(self, groups: Iterable[Sequence[str]]) -> None:
         self._groups = [[window(text) for text in group] for group in groups]
-        self._known: list[Interval] = []
+        self._known: list[OpenWindow] = []
         self._from = self._until = datetime.min.replace(tzinfo=UTC)
 
     @property
@@ -43,12 +43,12 @@ class OpenTimes:
         """The windows as they were written."""
         return " and ".join(" or ".join(w.text for w in group) for group in self._groups)
 
-    def at(self, moment: datetime) -> Interval | None:
+    def at(self, moment: datetime) -> OpenWindow | None:
         """Return the interval that a moment is in; None while the windows are closed."""
         found = self.next(moment)
         return found if found and found.start <= moment else None
 
-    def next(self, moment: datetime) -> Interval | None:
+    def next(self, moment: datetime) -> OpenWindow | None:
         """Return the interval that a moment is in, or the next one; None if there is none."""
         return next((i for i in self.intervals(moment) if i.end > moment), None)
 
@@ -56,7 +56,7 @@ class OpenTimes:
         """Return when an interval begins next, after a moment; None if none does."""
         return next((i.start for i in self.intervals(moment) if i.start > moment), None)
 
-    def intervals(self, moment: datetime) -> list[Interval]:
+    def intervals(self, moment: datetime) -> list[OpenWindow]:
         """List the intervals around a moment and in the three weeks after it, in their order."""
         if not self._from <= moment < self._until:
             self._from, self._until = moment, moment + timedelta(days=1)
@@ -64,14 +64,14 @@ class OpenTimes:
             self._known = _all_hold([_merged(_of(g, begin, end)) for g in self._groups])
         return self._known
 
-    def closed(self, start: datetime, end: datetime) -> Iterator[Interval]:
+    def closed(self, start: datetime, end: datetime) -> Iterator[OpenWindow]:
         """Yield the times between two moments at which the windows are closed."""
         at = start
         while at < end:
             found = self.next(at)
             opens = end if found is None else min(found.start, end)
             if at < opens:
-                yield Interval(at, opens)
+                yield OpenWindow(at, opens)
             at = end if found is None else found.end
 
     def longest_s(self, moment: datetime) -> float:
@@ -80,7 +80,7 @@ class OpenTimes:
         return max((i.seconds for i in found), default=0.0)
 
 
-def _of(group: Iterable[Window], begin: datetime, end: datetime) -> Iterator[Interval]:
+def _of(group: Iterable[Window], begin: datetime, end: datetime) -> Iterator[OpenWindow]:
     for one in group:
         zone = ZoneInfo(one.zone)
         first = begin.astimezone(zone).replace(tzinfo=None, hour=0, minute=0, second=0)
@@ -95,21 +95,21 @@ def _of(group: Iterable[Window], begin: datetime, end: datetime) -> Iterator[Int
             closes = opens + timedelta(minutes=lasts)
             start, stop = (t.replace(tzinfo=zone).astimezone(UTC) for t in (opens, closes))
             if stop > start:
-                yield Interval(start, stop)
+                yield OpenWindow(start, stop)
 
 
-def _merged(intervals: Iterable[Interval]) -> list[Interval]:
+def _merged(intervals: Iterable[OpenWindow]) -> list[OpenWindow]:
     """Return intervals in their order, those that touch or overlap as one."""
-    found: list[Interval] = []
+    found: list[OpenWindow] = []
     for one in sorted(intervals):
         if found and one.start <= found[-1].end:
-            found[-1] = Interval(found[-1].start, max(found[-1].end, one.end))
+            found[-1] = OpenWindow(found[-1].start, max(found[-1].end, one.end))
         else:
             found.append(one)
     return found
 
 
-def _all_hold(groups: Sequence[list[Interval]]) -> list[Interval]:
+def _all_hold(groups: Sequence[list[OpenWindow]]) -> list[OpenWindow]:
     """Return the intervals that are in one of each group."""
     found, *others = groups
     for other in others:
@@ -117,13 +117,13 @@ def _all_hold(groups: Sequence[list[Interval]]) -> list[Interval]:
     return found
 
 
-def _both(one: Sequence[Interval], other: Sequence[Interval]) -> Iterator[Interval]:
+def _both(one: Sequence[OpenWindow], other: Sequence[OpenWindow]) -> Iterator[OpenWindow]:
     """Yield the intervals that are in one of each of two lists in their order."""
     i = k = 0
     while i < len(one) and k < len(other):
         start, end = max(one[i].start, other[k].start), min(one[i].end, other[k].end)
         if start < end:
-            yield Interval(start, end)
+            yield OpenWindow(start, end)
         if one[i].end < other[k].end:
             i += 1
         else:

@@ -19,7 +19,7 @@ from applier.machines.job_scripts import END, FIND, with_arguments
 from applier.machines.local import Local
 from applier.machines.permit import Permit
 from applier.machines.settings import SimulationSettings, SshSettings
-from applier.machines.simulated_nodes import Simulation
+from applier.machines.simulated_nodes import NodeSimulation
 from planner.states import Outcome
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ class OpenMachines:
         place: Path | None = None,
     ) -> None:
         self._ssh, self._place = ssh or SshSettings(), place
-        self._simulation = Simulation(simulation or SimulationSettings())
+        self._simulation = NodeSimulation(simulation or SimulationSettings())
         #: The attempts of which jobs were found, each with the machine.
         self.taken_over: set[tuple[str | None, AttemptName]] = set()
         self._lock = threading.Lock()
         self._connections: Connections | None = None
 
-    def of_attempt(self, plan: str, action: str, attempt: int) -> AttemptMachines:
+    def of_attempt(self, plan: str, action: str, attempt: int) -> OpenAttemptMachines:
         """Return these machines for one attempt of an action, whose commands can be found again."""
-        return AttemptMachines(self, AttemptName(plan, action, attempt), self._place)
+        return OpenAttemptMachines(self, AttemptName(plan, action, attempt), self._place)
 
     def machine(
         self, address: str | None, stop: StopSignal, jobs: AttemptJobs | None = None
@@ -133,7 +133,7 @@ class OpenMachines:
             return self._connections
 
 
-class AttemptMachines:
+class OpenAttemptMachines:
     """The machines of a run for one attempt of an action: its commands are named after it."""
 
     def __init__(

@@ -16,7 +16,7 @@ from applier.machines.settings import SimulationSettings
 from planner.states import Outcome
 
 
-class Simulation:
+class NodeSimulation:
     """Replaces the work of tasks on simulated nodes.
 
     Each of ``failures`` is a fraction of all tasks (``0.01``), or ``NODE/TASK`` with ``*`` for any
@@ -51,9 +51,9 @@ class Simulation:
     def fails(self, node: str, task: str) -> bool:
         """Return whether a task has to fail by configuration.
 
-        >>> Simulation(SimulationSettings(failures=("3/*", "*/ntp"))).fails("3", "database")
+        >>> NodeSimulation(SimulationSettings(failures=("3/*", "*/ntp"))).fails("3", "database")
         True
-        >>> one_in_four = Simulation(SimulationSettings(failures=("0.25",), seed=1))
+        >>> one_in_four = NodeSimulation(SimulationSettings(failures=("0.25",), seed=1))
         >>> sum(one_in_four.fails("1", f"task-{i}") for i in range(1000))
         256
         """

@@ -6,15 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from applier.contracts import Claimant, Report
+from applier.monitoring.run_metrics import RunMetrics
 from applier.store import RunStore
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState, PlanState
-
-if TYPE_CHECKING:
-    from applier.monitoring.run_metrics import RunMetrics
 
 #: For what an action waited: the ends of other actions, what limits hold back, its next attempt.
 FOR_ACTIONS, FOR_LIMITS, FOR_RETRY = "actions", "limits", "retry"
@@ -108,3 +106,10 @@ class MeasuredStore:
         ready = max(ends, default=self._claimed_at)
         waits.labels(FOR_ACTIONS).observe(ready - self._claimed_at)
         waits.labels(FOR_LIMITS).observe(at - ready)
+
+
+def measured(store: RunStore, metrics: RunMetrics) -> RunStore:
+    """Return the store for one run of one plan, which is measured."""
+    run = MeasuredStore(store, metrics)
+    metrics.add(run)
+    return cast("RunStore", run)

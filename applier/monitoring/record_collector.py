@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from applier.errors import DamagedRecord, StoreError
-from applier.store.figures import Figures, Heartbeat
+from applier.store.figures import Heartbeat, StoreFigures
 from applier.store.worker_jobs import WorkerJobState
 from planner.states import PlanState
 
@@ -35,7 +35,7 @@ class RecordCollector(Collector):
 
     def __init__(
         self,
-        read: Callable[[], Figures],
+        read: Callable[[], StoreFigures],
         *,
         kept_s: float = KEPT_S,
         clock: Callable[[], float] = time.monotonic,
@@ -43,7 +43,7 @@ class RecordCollector(Collector):
     ) -> None:
         self._read, self._kept_s, self._clock, self._now = read, kept_s, clock, now
         self._lock = threading.Lock()
-        self._kept: tuple[float, Figures | None, float] | None = None
+        self._kept: tuple[float, StoreFigures | None, float] | None = None
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         """Return no names, so that registering it does not read the record."""
@@ -59,7 +59,7 @@ class RecordCollector(Collector):
         if figures is not None:
             yield from families(figures, self._now())
 
-    def _figures(self) -> tuple[Figures | None, float]:
+    def _figures(self) -> tuple[StoreFigures | None, float]:
         """Return the figures of the last few seconds, and how long the record took."""
         with self._lock:
             began = self._clock()
@@ -80,7 +80,7 @@ def registry_of(collector: Collector) -> CollectorRegistry:
     return registry
 
 
-def families(figures: Figures, now: datetime) -> Iterator[GaugeMetricFamily]:
+def families(figures: StoreFigures, now: datetime) -> Iterator[GaugeMetricFamily]:
     """Return the figures of the record as Prometheus has them; ages are those at ``now``."""
     plans = GaugeMetricFamily("actionplan_plans", "Plans in the record.", labels=["state"])
     for state, number in {**dict.fromkeys(map(str, PlanState), 0), **figures.plans}.items():
@@ -107,7 +107,7 @@ def families(figures: Figures, now: datetime) -> Iterator[GaugeMetricFamily]:
     yield from _workers(figures)
 
 
-def _workers(figures: Figures) -> Iterator[GaugeMetricFamily]:
+def _workers(figures: StoreFigures) -> Iterator[GaugeMetricFamily]:
     jobs = GaugeMetricFamily(
         "actionplan_worker_jobs", "Jobs for workers on other machines.", labels=["state"]
     )
@@ -128,7 +128,7 @@ def _workers(figures: Figures) -> Iterator[GaugeMetricFamily]:
         yield family
 
 
-def _outboxes(figures: Figures, now: datetime) -> Iterator[GaugeMetricFamily]:
+def _outboxes(figures: StoreFigures, now: datetime) -> Iterator[GaugeMetricFamily]:
     outboxes = figures.outboxes
     texts = {
         "actionplan_events_waiting": "Events that a receiver has not got yet.",
@@ -144,7 +144,7 @@ def _outboxes(figures: Figures, now: datetime) -> Iterator[GaugeMetricFamily]:
         yield family
 
 
-def _actions(figures: Figures) -> Iterator[GaugeMetricFamily]:
+def _actions(figures: StoreFigures) -> Iterator[GaugeMetricFamily]:
     actions = GaugeMetricFamily(
         "actionplan_actions",
         "Actions of the plans that were started and have not ended.",

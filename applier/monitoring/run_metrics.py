@@ -5,16 +5,23 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import cast
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-
-from applier.monitoring.measured_store import MeasuredStore
-from applier.store import RunStore
 
 #: The upper bounds of the histograms, in seconds.
 COMMIT_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 ACTION_S = (0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
+
+
+class MeasuredRun(Protocol):
+    """The run of one plan; ``runs`` is false when it has ended."""
+
+    runs: bool
+
+    @property
+    def busy(self) -> int:
+        """The number of actions that run."""
 
 
 class RunMetrics:
@@ -68,17 +75,15 @@ class RunMetrics:
 
         self._lock = threading.Lock()
         #: The stores of the runs. One whose run broke off is gone when nobody uses it any more.
-        self._runs: weakref.WeakSet[MeasuredStore] = weakref.WeakSet()
+        self._runs: weakref.WeakSet[MeasuredRun] = weakref.WeakSet()
         self.running_plans.set_function(lambda: sum(run.runs for run in self._listed()))
         self.workers_busy.set_function(lambda: sum(run.busy for run in self._listed()))
 
-    def of(self, store: RunStore) -> RunStore:
-        """Return the store for one run of one plan, which is measured."""
-        run = MeasuredStore(store, self)
+    def add(self, run: MeasuredRun) -> None:
+        """Count a run from now on, until nobody uses it any more."""
         with self._lock:
             self._runs.add(run)
-        return cast("RunStore", run)
 
-    def _listed(self) -> list[MeasuredStore]:
+    def _listed(self) -> list[MeasuredRun]:
         with self._lock:
             return list(self._runs)

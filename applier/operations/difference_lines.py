@@ -12,7 +12,7 @@ from applier.operations import difference_values
 from applier.operations.difference_values import FieldChange
 from applier.operations.differences import Comparison, counted
 from applier.wording import count, duration, one_line, some
-from planner.differences.link_changes import Links
+from planner.differences.link_changes import LinkSet
 from planner.differences.plans import ChangedAction, MovedAction, label, wave_numbers
 from planner.errors import MOST_SHOWN, path_text
 from planner.model import JOIN, Action, ActionPlan
@@ -106,7 +106,7 @@ def _moved(moved: Iterable[MovedAction]) -> list[list[str]]:
     ]
 
 
-def _link(sign: str, links: Links) -> str:
+def _link(sign: str, links: LinkSet) -> str:
     after, before = (
         some(map(one_line, labels), _MOST, ", ") for labels in (links.after, links.before)
     )

@@ -10,7 +10,7 @@ from typing import Any
 from applier.operations import hidden_values
 from applier.operations.differences import Comparison
 from planner.differences import fields
-from planner.differences.link_changes import Links
+from planner.differences.link_changes import LinkSet
 from planner.differences.plans import ChangedAction, wave_numbers
 from planner.errors import Path, path_text
 from planner.model import Action, ActionPlan
@@ -104,6 +104,6 @@ def _entries(actions: Iterable[Action], plan: ActionPlan) -> list[dict[str, Any]
     return [{**_named(action), "wave": waves.get(action.uuid)} for action in actions]
 
 
-def _links(links: Links) -> dict[str, Any]:
+def _links(links: LinkSet) -> dict[str, Any]:
     value = {"kind": links.kind, "before": list(links.before), "after": list(links.after)}
     return value | ({"outcomes": list(links.outcomes)} if links.outcomes else {})

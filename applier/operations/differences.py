@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from applier.errors import DamagedRecord, PlanNotFound
-from applier.operations.predictions import Parts, makespan_s, past_durations
+from applier.operations.predictions import ForecastParts, makespan_s, past_durations
 from applier.store import Store
 from applier.wording import count
-from planner.differences.link_changes import Links
+from planner.differences.link_changes import LinkSet
 from planner.differences.plans import PlanDifference, difference
 from planner.model import Action, ActionPlan
 from planner.states import ActionState
@@ -31,7 +31,9 @@ class Comparison:
     new_s: float
 
 
-def compared(parts: Parts, old: ActionPlan, new: ActionPlan, max_workers: int) -> Comparison:
+def compared(
+    parts: ForecastParts, old: ActionPlan, new: ActionPlan, max_workers: int
+) -> Comparison:
     """Compare two plans, and forecast both with the same durations."""
     known, seconds = past_durations(parts), []
     for plan in (old, new):
@@ -68,7 +70,7 @@ def counted(found: PlanDifference) -> list[str]:
     return words
 
 
-def _size(links: Links) -> int:
+def _size(links: LinkSet) -> int:
     members = 1 if links.kind == "needs_any" else len(links.before)
     return members * len(links.after)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from applier.operations import changed_limits, start_times, worker_lines
-from applier.operations.predictions import Parts, past_durations, predicted, sentence
+from applier.operations.predictions import ForecastParts, past_durations, predicted, sentence
 from applier.operations.reasons import foreseen, waiting
 from applier.operations.triggers import sources
 from applier.scheduling.queue_limits import queue_of
@@ -17,7 +17,7 @@ _RUNNING = (PlanState.ONGOING, PlanState.CANCELLING)
 
 
 def explained(
-    parts: Parts, plan: ActionPlan, action: Action, workers: int, window: str | None = None
+    parts: ForecastParts, plan: ActionPlan, action: Action, workers: int, window: str | None = None
 ) -> list[str]:
     """Return lines about an action: by the record, or by a forecast if its plan does not run.
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from applier.operations.predictions import Parts, makespan_s, past_durations
+from applier.operations.predictions import ForecastParts, makespan_s, past_durations
 from applier.operations.timelines import attempts_of, fresh
 from applier.run.durations import NOTHING
 from applier.store import Store
@@ -27,7 +27,7 @@ class LastRun(NamedTuple):
     taken_s: float
 
 
-def last_run(parts: Parts, store: Store, plan: ActionPlan, workers: int) -> LastRun:
+def last_run(parts: ForecastParts, store: Store, plan: ActionPlan, workers: int) -> LastRun:
     """Return the times of the last run of a stored plan with this number of workers."""
     planned_s = _planned_s(parts, plan, _began(store, plan), workers)
     return LastRun(planned_s, taken_s(store, plan))
@@ -50,7 +50,7 @@ def _began(store: Store, plan: ActionPlan) -> datetime | None:
 
 
 def _planned_s(
-    parts: Parts, plan: ActionPlan, began: datetime | None, workers: int
+    parts: ForecastParts, plan: ActionPlan, began: datetime | None, workers: int
 ) -> float | None:
     """Return how long what had not ended when the run began was expected to take."""
 

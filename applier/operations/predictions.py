@@ -32,7 +32,7 @@ from planner.model import ActionPlan
 from planner.registry import ActionTypes
 
 
-class Parts(Protocol):
+class ForecastParts(Protocol):
     """The parts that a forecast needs: the session of a command line and the assembly have them."""
 
     @property
@@ -70,7 +70,7 @@ class Prediction:
     unserved: Collection[str] = ()
 
 
-def past_durations(parts: Parts, before: datetime | None = None) -> PastDurations:
+def past_durations(parts: ForecastParts, before: datetime | None = None) -> PastDurations:
     """Return the durations of earlier runs; the record is opened when they are first read.
 
     With ``before``, they are those that were known at that time.
@@ -80,7 +80,9 @@ def past_durations(parts: Parts, before: datetime | None = None) -> PastDuration
     )
 
 
-def predicted(parts: Parts, plan: ActionPlan, durations: Durations, max_workers: int) -> Prediction:
+def predicted(
+    parts: ForecastParts, plan: ActionPlan, durations: Durations, max_workers: int
+) -> Prediction:
     """Forecast the open actions of a plan, with the scheduler that a run uses."""
 
     concurrency, queues = _concurrency_and_queues(parts, plan, max_workers)
@@ -91,7 +93,9 @@ def predicted(parts: Parts, plan: ActionPlan, durations: Durations, max_workers:
     return Prediction(found, durations, makespan_s, concurrency, queues.unserved)
 
 
-def makespan_s(parts: Parts, plan: ActionPlan, durations: Durations, max_workers: int) -> float:
+def makespan_s(
+    parts: ForecastParts, plan: ActionPlan, durations: Durations, max_workers: int
+) -> float:
     """Return the makespan that :func:`predicted` gives, without the rest of its forecast."""
     concurrency = concurrency_of(parts, plan, max_workers)
     return forecasting.makespan_s(plan.actions, durations.seconds, concurrency)
@@ -145,13 +149,13 @@ def as_dict(plan: ActionPlan, made: Prediction) -> dict[str, Any]:
     }
 
 
-def concurrency_of(parts: Parts, plan: ActionPlan, max_workers: int) -> Concurrency:
+def concurrency_of(parts: ForecastParts, plan: ActionPlan, max_workers: int) -> Concurrency:
     """Return how many actions of a plan may run at once; raises StoreError."""
     return _concurrency_and_queues(parts, plan, max_workers)[0]
 
 
 def _concurrency_and_queues(
-    parts: Parts, plan: ActionPlan, max_workers: int
+    parts: ForecastParts, plan: ActionPlan, max_workers: int
 ) -> tuple[Concurrency, QueueLimits]:
     # A plan may have action types that are not installed.
     names = {a.action_type for a in plan.actions} & set(parts.action_types)

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from applier.contracts import ActionPlugin
 from applier.guarding.failure_budget import FailureBudget
-from applier.operations.predictions import Parts, concurrency_of
+from applier.operations.predictions import ForecastParts, concurrency_of
 from applier.plan_cloud import name_of
 from applier.rehearsal import advice
 from applier.rehearsal.advice import Lowered
 from applier.rehearsal.attempts import Attempts
 from applier.rehearsal.faults import Fault, concerned
-from applier.rehearsal.figures import Figures, OfAction, figures
+from applier.rehearsal.figures import OfAction, RehearsalFigures, figures
 from applier.rehearsal.homes import HomesOfPlan
 from applier.rehearsal.rehearsed import Rehearsal, Rehearsed
 from applier.run.durations import PastDurations
@@ -54,10 +54,10 @@ class Rehearsals:
     plan: ActionPlan
     settings: Settings
     max_workers: int
-    figures: Figures
+    figures: RehearsalFigures
     without_faults: Rehearsed
     samples: int
-    compared: Figures
+    compared: RehearsalFigures
     tried: Sequence[Lowered] = ()
     advised: Lowered | None = None
 
@@ -67,7 +67,7 @@ Progress = Callable[[], None]
 
 
 def rehearsed(
-    parts: Parts,
+    parts: ForecastParts,
     plan: ActionPlan,
     known: PastDurations,
     settings: Settings,
@@ -116,7 +116,7 @@ class _Preparation:
 
     def __init__(
         self,
-        parts: Parts,
+        parts: ForecastParts,
         plan: ActionPlan,
         known: PastDurations,
         settings: Settings,
@@ -144,7 +144,7 @@ class _Preparation:
         self._attempts = make(known.drawn, faults=concerned(settings.faults, plan.actions))
         self._calm = make(lambda action, _: self._seconds[action.uuid], faults={})
 
-    def figures(self, concurrency: Concurrency, times: int, progress: Progress) -> Figures:
+    def figures(self, concurrency: Concurrency, times: int, progress: Progress) -> RehearsalFigures:
         """Rehearse so often, and sum up."""
         rehearsal, runs = self._with(concurrency), []
         for number in range(1, times + 1):
@@ -204,7 +204,7 @@ def as_dict(found: Rehearsals) -> dict[str, Any]:
     }
 
 
-def _figures(found: Figures) -> dict[str, Any]:
+def _figures(found: RehearsalFigures) -> dict[str, Any]:
     return {
         "runs": found.runs,
         "states": dict(found.states),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from applier.assembly import Assembly
 from applier.operations import changed_limits, holds
-from applier.operations.predictions import Parts, concurrency_of, past_durations
+from applier.operations.predictions import ForecastParts, concurrency_of, past_durations
 from applier.run.durations import NOTHING
 from applier.scheduling.course import Course, Timeline
 from applier.scheduling.forecast import best_ranks, forecast
@@ -20,7 +20,7 @@ from applier.timeline.chart import chart
 from applier.timeline.holds import first_run
 from applier.timeline.times import Times, began, times
 from applier.timeline.values import Chart, LaneKind
-from applier.timeline.waits import Limits, Waiting, are_unexplained, critical_path, waits
+from applier.timeline.waits import RunLimits, Waiting, are_unexplained, critical_path, waits
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -130,13 +130,13 @@ def attempts_of(store: RunStore, plan: ActionPlan) -> dict[str, list[Attempt]]:
     return {a.uuid: store.attempts(plan.uuid, a.uuid) for a in again}
 
 
-def _limits(parts: Parts, plan: ActionPlan, workers: int, *, is_stored: bool) -> Limits:
+def _limits(parts: ForecastParts, plan: ActionPlan, workers: int, *, is_stored: bool) -> RunLimits:
     """Return the limits of the plan as operators have changed them, and what others hold."""
     changed = {"max_workers": workers, **plan.limits}
     changed |= changed_limits.of_last_run(parts.store, plan) if is_stored else {}
     workers = changed.pop("max_workers")
     runs = is_stored and plan.state in _RUNNING
-    return Limits(
+    return RunLimits(
         concurrency=concurrency_of(parts, replace(plan, limits=changed), workers),
         held={
             r.resource: f"{r.resource}, on which plan {r.name or r.plan[:8]} of {r.user} works"

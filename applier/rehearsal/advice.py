@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from applier.rehearsal.figures import Figures
+from applier.rehearsal.figures import RehearsalFigures
 from applier.scheduling.gates import Concurrency
 from planner.model import Action
 
@@ -28,11 +28,11 @@ class Lowered(NamedTuple):
     limit: str
     old: int
     new: int
-    figures: Figures
+    figures: RehearsalFigures
 
 
 #: Rehearses the plan with other limits.
-Rehearse = Callable[[Concurrency], Figures]
+Rehearse = Callable[[Concurrency], RehearsalFigures]
 
 
 def lowered(
@@ -53,7 +53,7 @@ def lowered(
     return found
 
 
-def best(planned: Figures, tried: Sequence[Lowered]) -> Lowered | None:
+def best(planned: RehearsalFigures, tried: Sequence[Lowered]) -> Lowered | None:
     """Return the lower limit to advise; None if none helps.
 
     A limit helps if fewer actions go wrong on average, or fewer instances are without a home at
@@ -67,7 +67,7 @@ def best(planned: Figures, tried: Sequence[Lowered]) -> Lowered | None:
     return min(alike, key=lambda f: (f.figures.makespan_s.median, f.figures.homeless.worst))
 
 
-def _is_better(found: Figures, planned: Figures) -> bool:
+def _is_better(found: RehearsalFigures, planned: RehearsalFigures) -> bool:
     wrong, homeless = planned.wrong_mean, planned.homeless.worst
     if found.wrong_mean > wrong or found.homeless.worst > homeless:
         return False

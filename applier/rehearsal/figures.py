@@ -46,7 +46,7 @@ class HalfDone(NamedTuple):
     runs: int
 
 
-class Figures(NamedTuple):
+class RehearsalFigures(NamedTuple):
     """What ``runs`` rehearsals of a plan showed.
 
     ``states`` counts the runs by the state of the plan in the end, or HANGS. ``makespan_s`` is of
@@ -80,13 +80,13 @@ class Figures(NamedTuple):
         return self.states.get(HANGS, 0)
 
 
-def figures(actions: Sequence[Action], runs: Sequence[Rehearsed]) -> Figures:
+def figures(actions: Sequence[Action], runs: Sequence[Rehearsed]) -> RehearsalFigures:
     """Sum up rehearsals of the same actions; there is at least one."""
     working = [a for a in actions if a.action_type != JOIN]
     wrong = [sum(run.ends[a.uuid] in WRONG for a in working) for run in runs]
     not_run = [sum(run.ends[a.uuid] in NOT_RUN for a in working) for run in runs]
     homeless = [run.homeless_most for run in runs]
-    return Figures(
+    return RehearsalFigures(
         runs=len(runs),
         states=Counter(HANGS if run.state is None else str(run.state) for run in runs),
         makespan_s=quantiles(run.makespan_s for run in runs),

@@ -15,7 +15,7 @@ from applier.rehearsal.attempts import AttemptEnd
 from applier.rehearsal.homes import HomesOfPlan
 from applier.run.outcome import fold
 from applier.scheduling.course import Course
-from applier.scheduling.decisions import Halt, Stopped
+from applier.scheduling.decisions import Halt, HaltReason
 from applier.scheduling.holding import Breaker
 from applier.scheduling.scheduler import Scheduler
 from applier.scheduling.verdict import FailureRules, OnFailure
@@ -126,7 +126,7 @@ class Rehearsal:
     def _guard(self, halt: Halt | None) -> str | None:
         if halt is None:
             return None
-        if halt.stopped is Stopped.EXCEEDED:
+        if halt.stopped is HaltReason.EXCEEDED:
             return TOLERANCES
         # With on_failure=pause, the first failure pauses: no budget is smaller.
         return ON_FAILURE if self._rules.on_failure is OnFailure.PAUSE else BUDGET

@@ -12,7 +12,7 @@ from applier.operations.next_steps import next_steps
 from applier.operations.timelines import Observed
 from applier.report import heads, inputs, lists, pictures, what_if
 from applier.report.rows import OUTPUT, SLIGHT_S, rows, spare
-from applier.report.values import Point, Report, Slow, TypeTimes
+from applier.report.values import CurvePoint, ReportContent, Slow, TypeTimes
 from applier.run.durations import Durations
 from applier.run.planned_and_taken import by_type
 from applier.scheduling.forecast import Forecast
@@ -32,8 +32,8 @@ def report(
     *,
     now: datetime,
     is_stored: bool,
-    before: Report | None = None,
-) -> Report:
+    before: ReportContent | None = None,
+) -> ReportContent:
     """Return the report of a plan; of one that is not stored, nothing has run.
 
     What a run does not change is taken from a report that was made ``before``.
@@ -48,7 +48,7 @@ def report(
     history = store.history(plan.uuid) if store else []
     curve = before.points if before else _curve(parts, fresh, durations, workers)
     left = list(lists.left(plan))
-    return Report(
+    return ReportContent(
         uuid=plan.uuid,
         title=plan.name or plan.planner,
         state=str(plan.state),
@@ -83,7 +83,9 @@ def report(
     )
 
 
-def _curve(parts: Assembly, fresh: ActionPlan, durations: Durations, workers: int) -> list[Point]:
+def _curve(
+    parts: Assembly, fresh: ActionPlan, durations: Durations, workers: int
+) -> list[CurvePoint]:
     def makespan_s(number: int) -> float:
         return predictions.makespan_s(parts, fresh, durations, number)
 

@@ -9,9 +9,9 @@ from applier.contracts import HistoryEntry
 from applier.errors import DamagedRecord, PlanNotFound
 from applier.operations import difference_lines
 from applier.operations import differences as comparing
-from applier.operations.predictions import Parts
+from applier.operations.predictions import ForecastParts
 from applier.report.rows import cut
-from applier.report.values import Differences, Entry, Left
+from applier.report.values import HistoryLine, Left, ShownDifferences
 from applier.store import PlanSummary, Store
 from planner.model import JOIN, ActionPlan
 from planner.states import OPEN, WELL, ActionState, PlanState
@@ -45,11 +45,11 @@ def left(plan: ActionPlan) -> Iterator[Left]:
         yield Left(action.label, str(action.state), cut(action.status_message or ""))
 
 
-def entries(plan: ActionPlan, history: Sequence[HistoryEntry]) -> list[Entry]:
+def entries(plan: ActionPlan, history: Sequence[HistoryEntry]) -> list[HistoryLine]:
     """Return the history of a plan, the latest last."""
     names = {a.uuid: a.label for a in plan.actions}
     return [
-        Entry(
+        HistoryLine(
             at=f"{entry.at.astimezone():%Y-%m-%d %H:%M:%S}",
             what=entry.verb,
             action=names.get(entry.action, entry.action[:8]) if entry.action else "",
@@ -60,7 +60,9 @@ def entries(plan: ActionPlan, history: Sequence[HistoryEntry]) -> list[Entry]:
     ]
 
 
-def differences(parts: Parts, store: Store, plan: ActionPlan, workers: int) -> Differences | None:
+def differences(
+    parts: ForecastParts, store: Store, plan: ActionPlan, workers: int
+) -> ShownDifferences | None:
     """Compare a plan with the one of its name that was saved before it; None without one."""
     last = _last(store, plan)
     if last is None:
@@ -73,14 +75,14 @@ def differences(parts: Parts, store: Store, plan: ActionPlan, workers: int) -> D
     largest = max(sum(last.actions.values()), len(plan.actions))
     if largest > comparing.MOST_COMPARED and last.digest != plan.digest:
         text = f"Too large for a report: actionplan diff {last.uuid[:8]} {plan.uuid[:8]}"
-        return Differences(named, [text])
+        return ShownDifferences(named, [text])
     try:
         old = store.load_plan(last.uuid)
     except (DamagedRecord, PlanNotFound):
         return None
     made = comparing.compared(parts, old, plan, workers)
     names = (f"plan {last.uuid[:8]}", f"plan {plan.uuid[:8]}")
-    return Differences(named, list(difference_lines.lines(made, names, parts.action_types)))
+    return ShownDifferences(named, list(difference_lines.lines(made, names, parts.action_types)))
 
 
 def _last(store: Store, plan: ActionPlan) -> PlanSummary | None:

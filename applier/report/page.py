@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from applier.report import pictures
-from applier.report.values import Listed, Report
+from applier.report.values import Listed, ReportContent
 from planner.render.look import LOOKS
 from planner.visible_text import visible
 
@@ -106,7 +106,7 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def render(report: Report) -> str:
+def render(report: ReportContent) -> str:
     """Return a report as HTML; hidden characters are made visible."""
     template = environment().get_template("report.html")
     return visible(
@@ -121,7 +121,7 @@ def render(report: Report) -> str:
     )
 
 
-def parts(report: Report) -> dict[str, str]:
+def parts(report: ReportContent) -> dict[str, str]:
     """Return the parts of a page that is kept as the record is, and each row, by their ids."""
     made = environment()
     found = {
@@ -132,7 +132,7 @@ def parts(report: Report) -> dict[str, str]:
     return found | {f"r{one.number}": visible(str(row(one, True))).strip() for one in report.rows}
 
 
-def live(report: Report, found: Mapping[str, str], **given: Any) -> str:
+def live(report: ReportContent, found: Mapping[str, str], **given: Any) -> str:
     """Return a page that a script keeps as the record is, made of its parts."""
     marks = json.dumps({word: look.mark for word, look in LOOKS.items() if look.mark})
     template = environment().get_template("live.html")
@@ -146,7 +146,7 @@ def live(report: Report, found: Mapping[str, str], **given: Any) -> str:
     )
 
 
-def title(report: Report) -> str:
+def title(report: ReportContent) -> str:
     """Return the title of a page about a plan."""
     return f"{report.title}: {report.state}"
 

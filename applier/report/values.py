@@ -79,7 +79,7 @@ class TypeTimes(NamedTuple):
     error: str
 
 
-class Entry(NamedTuple):
+class HistoryLine(NamedTuple):
     """A line of the history."""
 
     at: str
@@ -89,7 +89,7 @@ class Entry(NamedTuple):
     why: str
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """A point of the what-if curve: so many workers, and the makespan with them."""
 
     workers: int
@@ -107,7 +107,7 @@ class Left(NamedTuple):
     why: str
 
 
-class Differences(NamedTuple):
+class ShownDifferences(NamedTuple):
     """What differs from the last plan of the same name, as lines of text."""
 
     other: str
@@ -128,7 +128,7 @@ class Listed(NamedTuple):
     creator: str
 
 
-class Report(NamedTuple):
+class ReportContent(NamedTuple):
     """All that a report shows. ``timeline``, ``graph`` and ``curve`` are elements of SVG.
 
     ``graph`` is empty if the picture would be too large. ``rows`` are at most MOST_ROWS, of
@@ -150,14 +150,14 @@ class Report(NamedTuple):
     graph: str
     rows: Sequence[Row]
     actions: int
-    points: Sequence[Point]
+    points: Sequence[CurvePoint]
     curve: str
     slack: str
     slowest: Sequence[Slow]
     types: Sequence[TypeTimes]
-    differences: Differences | None
+    differences: ShownDifferences | None
     approvals: Sequence[str]
-    history: Sequence[Entry]
+    history: Sequence[HistoryLine]
     durations: str
     input: str
     configuration: str

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
-from applier.report.values import Point
+from applier.report.values import CurvePoint
 from applier.wording import count, duration
 
 #: Numbers of workers that are tried, until more of them do not help.
@@ -18,7 +18,7 @@ KNEE = 1.05
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 260, 70, 24, 20, 44
 
 
-def points(makespan_s: Callable[[int], float], actions: int, workers: int) -> list[Point]:
+def points(makespan_s: Callable[[int], float], actions: int, workers: int) -> list[CurvePoint]:
     """Return the makespan for several numbers of workers, with the configured one among them.
 
     >>> [(p.workers, p.took) for p in points(lambda n: 60 / min(n, 3), 9, 2) if p.is_knee]
@@ -35,17 +35,17 @@ def points(makespan_s: Callable[[int], float], actions: int, workers: int) -> li
     best = min(found.values(), default=0.0)
     knee = next((n for n, seconds in found.items() if seconds <= KNEE * best), None)
     return [
-        Point(number, seconds, duration(seconds), number == workers, number == knee)
+        CurvePoint(number, seconds, duration(seconds), number == workers, number == knee)
         for number, seconds in found.items()
     ]
 
 
-def drawn(found: Sequence[Point]) -> str:
+def drawn(found: Sequence[CurvePoint]) -> str:
     """Draw the curve as an element of SVG; numbers of workers are at equal distances."""
     return "".join(_parts(found))
 
 
-def _parts(found: Sequence[Point]) -> Iterator[str]:
+def _parts(found: Sequence[CurvePoint]) -> Iterator[str]:
     most = max((point.seconds for point in found), default=0.0) or 1.0
     wide = (_WIDTH - _LEFT - _RIGHT) / max(1, len(found) - 1)
     high, floor = _HEIGHT - _TOP - _BOTTOM, _HEIGHT - _BOTTOM
@@ -75,6 +75,6 @@ def _parts(found: Sequence[Point]) -> Iterator[str]:
     yield f'<text class="tick" x="{middle:.0f}" y="{_HEIGHT - 8}">max_workers</text></svg>'
 
 
-def _words(point: Point) -> str:
+def _words(point: CurvePoint) -> str:
     now = ", as configured" if point.is_now else ""
     return f"{now}, the knee: more hardly help" if point.is_knee else now

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from applier.scheduling.decisions import Halt, Stopped
+from applier.scheduling.decisions import Halt, HaltReason
 from planner.states import OPEN, WELL, ActionState, PlanState
 
 #: The words of the summary for each state, in the order of the summary.
@@ -26,12 +26,12 @@ _WORDS = {
 #: Final states that are caused by a halt, not by the states of the actions.
 _BY_HALT = frozenset({PlanState.PENDING, PlanState.PAUSED, PlanState.CANCELLED})
 #: The state of a plan with open actions, by the reason why no more were started.
-_UNFINISHED = {Stopped.PAUSED: PlanState.PAUSED, Stopped.HANDED_BACK: PlanState.PENDING}
+_UNFINISHED = {HaltReason.PAUSED: PlanState.PAUSED, HaltReason.HANDED_BACK: PlanState.PENDING}
 
 
 def fold(
     states: Iterable[ActionState],
-    stopped: Stopped | Halt | None = None,
+    stopped: HaltReason | Halt | None = None,
     *,
     joins: Iterable[ActionState] = (),
 ) -> tuple[PlanState, str]:
@@ -44,7 +44,7 @@ def fold(
     >>> S = ActionState
     >>> fold([S.SUCCEEDED] * 12 + [S.FAILED] + [S.FAILED_DEPENDENCIES] * 2)[1]
     '12 succeeded, 1 failed, 2 not run because of it'
-    >>> str(fold([S.SUCCEEDED, S.PENDING], Stopped.PAUSED)[0])
+    >>> str(fold([S.SUCCEEDED, S.PENDING], HaltReason.PAUSED)[0])
     'PAUSED'
     """
     counts = Counter(states)
@@ -52,7 +52,7 @@ def fold(
     kind = stopped.stopped if isinstance(stopped, Halt) else stopped
     state = _state(counts + Counter(joins), kind)
     told = summary(counts)
-    if halt and (state in _BY_HALT or kind is Stopped.EXCEEDED):
+    if halt and (state in _BY_HALT or kind is HaltReason.EXCEEDED):
         told = f"{halt.why}; {told}"
     return state, told
 
@@ -63,8 +63,8 @@ def summary(counts: Counter[ActionState]) -> str:
     return ", ".join(told) or "nothing to do"
 
 
-def _state(counts: Counter[ActionState], stopped: Stopped | None) -> PlanState:
-    if stopped is Stopped.CANCELLED:
+def _state(counts: Counter[ActionState], stopped: HaltReason | None) -> PlanState:
+    if stopped is HaltReason.CANCELLED:
         return PlanState.CANCELLED
     if stopped in _UNFINISHED and any(counts[state] for state in OPEN):
         return _UNFINISHED[stopped]

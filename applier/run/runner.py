@@ -21,7 +21,7 @@ from applier.run.periodic import Periodic, RequestReader, can_follow, heartbeat
 from applier.run.setup import Jobs, RunSetup
 from applier.run.verify import verify_all
 from applier.scheduling.decisions import Decisions, Halt
-from applier.scheduling.forecast import Order
+from applier.scheduling.forecast import Ranking
 from applier.scheduling.gates import Concurrency
 from applier.scheduling.holding import Breaker
 from applier.scheduling.queue_limits import QueueLimits
@@ -47,7 +47,7 @@ class Runner:
     def __init__(self, setup: RunSetup) -> None:
         self._setup, self._store = setup, setup.store
         self._events: Events = queue.SimpleQueue()
-        self._order: Order | None = None
+        self._order: Ranking | None = None
 
     def pause(self, who: str = "the applier", why: str | None = None) -> None:
         """Start no more actions, let running actions end, and leave the plan PAUSED."""
@@ -289,7 +289,7 @@ class Runner:
             workerless=without,
             queue_tokens=queues.tokens,
         )
-        order = Order(plan.actions, durations.seconds, concurrency)
+        order = Ranking(plan.actions, durations.seconds, concurrency)
         self._order = None if NOTHING in durations.known_from else order
         return order.ranks
 

@@ -11,7 +11,7 @@ from applier.contracts import Report
 from applier.store import Reservation
 
 
-class Stopped(StrEnum):
+class HaltReason(StrEnum):
     """The reasons why no more actions start."""
 
     #: The applier ends, and another one will continue the plan.
@@ -28,17 +28,17 @@ class Stopped(StrEnum):
 
 
 _STRENGTH = {
-    Stopped.HANDED_BACK: 0,
-    Stopped.PAUSED: 1,
-    Stopped.EXCEEDED: 1,
-    Stopped.CANCELLED: 2,
+    HaltReason.HANDED_BACK: 0,
+    HaltReason.PAUSED: 1,
+    HaltReason.EXCEEDED: 1,
+    HaltReason.CANCELLED: 2,
 }
 
 
 class Halt(NamedTuple):
     """No more actions start: the reason, and a sentence that names its cause."""
 
-    stopped: Stopped
+    stopped: HaltReason
     why: str
 
 

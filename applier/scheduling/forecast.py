@@ -75,7 +75,7 @@ def makespan_s(
     return _best(course, _longest_first(course), _rounds(course, ROUNDS))[0].makespan_s
 
 
-class Order:
+class Ranking:
     """The ranks of :func:`forecast`, to run a plan with them, and the makespan on demand.
 
     Without rounds, nothing is simulated until the makespan is read.
@@ -110,8 +110,8 @@ def best_ranks(
     *,
     rounds: int = ROUNDS,
 ) -> Mapping[str, int]:
-    """Return the ranks of :class:`Order`."""
-    return Order(actions, durations, concurrency, rounds=rounds).ranks
+    """Return the ranks of :class:`Ranking`."""
+    return Ranking(actions, durations, concurrency, rounds=rounds).ranks
 
 
 def _longest_first(course: Course) -> dict[str, int]:

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from applier.contracts import Report, Request, RequestVerb
-from applier.scheduling.decisions import Decisions, Halt, Stopped, WaitKind, WaitReason
+from applier.scheduling.decisions import Decisions, Halt, HaltReason, WaitKind, WaitReason
 from applier.scheduling.gates import Concurrency, Gates
 from applier.scheduling.holding import Holding
 from applier.scheduling.order import Countdown
@@ -97,7 +97,7 @@ class Scheduler:
             self._count_failed_nodes(self._actions[uuid], end.state)
 
     @property
-    def stopped(self) -> Stopped | None:
+    def stopped(self) -> HaltReason | None:
         """The kind of the halt, or None."""
         return self.halt.stopped if self.halt else None
 
@@ -186,7 +186,7 @@ class Scheduler:
             self._follow(request)
         if self.halt is None:
             self._advance()
-        elif self.halt.stopped is Stopped.EXCEEDED and self._open > len(self._running):
+        elif self.halt.stopped is HaltReason.EXCEEDED and self._open > len(self._running):
             self._cancel_unstarted(self.halt.why)
         made, self._decisions = self._decisions, Decisions()
         return made
@@ -208,11 +208,11 @@ class Scheduler:
                 self._decisions.delays.append((uuid, delay))
                 return
         if self._on_failure is OnFailure.PAUSE and report.state in _FAILURES:
-            self._halt(Stopped.PAUSED, f"paused because {action.label} ended {report.state}")
+            self._halt(HaltReason.PAUSED, f"paused because {action.label} ended {report.state}")
         self._note(report)
 
     def _may_retry(self, uuid: str) -> bool:
-        over = self.stopped in (Stopped.CANCELLED, Stopped.EXCEEDED)
+        over = self.stopped in (HaltReason.CANCELLED, HaltReason.EXCEEDED)
         return uuid not in self._aborted and not over
 
     def _note(self, report: Report) -> None:
@@ -221,7 +221,7 @@ class Scheduler:
         self._count_failed_nodes(self._actions[report.uuid], report.state)
         broken = self._breaker and self._breaker.note(self._actions[report.uuid], report.state)
         if broken:
-            self._halt(Stopped.PAUSED, f"paused because {broken}")
+            self._halt(HaltReason.PAUSED, f"paused because {broken}")
         self._open -= 1
         if report.uuid not in self._ahead:
             self._ready += self._countdown.done(report.uuid, report.state in WELL)
@@ -229,9 +229,9 @@ class Scheduler:
     def _count_failed_nodes(self, action: Action, state: ActionState) -> None:
         exceeded = self._tolerances and self._tolerances.note(action, state)
         if exceeded:
-            self._halt(Stopped.EXCEEDED, f"no more actions start: {exceeded}")
+            self._halt(HaltReason.EXCEEDED, f"no more actions start: {exceeded}")
 
-    def _halt(self, stopped: Stopped, why: str) -> None:
+    def _halt(self, stopped: HaltReason, why: str) -> None:
         """Start no more actions from now on. A stronger halt replaces an earlier one."""
         if self.halt is None or stopped.strength > self.halt.stopped.strength:
             self.halt = Halt(stopped, why)
@@ -245,9 +245,11 @@ class Scheduler:
             case RequestVerb.CANCEL:
                 self._cancel(request)
             case RequestVerb.PAUSE:
-                self._halt(Stopped.PAUSED, f"paused {_by(request)}")
+                self._halt(HaltReason.PAUSED, f"paused {_by(request)}")
             case RequestVerb.HAND_BACK:
-                self._halt(Stopped.HANDED_BACK, f"paused {_by(request, ', which hands it back')}")
+                self._halt(
+                    HaltReason.HANDED_BACK, f"paused {_by(request, ', which hands it back')}"
+                )
             case RequestVerb.LIMIT:
                 self._change_limits(request.limits)
             case RequestVerb.SKIP:
@@ -256,10 +258,10 @@ class Scheduler:
                 self._abort(request)
 
     def _cancel(self, request: Request) -> None:
-        if self.stopped is Stopped.CANCELLED:
+        if self.stopped is HaltReason.CANCELLED:
             return
         self._decisions.cancelling = f"cancelled {_by(request)}"
-        self._halt(Stopped.CANCELLED, self._decisions.cancelling)
+        self._halt(HaltReason.CANCELLED, self._decisions.cancelling)
         self._decisions.stops += self._running
         self._cancel_unstarted(f"the plan was cancelled {_by(request)}")
 

@@ -44,16 +44,16 @@ class FailureRules:
     breaker: Breaker | None = None
 
 
-class End(NamedTuple):
+class ActionEnd(NamedTuple):
     """How an action ended."""
 
     state: ActionState
     outcome: Outcome | None = None
 
 
-def ends(actions: Iterable[Action]) -> dict[str, End]:
+def ends(actions: Iterable[Action]) -> dict[str, ActionEnd]:
     """Return the end of each action that has ended, by uuid."""
-    return {a.uuid: End(a.state, a.outcome) for a in actions if a.state not in OPEN}
+    return {a.uuid: ActionEnd(a.state, a.outcome) for a in actions if a.state not in OPEN}
 
 
 class Verdicts:
@@ -65,7 +65,7 @@ class Verdicts:
     def __init__(
         self,
         actions: Mapping[str, Action],
-        ended: Mapping[str, End],
+        ended: Mapping[str, ActionEnd],
         on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS,
     ) -> None:
         self._actions, self._ends, self._on_failure = actions, dict(ended), on_failure
@@ -88,7 +88,7 @@ class Verdicts:
 
     def note(self, report: Report) -> None:
         """Record the end of an action."""
-        self._ends[report.uuid] = End(report.state, report.outcome)
+        self._ends[report.uuid] = ActionEnd(report.state, report.outcome)
         if report.state not in WELL:
             self._bad.add(report.uuid)
 

@@ -78,16 +78,16 @@ def measured(assembly: Assembly, listener: socket.socket | None) -> AbstractCont
     if port is None and listener is None:
         return nullcontext()
     try:
-        from applier.monitoring import endpoint, passing
+        from applier.monitoring import endpoint, measured_store, passing
         from applier.monitoring.run_metrics import RunMetrics
     except ImportError:
         LOG.error("[watcher_applier] metrics_port: install actionplan[api], which it needs")
         return nullcontext()
-    assembly.run_metrics = RunMetrics()
-    registry = assembly.run_metrics.registry
+    metrics = RunMetrics()
+    assembly.measured = lambda store: measured_store.measured(store, metrics)
     if listener is not None:
-        passing.answer(listener, registry)
-    return nullcontext() if port is None else endpoint.offered(registry, port)
+        passing.answer(listener, metrics.registry)
+    return nullcontext() if port is None else endpoint.offered(metrics.registry, port)
 
 
 def worker_loop_of(assembly: Assembly, ending: threading.Event) -> WorkerLoop:

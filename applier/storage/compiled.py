@@ -53,7 +53,7 @@ def insert_into(table: sa.Table, *, without: Container[str] = ()) -> sa.Insert:
 Runnable = sa.ClauseElement | Deferred[Any]
 
 
-class Unreadable(Exception):
+class UnreadableValue(Exception):
     """A row has a value that cannot be converted: it is damaged."""
 
 
@@ -112,7 +112,7 @@ class Compiled:
                     if row[key] is not None:
                         row[key] = convert(row[key])
             except (ValueError, TypeError) as reason:
-                raise Unreadable(str(reason)) from reason
+                raise UnreadableValue(str(reason)) from reason
             rows.append(row)
         return rows
 

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from applier.storage import claims, column_types, rows, tables
-from applier.storage.compiled import Row, Unreadable
+from applier.storage.compiled import Row, UnreadableValue
 from applier.store.worker_jobs import JobTask, StopReason, WorkerJobState
 from planner.errors import InvalidPlan, cut, short
 from planner.states import ActionState, Outcome, PlanState, StateReason
@@ -194,7 +194,7 @@ def _links(head: Row, planned: Sequence[Row], states: Sequence[Row]) -> Sequence
         rows.require_digest(plan, head["digest"])
     except InvalidPlan as wrong:
         return wrong.problems
-    except (Unreadable, ValueError) as wrong:
+    except (UnreadableValue, ValueError) as wrong:
         return [str(wrong)]
     return ()
 

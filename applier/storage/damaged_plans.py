@@ -9,7 +9,7 @@ from typing import Any
 
 from applier.errors import DamagedRecord, PlanNotFound
 from applier.storage import damage, list_statements, rows, statements
-from applier.storage.compiled import Unreadable
+from applier.storage.compiled import UnreadableValue
 from applier.storage.database import Database
 from applier.storage.refusals import Damaged
 from applier.storage.transactions import Transaction
@@ -50,7 +50,7 @@ def _summary(database: Database, uuid: str) -> PlanSummary:
             (head,) = transaction.read(statements.PLAN, {"plan_uuid": uuid})
             counts = transaction.read(list_statements.COUNTS, {"plan_uuid": uuid})
         return rows.summary(head, rows.counts_of(counts).get(uuid, {}))
-    except (Unreadable, Damaged):
+    except (UnreadableValue, Damaged):
         return _damaged(database, uuid)
 
 

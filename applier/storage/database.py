@@ -20,9 +20,15 @@ from applier.backoff import delays_s
 from applier.errors import DamagedRecord, PlanNotFound, StoreError
 from applier.storage import lock_holders, schema_version, statements
 from applier.storage.action_statements import AT_ONCE
-from applier.storage.compiled import Row, Unreadable
+from applier.storage.compiled import Row, UnreadableValue
 from applier.storage.connection import SameFile, make_engine, parse, shown
-from applier.storage.refusals import Busy, ConnectionLost, Deadlock, Refused, translate_errors
+from applier.storage.refusals import (
+    ConnectionLost,
+    DatabaseLocked,
+    Deadlock,
+    Refused,
+    translate_errors,
+)
 from applier.storage.transactions import Transaction, Transactions
 from applier.storage.unwritable import Unwritable, fits
 
@@ -155,9 +161,9 @@ class Database:
             with translate_errors(self._url):
                 try:
                     return what()
-                except (Deadlock, ConnectionLost, Busy) as error:
+                except (Deadlock, ConnectionLost, DatabaseLocked) as error:
                     return self._repeated(what, error, lost_too=lost_too)
-        except Unreadable as error:
+        except UnreadableValue as error:
             raise DamagedRecord(shown(self._url), [str(error)]) from error
 
     def _repeated(self, what: Callable[[], T], refused: Refused, *, lost_too: bool) -> T:
@@ -169,7 +175,7 @@ class Database:
             if isinstance(refused, Deadlock):
                 if tries == DEADLOCK_TRIES:
                     raise refused
-            elif isinstance(refused, Busy):
+            elif isinstance(refused, DatabaseLocked):
                 if self._is_stuck(time.monotonic() - began):
                     raise refused
             elif not (lost_too and patient):
@@ -177,7 +183,7 @@ class Database:
             self._closed.wait(wait_s)
             try:
                 return what()
-            except (Deadlock, ConnectionLost, Busy) as error:
+            except (Deadlock, ConnectionLost, DatabaseLocked) as error:
                 refused = error
         raise AssertionError  # the loop has no end
 

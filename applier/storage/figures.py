@@ -27,7 +27,7 @@ from applier.storage.tables import (
     workers,
 )
 from applier.storage.transactions import Transaction
-from applier.store.figures import Figures, Heartbeat, Outbox, WorkerFigures
+from applier.store.figures import Heartbeat, Outbox, StoreFigures, WorkerFigures
 from planner.states import PlanState
 
 #: The states of plans whose actions are counted: those that were started and have not ended.
@@ -130,10 +130,10 @@ class RecordFigures:
 
         self._database.tried(read, lost_too=False)
 
-    def figures(self) -> Figures:
+    def figures(self) -> StoreFigures:
         """See :meth:`applier.store.figures.FiguresStore.figures`."""
 
-        def read() -> Figures:
+        def read() -> StoreFigures:
             with self._database.read() as transaction:
                 states = transaction.read(PLANS)
                 actions = transaction.read(ACTIONS, {"most": MOST_ACTIONS})
@@ -143,7 +143,7 @@ class RecordFigures:
                 outboxes = list(_outboxes(transaction))
                 registered = transaction.read(WORKERS, {"most": MOST_HEARTBEATS})
                 jobs = transaction.read(JOBS, {"most": MOST_ACTIONS})
-            return Figures(
+            return StoreFigures(
                 plans={row["state"]: row["number"] for row in states},
                 actions={(r["action_type"], r["state"]): r["number"] for r in actions},
                 are_all_counted=sum(row["number"] for row in actions) < MOST_ACTIONS,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from applier.errors import ActionNotFound, DamagedRecord, PlanNotFound
 from applier.storage import page_statements, rows
-from applier.storage.compiled import Row, Unreadable
+from applier.storage.compiled import Row, UnreadableValue
 from applier.storage.database import Database
 from applier.storage.refusals import Damaged
 from applier.store.pages import ActionKey, Page, PlanHead, PlanKey, PlannedAction
@@ -154,7 +154,7 @@ def _given(**values: Any) -> dict[str, Any]:
 def _the_only(found: Sequence[Listed]) -> Listed:
     """Return the row that was found; it may have been removed after its key was read."""
     if not found:
-        raise Unreadable("it was removed meanwhile")
+        raise UnreadableValue("it was removed meanwhile")
     return found[0]
 
 
@@ -162,7 +162,7 @@ def _read(read: Callable[[], Listed], damaged: Callable[..., Listed]) -> Listed:
     """Return what can be read, or what is known of it otherwise, with the reason."""
     try:
         return read()
-    except Unreadable as reason:
+    except UnreadableValue as reason:
         return damaged(damage=str(reason))
     except Damaged:
         return damaged(damage=HIDDEN)

@@ -77,7 +77,7 @@ class Deadlock(Refused):
     """The transaction was rolled back because of a deadlock, and can be repeated."""
 
 
-class Busy(Refused):
+class DatabaseLocked(Refused):
     """Another process has locked a SQLite file; the transaction has not begun."""
 
 
@@ -96,7 +96,7 @@ def refusal(error: BaseException, dialect: sa.Dialect, connection: object = None
     if codes & DEADLOCKS:
         return Deadlock(error)
     if isinstance(cause, sqlite3.OperationalError) and _is_busy(cause):
-        return Busy(error)
+        return DatabaseLocked(error)
     if lost(error) or (
         isinstance(cause, dialect.loaded_dbapi.Error)
         and dialect.is_disconnect(cause, connection, None)  # type: ignore[arg-type]

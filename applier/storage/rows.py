@@ -15,7 +15,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from applier.contracts import Claimant, HistoryEntry, Report, Request
-from applier.storage.compiled import Row, Unreadable
+from applier.storage.compiled import Row, UnreadableValue
 from applier.store import Attempt, PlanSummary
 from applier.store.pages import PlanHead, PlannedAction
 from planner import guards, json_text
@@ -115,7 +115,7 @@ def reading(function: Callable[Given, Result]) -> Callable[Given, Result]:
             return function(*given, **named)
         except (ValueError, TypeError, KeyError) as reason:
             text = f"{reason} is missing" if isinstance(reason, KeyError) else str(reason)
-            raise Unreadable(text) from reason
+            raise UnreadableValue(text) from reason
 
     return read
 

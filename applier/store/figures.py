@@ -43,7 +43,7 @@ class WorkerFigures(NamedTuple):
     silent_s: float
 
 
-class Figures(NamedTuple):
+class StoreFigures(NamedTuple):
     """What a store counts for monitoring; states are as they are stored.
 
     ``actions`` are those of plans that were started and have not ended, by type and state.
@@ -68,5 +68,5 @@ class FiguresStore(Protocol):
     def ping(self) -> None:
         """Return as soon as the store answers; a lost connection is not tried again for long."""
 
-    def figures(self) -> Figures:
+    def figures(self) -> StoreFigures:
         """Count plans and actions, and list the heartbeats."""

@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Any
 
 from applier.contracts import Report, Request
-from applier.scheduling.verdict import End, OnFailure
+from applier.scheduling.verdict import ActionEnd, OnFailure
 from applier.store import Store
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, WELL, ActionState
@@ -46,7 +46,7 @@ class CheckedStore:
         left = [a for a in plan.actions if a.state is ActionState.ONGOING]
         self._held = Counter(token for a in left for token in set(a.tokens))
         self._running = {a.uuid for a in left}
-        self.ends = {a.uuid: End(a.state, a.outcome) for a in plan.actions}
+        self.ends = {a.uuid: ActionEnd(a.state, a.outcome) for a in plan.actions}
         self.heard = threading.Event()
         self.commits: list[list[Report]] = []
         self.started: list[str] = []
@@ -70,7 +70,7 @@ class CheckedStore:
         for report in reports:
             action = self._actions[report.uuid]
             assert self.ends[report.uuid].state is report.old, f"{report} came twice"
-            self.ends[report.uuid] = End(report.state, report.outcome)
+            self.ends[report.uuid] = ActionEnd(report.state, report.outcome)
             if action.action_type == JOIN:
                 continue
             if report.old is ActionState.ONGOING:

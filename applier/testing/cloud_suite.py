@@ -21,7 +21,7 @@ has to be refused with a sentence.
 from __future__ import annotations
 
 from applier.testing.cloud_checks.cloud_works import CloudSample
-from applier.testing.cloud_checks.concurrency_checks import ConcurrencyChecks
+from applier.testing.cloud_checks.concurrency_checks import CloudConcurrencyChecks
 from applier.testing.cloud_checks.looking_checks import LookingChecks
 from applier.testing.cloud_checks.operation_checks import OperationChecks
 from applier.testing.cloud_checks.refused_checks import RefusedChecks
@@ -29,5 +29,5 @@ from applier.testing.cloud_checks.refused_checks import RefusedChecks
 __all__ = ["CloudContract", "CloudSample"]
 
 
-class CloudContract(LookingChecks, OperationChecks, RefusedChecks, ConcurrencyChecks):
+class CloudContract(LookingChecks, OperationChecks, RefusedChecks, CloudConcurrencyChecks):
     """Tests of the cloud of the fixture ``sample``."""

@@ -12,10 +12,10 @@ In a test module, with pytest::
 
 from __future__ import annotations
 
-from applier.testing.engine_checks.concurrency_checks import ConcurrencyChecks
+from applier.testing.engine_checks.concurrency_checks import EngineConcurrencyChecks
 from applier.testing.engine_checks.failure_checks import FailureChecks
 from applier.testing.engine_checks.operator_request_checks import OperatorRequestChecks
 
 
-class EngineContract(ConcurrencyChecks, FailureChecks, OperatorRequestChecks):
+class EngineContract(EngineConcurrencyChecks, FailureChecks, OperatorRequestChecks):
     """Tests of the engine that ``make_engine`` returns."""

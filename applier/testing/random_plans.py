@@ -10,12 +10,12 @@ import random
 from collections.abc import Callable, Container, Mapping
 
 from applier.errors import ActionFailed
-from applier.scheduling.verdict import End, OnFailure
+from applier.scheduling.verdict import ActionEnd, OnFailure
 from planner.model import JOIN, Action, ActionPlan, Blocker, Trigger
 from planner.states import WELL, ActionState, Outcome, PlanState
 
 #: Returns how an action would end if it ran, by its uuid.
-Fate = Callable[[str], End]
+Fate = Callable[[str], ActionEnd]
 
 _LIMITS = {"type:a": 2, "node:*": 1, "node:0": 2}
 #: How an action may fail.
@@ -74,16 +74,16 @@ def _action(chance: random.Random, uuid: str, layer: tuple[str, ...], earlier: l
 def random_fate(seed: int, failing: float = 0.08) -> Fate:
     """Return a function that returns the end of an action; the share ``failing`` fails."""
 
-    def fate(uuid: str) -> End:
+    def fate(uuid: str) -> ActionEnd:
         chance = random.Random(f"{seed} {uuid}")
         if chance.random() < failing:
-            return End(ActionState.FAILED, chance.choice(FAILURES))
-        return End(ActionState.SUCCEEDED, chance.choice((Outcome.CHANGED, Outcome.OK)))
+            return ActionEnd(ActionState.FAILED, chance.choice(FAILURES))
+        return ActionEnd(ActionState.SUCCEEDED, chance.choice((Outcome.CHANGED, Outcome.OK)))
 
     return fate
 
 
-def carry_out(end: End) -> Outcome:
+def carry_out(end: ActionEnd) -> Outcome:
     """Return the outcome of a successful end, or raise the error of a failed one."""
     if end.outcome is Outcome.ERROR:
         raise RuntimeError("fate")
@@ -98,8 +98,8 @@ def expected_ends(
     on_failure: OnFailure = OnFailure.SKIP_DESCENDANTS,
     *,
     skipped: Container[str] = (),
-    ended: Mapping[str, End] | None = None,
-) -> dict[str, End]:
+    ended: Mapping[str, ActionEnd] | None = None,
+) -> dict[str, ActionEnd]:
     """Return the end of each action, computed from the documented rules, one action at a time."""
     ends = dict(ended or {})
     for action in plan.actions:
@@ -110,25 +110,25 @@ def expected_ends(
 
 def _expected_end(
     action: Action,
-    ends: Mapping[str, End],
+    ends: Mapping[str, ActionEnd],
     fate: Fate,
     on_failure: OnFailure,
     skipped: Container[str],
-) -> End:
+) -> ActionEnd:
     def well(uuid: str) -> bool:
         return on_failure is OnFailure.CONTINUE or ends[uuid].state in WELL
 
     if action.uuid in skipped:
-        return End(ActionState.SKIPPED)
+        return ActionEnd(ActionState.SKIPPED)
     if not all(well(u) for u in action.needs):
-        return End(ActionState.FAILED_DEPENDENCIES)
+        return ActionEnd(ActionState.FAILED_DEPENDENCIES)
     if not all(any(well(u) for u in group) for group in action.needs_any):
-        return End(ActionState.FAILED_DEPENDENCIES)
+        return ActionEnd(ActionState.FAILED_DEPENDENCIES)
     stopped = any(ends[b.action].outcome in b.outcomes for b in action.blocked_by)
     if stopped and on_failure is not OnFailure.CONTINUE:
-        return End(ActionState.FAILED_DEPENDENCIES)
+        return ActionEnd(ActionState.FAILED_DEPENDENCIES)
     fired = any(ends[t.action].outcome in t.outcomes for t in action.triggers)
     if action.triggers and not fired:
         sources_well = all(well(t.action) for t in action.triggers)
-        return End(ActionState.SKIPPED if sources_well else ActionState.FAILED_DEPENDENCIES)
-    return End(ActionState.SUCCEEDED) if action.action_type == JOIN else fate(action.uuid)
+        return ActionEnd(ActionState.SKIPPED if sources_well else ActionState.FAILED_DEPENDENCIES)
+    return ActionEnd(ActionState.SUCCEEDED) if action.action_type == JOIN else fate(action.uuid)

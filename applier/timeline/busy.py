@@ -6,22 +6,22 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from applier.timeline.values import Interval
+from applier.timeline.values import TimeSpan
 
 
-class Busy:
+class BusyTimes:
     """The times at which at least ``limit`` of some intervals were open. Intervals are by name.
 
     A gap of at most ``slight_s`` seconds between two such times belongs to them: in a run, the next
     action starts a moment after the last one ended. Making it takes O(n log n).
 
-    >>> busy = Busy([("a", Interval(0, 2)), ("b", Interval(1, 4)), ("c", Interval(2, 3))], 2)
+    >>> busy = BusyTimes([("a", TimeSpan(0, 2)), ("b", TimeSpan(1, 4)), ("c", TimeSpan(2, 3))], 2)
     >>> busy.seconds(0, 9), busy.seconds(2, 2.5), busy.last_ended(3), busy.last_ended(1)
     (2.0, 0.5, 'c', None)
     """
 
     def __init__(
-        self, held: Iterable[tuple[str, Interval]], limit: int, slight_s: float = 0.0
+        self, held: Iterable[tuple[str, TimeSpan]], limit: int, slight_s: float = 0.0
     ) -> None:
         self._names: list[str] = []
         #: End, length and position in the names of each interval.

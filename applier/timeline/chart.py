@@ -16,7 +16,7 @@ from types import MappingProxyType
 from applier.timeline import lanes as laning
 from applier.timeline.rows import in_rows, together
 from applier.timeline.times import Times
-from applier.timeline.values import Bar, Chart, Interval, Lane, LaneKind
+from applier.timeline.values import Bar, Chart, Lane, LaneKind, TimeSpan
 from applier.timeline.waits import Waiting
 from planner.model import JOIN, Action, ActionPlan
 from planner.render import swimlanes
@@ -98,11 +98,11 @@ def _bar(
     )
 
 
-def _inside(planned: Interval | None, span_s: float) -> Interval | None:
+def _inside(planned: TimeSpan | None, span_s: float) -> TimeSpan | None:
     """Return the part of a planned time that is on the axis."""
     if planned is None or planned.start_s >= span_s:
         return None
-    return Interval(planned.start_s, min(planned.end_s, span_s))
+    return TimeSpan(planned.start_s, min(planned.end_s, span_s))
 
 
 def _of_many(

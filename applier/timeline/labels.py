@@ -27,7 +27,7 @@ class Place(NamedTuple):
     is_crossed: bool = False
 
 
-class Label(NamedTuple):
+class BarLabel(NamedTuple):
     """A text, the left end of it, and whether it is on the plain ground of its bar."""
 
     x: float
@@ -35,7 +35,7 @@ class Label(NamedTuple):
     is_inside: bool
 
 
-def labels(places: Sequence[Place], left: float, right: float) -> list[Label]:
+def labels(places: Sequence[Place], left: float, right: float) -> list[BarLabel]:
     """Return the texts of a row of bars between two ends, which do not overlap.
 
     A text is inside of its bar if it fits there, else on the right or the left of it. A text that
@@ -54,7 +54,7 @@ def labels(places: Sequence[Place], left: float, right: float) -> list[Label]:
             start, end, is_inside = best
             is_left = end == place.left and not is_inside
             x = end - _GAP - small_width(text) if is_left else start + _GAP
-            found.append(Label(x, text, is_inside and not place.is_crossed))
+            found.append(BarLabel(x, text, is_inside and not place.is_crossed))
             left = max(left, x + small_width(text))
         left = max(left, place.right)
     return found

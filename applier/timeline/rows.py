@@ -7,7 +7,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 
-from applier.timeline.values import Bar, Interval
+from applier.timeline.values import Bar, TimeSpan
 
 #: The names that the bar of several actions has at most.
 NAMES = 3
@@ -42,7 +42,7 @@ def _one(bars: Sequence[Bar]) -> Bar:
         name=", ".join(names if len(names) <= NAMES else [*names[:NAMES], "…"]),
         start_s=min(bar.first_s for bar in bars),
         end_s=max(bar.end_s for bar in bars),
-        planned=Interval(min(p.start_s for p in planned), max(p.end_s for p in planned))
+        planned=TimeSpan(min(p.start_s for p in planned), max(p.end_s for p in planned))
         if planned
         else None,
         earlier=(),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from applier.timeline.labels import Label, Place, labels
+from applier.timeline.labels import BarLabel, Place, labels
 from applier.timeline.style import OUTLINED, pattern_name
 from applier.timeline.values import Bar, Chart
 from applier.timeline.words import shown, title, written
@@ -64,7 +64,7 @@ def _place(bar: Bar, scale: Scale) -> Place:
     return Place(left, inner, _right(bar, scale), text, LOOKS[bar.state].mark, bar.state in FAILED)
 
 
-def _label(label: Label, y: float) -> str:
+def _label(label: BarLabel, y: float) -> str:
     kind = "label inside" if label.is_inside else "label"
     return f'<text class="{kind}" x="{label.x:.1f}" y="{y:.1f}">{written(label.text)}</text>'
 

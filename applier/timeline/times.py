@@ -9,7 +9,7 @@ from datetime import datetime
 
 from applier.scheduling.course import Timeline
 from applier.store import Attempt
-from applier.timeline.values import Interval
+from applier.timeline.values import TimeSpan
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState
 
@@ -32,10 +32,10 @@ class Times:
 
     began: datetime | None
     now_s: float | None
-    intervals: Mapping[str, Interval]
+    intervals: Mapping[str, TimeSpan]
     runs: frozenset[str]
-    planned: Mapping[str, Interval]
-    earlier: Mapping[str, tuple[Interval, ...]]
+    planned: Mapping[str, TimeSpan]
+    earlier: Mapping[str, tuple[TimeSpan, ...]]
 
     @property
     def span_s(self) -> float:
@@ -84,24 +84,24 @@ def times(
     is_open = any(a.state in OPEN for a in actions)
     now_s = seconds(now) if is_open and first is not None else None
 
-    def interval(action: Action) -> Interval:
+    def interval(action: Action) -> TimeSpan:
         offset, uuid = now_s or 0.0, action.uuid
         end = offset + expected.end_s.get(uuid, 0.0)
         if action.started_at is not None:
             start = seconds(action.started_at)
             if action.state is not ActionState.ONGOING:
                 end = start if action.ended_at is None else seconds(action.ended_at)
-            return Interval(start, max(start, end))
+            return TimeSpan(start, max(start, end))
         if action.state not in OPEN:
             at = 0.0 if action.ended_at is None else seconds(action.ended_at)
-            return Interval(at, at)
+            return TimeSpan(at, at)
         if uuid in expected.start_s:
-            return Interval(offset + expected.start_s[uuid], end)
-        return Interval(offset + expected.makespan_s, offset + expected.makespan_s)
+            return TimeSpan(offset + expected.start_s[uuid], end)
+        return TimeSpan(offset + expected.makespan_s, offset + expected.makespan_s)
 
-    def earlier(action: Action) -> tuple[Interval, ...]:
+    def earlier(action: Action) -> tuple[TimeSpan, ...]:
         return tuple(
-            Interval(seconds(one.started_at), max(map(seconds, (one.started_at, one.ended_at))))
+            TimeSpan(seconds(one.started_at), max(map(seconds, (one.started_at, one.ended_at))))
             for one in attempts.get(action.uuid, ())
             if one.ended_at is not None
             and (action.started_at is None or one.started_at < action.started_at)
@@ -116,6 +116,6 @@ def times(
             for a in actions
             if a.started_at is not None or (a.state in OPEN and a.uuid in expected.start_s)
         ),
-        planned={u: Interval(planned.start_s[u], planned.end_s[u]) for u in planned.start_s},
+        planned={u: TimeSpan(planned.start_s[u], planned.end_s[u]) for u in planned.start_s},
         earlier={a.uuid: found for a in actions if (found := earlier(a))},
     )

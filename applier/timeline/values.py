@@ -21,7 +21,7 @@ class LaneKind(StrEnum):
     WORKER = "worker"
 
 
-class Interval(NamedTuple):
+class TimeSpan(NamedTuple):
     """A time from a start to an end, which is not before the start."""
 
     start_s: float
@@ -81,9 +81,9 @@ class Bar:
     name: str
     start_s: float
     end_s: float
-    planned: Interval | None = None
+    planned: TimeSpan | None = None
     waits: tuple[Wait, ...] = ()
-    earlier: tuple[Interval, ...] = ()
+    earlier: tuple[TimeSpan, ...] = ()
     is_critical: bool = False
 
     @property

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from applier.scheduling.gates import Concurrency, Gates
-from applier.timeline.busy import Busy
+from applier.timeline.busy import BusyTimes
 from applier.timeline.holds import Holds
 from applier.timeline.times import Times
 from applier.timeline.values import Hold, Reason, Wait
@@ -26,7 +26,7 @@ from planner.states import OPEN, WELL, ActionState
 SLIGHT = 1 / 500
 
 
-class End(NamedTuple):
+class LastEnd(NamedTuple):
     """When an action ended, and its uuid; that of a join is the last end before it."""
 
     at_s: float
@@ -36,7 +36,7 @@ class End(NamedTuple):
 _FIRST_START = "the first start: a run begins with checks"
 _NOTHING_KNOWN = "no limit was reached"
 #: The end of nothing.
-_BEGINNING = End(0.0, "")
+_BEGINNING = LastEnd(0.0, "")
 
 
 class Waiting(NamedTuple):
@@ -47,7 +47,7 @@ class Waiting(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Limits:
+class RunLimits:
     """What may run at once, and what else held actions back.
 
     ``held`` are the resources that other plans hold now, with a text about each, and ``holds`` the
@@ -59,7 +59,7 @@ class Limits:
     holds: Sequence[Hold] = ()
 
 
-def waits(plan: ActionPlan, found: Times, limits: Limits) -> dict[str, Waiting]:
+def waits(plan: ActionPlan, found: Times, limits: RunLimits) -> dict[str, Waiting]:
     """Return what each action that runs waited for; the others wait for nothing."""
     return _Waits(plan, found, limits).all()
 
@@ -82,7 +82,7 @@ def critical_path(found: Times, waiting: Mapping[str, Waiting]) -> tuple[str, ..
 
 
 class _Waits:
-    def __init__(self, plan: ActionPlan, found: Times, limits: Limits) -> None:
+    def __init__(self, plan: ActionPlan, found: Times, limits: RunLimits) -> None:
         self._actions = {a.uuid: a for a in plan.actions}
         self._times, self._held = found, limits.held
         self._holds = Holds(limits.holds)
@@ -108,17 +108,17 @@ class _Waits:
         }
         #: The last end of each set of links, and the first good one, by the id() of its tuple:
         #: actions share these objects.
-        self._lasts: dict[int, End] = {}
-        self._firsts: dict[int, End] = {}
-        self._ends: dict[str, End] = {}
+        self._lasts: dict[int, LastEnd] = {}
+        self._firsts: dict[int, LastEnd] = {}
+        self._ends: dict[str, LastEnd] = {}
         for action in plan.actions:
             self._end(action.uuid)
 
-    def _busy(self, actions: Iterable[Action], limit: int) -> Busy:
+    def _busy(self, actions: Iterable[Action], limit: int) -> BusyTimes:
         times = self._times
         held = [(a.uuid, times.intervals[a.uuid]) for a in actions]
         held += [(uuid, one) for uuid, _ in held for one in times.earlier.get(uuid, ())]
-        return Busy(held, limit, self._slight_s)
+        return BusyTimes(held, limit, self._slight_s)
 
     def all(self) -> dict[str, Waiting]:
         return {
@@ -189,10 +189,10 @@ class _Waits:
             return _FIRST_START
         return _NOTHING_KNOWN
 
-    def _name(self, end: End) -> str:
+    def _name(self, end: LastEnd) -> str:
         return self._actions[end.uuid].label if end.uuid else ""
 
-    def _end(self, uuid: str) -> End:
+    def _end(self, uuid: str) -> LastEnd:
         """Return the end of an action, or the last end before a join."""
         if uuid not in self._ends:
             action = self._actions[uuid]
@@ -200,15 +200,15 @@ class _Waits:
                 groups = [action.parents, action.needs, *action.needs_any]
                 self._ends[uuid] = _latest(map(self._last, groups))
             else:
-                self._ends[uuid] = End(self._times.intervals[uuid].end_s, uuid)
+                self._ends[uuid] = LastEnd(self._times.intervals[uuid].end_s, uuid)
         return self._ends[uuid]
 
-    def _last(self, uuids: tuple[str, ...]) -> End:
+    def _last(self, uuids: tuple[str, ...]) -> LastEnd:
         if id(uuids) not in self._lasts:
             self._lasts[id(uuids)] = _latest(map(self._end, uuids))
         return self._lasts[id(uuids)]
 
-    def _first_well(self, group: tuple[str, ...]) -> End:
+    def _first_well(self, group: tuple[str, ...]) -> LastEnd:
         """Return the first end of a group of which one has to end well."""
         if id(group) not in self._firsts:
             well = [self._end(u) for u in group if self._actions[u].state in WELL | OPEN]
@@ -216,13 +216,13 @@ class _Waits:
         return self._firsts[id(group)]
 
 
-def _at(end: End) -> float:
+def _at(end: LastEnd) -> float:
     return end.at_s
 
 
-def _latest(ends: Iterable[End]) -> End:
+def _latest(ends: Iterable[LastEnd]) -> LastEnd:
     """Return the last end; of equal ones the first, whatever its uuid."""
     return max(ends, key=_at, default=_BEGINNING)
 
 
-_NO_LIMIT: tuple[float, Reason, str, Busy | None] = (0.0, Reason.OTHER, "", None)
+_NO_LIMIT: tuple[float, Reason, str, BusyTimes | None] = (0.0, Reason.OTHER, "", None)

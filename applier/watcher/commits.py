@@ -18,7 +18,7 @@ _END = ("ended_at", "ended_under", "state", "outcome", "message")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Batch:
+class ReportBatch:
     """The plan, the claim and the time of the reports that are written at once.
 
     ``host`` is the ``[DEFAULT] host`` of the applier.
@@ -39,7 +39,7 @@ class Changes:
 
 
 def changes(
-    batch: Batch,
+    batch: ReportBatch,
     reports: Iterable[Report],
     rows: Mapping[str, Any],
     attempts: Mapping[str, Mapping[str, Any]],
@@ -81,7 +81,7 @@ def _state(row: Any, last: Mapping[str, Any] | None) -> ActionState:
 
 
 def _attempt(
-    batch: Batch, report: Report, row: Any, last: Mapping[str, Any] | None
+    batch: ReportBatch, report: Report, row: Any, last: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
     """Return the attempt that a report starts, ends or takes up again; None if there is none."""
     if report.state is ActionState.ONGOING and report.old is ActionState.PENDING:

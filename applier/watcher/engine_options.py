@@ -12,7 +12,7 @@ from oslo_config import cfg, types
 
 from planner import ranges
 from planner.model import Touch
-from planner.options import Limits
+from planner.options import LimitsType
 
 SECTION = "watcher_workflow_engines.actionplan"
 #: A parameter of an action in a touch: ``{resource_id}``.
@@ -112,7 +112,7 @@ ENGINE_OPTIONS: Sequence[cfg.Opt] = (
     ),
     cfg.Opt(
         "limits",
-        type=Limits(),
+        type=LimitsType(),
         default={},
         sample_default="node:*=2, type:migrate=4",
         help="How many actions of a plan may hold a resource at once. token=number, such as "

@@ -22,7 +22,7 @@ from applier.storage.claims import ends_claim
 from applier.store import Attempt, Reservation
 from applier.store.samples import MOST, Sample
 from applier.watcher import claims, database, false_alarms
-from applier.watcher.commits import Batch, Changes, changes
+from applier.watcher.commits import Changes, ReportBatch, changes
 from applier.watcher.plans import aware, plan_of, with_state
 from applier.watcher.states import CANCEL_STATES, plan_message
 from applier.watcher.tables import attempts, runs
@@ -120,7 +120,7 @@ class WatcherRecord:
         for report in reports:
             check("action", report.uuid, report.old, report.state, Who.ENGINE)
         uuids = list({report.uuid for report in reports})
-        batch = Batch(plan=uuid, claim=claim, now=claims.naive(now), host=self._service_host)
+        batch = ReportBatch(plan=uuid, claim=claim, now=claims.naive(now), host=self._service_host)
         last = self._last.pop(uuid, None)
         with database.writing() as connection:
             claims.hold(connection, uuid, claim, now)

@@ -136,7 +136,7 @@ def refusal(app: Celery) -> str | None:
 
 
 class CeleryDelivery:
-    """See :class:`applier.workers.delivery.Delivery`; it has one connection, in a thread.
+    """See :class:`applier.workers.delivery.JobDelivery`; it has one connection, in a thread.
 
     What cannot be sent now is dropped: the record knows of it, and it is sent again.
     """

@@ -8,7 +8,7 @@ from typing import Protocol
 from applier.store.worker_jobs import AttemptKey
 
 
-class Delivery(Protocol):
+class JobDelivery(Protocol):
     """Tells workers that there may be something to do; a message may be lost, or come twice.
 
     No method waits for the broker or raises an error because of it.

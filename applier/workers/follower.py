@@ -22,7 +22,7 @@ from applier.store.worker_jobs import (
     WorkerJobStore,
     unserved,
 )
-from applier.workers.delivery import Delivery
+from applier.workers.delivery import JobDelivery
 from applier.workers.payloads import report_of
 from planner.states import ActionState, Outcome, StateReason
 
@@ -58,7 +58,7 @@ class JobFollower:
         self,
         plan: str,
         store: WorkerJobStore,
-        delivery: Delivery,
+        delivery: JobDelivery,
         done: Callable[[Report], None],
         *,
         lease_s: float,

@@ -15,7 +15,7 @@ from applier.engines.threads import Threads
 from applier.errors import DamagedRecord, StoreError
 from applier.scheduling.queue_limits import queue_of
 from applier.store.worker_jobs import AttemptKey, StopReason, WorkerJob, WorkerJobStore
-from applier.workers.delivery import Delivery
+from applier.workers.delivery import JobDelivery
 from applier.workers.follower import JobFollower, offer_of
 from applier.workers.payloads import payload_of
 
@@ -53,7 +53,7 @@ class RemoteWorkers:
         *,
         plan: str,
         store: WorkerJobStore,
-        delivery: Delivery,
+        delivery: JobDelivery,
         settings: RemoteSettings,
         known: Mapping[str, WorkerJob],
         tell: Callable[[str], None] = lambda _: None,

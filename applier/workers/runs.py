@@ -12,7 +12,7 @@ from applier.engines.executor import MakeExecutor
 from applier.run.worker_jobs import jobs_of
 from applier.scheduling.queue_limits import QueueLimits, queue_limits
 from applier.store.worker_jobs import StopReason, WorkerJob, WorkerJobStore
-from applier.workers.delivery import Delivery
+from applier.workers.delivery import JobDelivery
 from applier.workers.follower import JobFollower, offer_of
 from applier.workers.remote import RemoteSettings, RemoteWorkers
 from planner.model import ActionPlan
@@ -25,7 +25,9 @@ STOPS_IN_S = 10.0
 class RemoteRuns:
     """Makes what executes the actions of one run after another at workers."""
 
-    def __init__(self, store: WorkerJobStore, delivery: Delivery, settings: RemoteSettings) -> None:
+    def __init__(
+        self, store: WorkerJobStore, delivery: JobDelivery, settings: RemoteSettings
+    ) -> None:
         self._store, self._delivery, self._settings = store, delivery, settings
 
     def jobs_of(self, plan: ActionPlan) -> Mapping[str, WorkerJob]:

@@ -14,7 +14,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Links:
+class LinkSet:
     """A link of each action in ``after`` to each one in ``before``, all by their labels.
 
     ``kind`` is the field of an action that holds them. With ``needs_any`` they are one link to a
@@ -40,7 +40,7 @@ class LinkChanges:
         #: Equal labels are one object, so that its id stands for them.
         self._shared: dict[tuple[str, ...], tuple[str, ...]] = {}
 
-    def grouped(self, actions: Iterable[tuple[int, LinkSets, LinkSets]]) -> tuple[Links, ...]:
+    def grouped(self, actions: Iterable[tuple[int, LinkSets, LinkSets]]) -> tuple[LinkSet, ...]:
         """Return the links that are in the first sets of each action and not in the second."""
         found: dict[tuple[str, int, tuple[str, ...]], tuple[tuple[str, ...], list[str]]] = {}
         for number, one, other in actions:
@@ -49,7 +49,7 @@ class LinkChanges:
                     key = (kind, id(before), outcomes)
                     found.setdefault(key, (before, []))[1].append(self._labels[number])
         return tuple(
-            Links(kind=kind, before=before, after=tuple(after), outcomes=outcomes)
+            LinkSet(kind=kind, before=before, after=tuple(after), outcomes=outcomes)
             for (kind, _, outcomes), (before, after) in found.items()
         )
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from planner import graph
 from planner.differences import fields, matching
-from planner.differences.link_changes import LinkChanges, Links
+from planner.differences.link_changes import LinkChanges, LinkSet
 from planner.differences.links import LinkReader, LinkSets, Members, is_join
 from planner.errors import Path
 from planner.model import Action, ActionPlan
@@ -45,8 +45,8 @@ class PlanDifference:
     removed: tuple[Action, ...] = ()
     changed: tuple[ChangedAction, ...] = ()
     moved: tuple[MovedAction, ...] = ()
-    new_links: tuple[Links, ...] = ()
-    lost_links: tuple[Links, ...] = ()
+    new_links: tuple[LinkSet, ...] = ()
+    lost_links: tuple[LinkSet, ...] = ()
     paths: tuple[Path, ...] = ()
 
     @property

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from planner import blast_radius
 from planner.errors import InvalidInput, Mistake, accepted
+from planner.extent import Members
 from planner.problems.placement import Facts, place
 
 #: How an instance is moved, by its status.
@@ -94,7 +94,7 @@ def _document(
 ) -> dict[str, Any]:
     name = hosts[0] if len(hosts) == 1 else f"{len(hosts)}-hosts"
     source: dict[str, Any] = {key: facts[key] for key in ("cloud", "at") if key in facts}
-    members = blast_radius.Members(facts)
+    members = Members(facts)
     totals = {**dict.fromkeys(members.kinds, 0), **members.totals}
     source["totals"] = dict(sorted(totals.items()))
     source["belongs_to"] = {

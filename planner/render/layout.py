@@ -40,7 +40,7 @@ class Path(NamedTuple):
     arrow: bool
 
 
-class Label(NamedTuple):
+class LineLabel(NamedTuple):
     """The text of a line and its middle."""
 
     text: str
@@ -53,7 +53,7 @@ class Layout(NamedTuple):
     down: bool
     middles: dict[str, Point]
     paths: list[Path]
-    labels: list[Label]
+    labels: list[LineLabel]
     strips: dict[str, Strip]
     size: Size
 
@@ -219,8 +219,8 @@ class _OrientedLayout:
         port = self._ports[route]
         return self._point(before, port), self._point(edge, port)
 
-    def _label(self, route: Route) -> Label:
+    def _label(self, route: Route) -> LineLabel:
         slot = self._slots[route] + 0.5
         along = self._start[self._layers.row[route.head]] - ARROW - slot * self._slot_length
         half = self._turned(self._sizes.labels[route.label])[1] / 2
-        return Label(route.label, self._point(along, max(half, self._ports[route])))
+        return LineLabel(route.label, self._point(along, max(half, self._ports[route])))

@@ -33,7 +33,7 @@ from victim import POINTS, WORKERS, Doubtful, Orders, fate_of, plan_of, read_eff
 from applier.errors import StoreError
 from applier.run.resume import resume
 from applier.scheduling.gates import Gates
-from applier.scheduling.verdict import End
+from applier.scheduling.verdict import ActionEnd
 from applier.storage.schema_version import upgrade
 from applier.storage.sql import SqlStore
 from applier.testing.random_plans import FAILURES, expected_ends
@@ -151,9 +151,9 @@ def check_end(trial: Trial, found: ActionPlan) -> Iterator[str]:
     """Say what is not as it should be in a plan that has ended."""
     lines = read_effects(trial.effects)
     how = {uuid: outcome for word, uuid, outcome in lines if word == "done"}
-    ends = {a.uuid: End(a.state, a.outcome) for a in found.actions}
+    ends = {a.uuid: ActionEnd(a.state, a.outcome) for a in found.actions}
 
-    def fate_with_crashes(uuid: str) -> End:
+    def fate_with_crashes(uuid: str) -> ActionEnd:
         end = trial.fate(uuid)
         changed = uuid in trial.cut_off and ends[uuid].outcome is Outcome.CHANGED
         return replace_outcome(end) if changed and end.outcome is Outcome.OK else end
@@ -167,9 +167,9 @@ def check_end(trial: Trial, found: ActionPlan) -> Iterator[str]:
     yield from check_told(trial, found.actions, how)
 
 
-def replace_outcome(end: End) -> End:
+def replace_outcome(end: ActionEnd) -> ActionEnd:
     """Return the end of an action that was cut off and turned out to be done."""
-    return End(end.state, Outcome.CHANGED)
+    return ActionEnd(end.state, Outcome.CHANGED)
 
 
 def check_told(trial: Trial, actions: Sequence[Action], how: dict[str, str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 from applier.scheduling.gates import Gates
-from applier.scheduling.verdict import End
+from applier.scheduling.verdict import ActionEnd
 from applier.testing.random_plans import expected_ends, random_plan
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import ActionState, Outcome, PlanState
@@ -100,7 +100,7 @@ def wrong_at_the_end(
     """
     begun = {uuid for word, uuid in events if word == "begin"}
     failed = {
-        action.uuid: End(ActionState.FAILED, action.outcome)
+        action.uuid: ActionEnd(ActionState.FAILED, action.outcome)
         for action in found.actions
         if action.state is ActionState.FAILED
         and action.uuid not in begun
@@ -108,15 +108,15 @@ def wrong_at_the_end(
     }
     if doubts:
         unknown = ActionState.UNKNOWN
-        failed |= {a.uuid: End(unknown, None) for a in found.actions if a.state is unknown}
-        failed |= {a.uuid: End(a.state, None) for a in found.actions if _is_held_up(a)}
-    well = End(ActionState.SUCCEEDED, Outcome.CHANGED)
+        failed |= {a.uuid: ActionEnd(unknown, None) for a in found.actions if a.state is unknown}
+        failed |= {a.uuid: ActionEnd(a.state, None) for a in found.actions if _is_held_up(a)}
+    well = ActionEnd(ActionState.SUCCEEDED, Outcome.CHANGED)
     ends = expected_ends(found, lambda uuid: failed.get(uuid, well))
     if found.state is not (PlanState.FAILED if failed else PlanState.SUCCEEDED):
         yield f"the plan ended {found.state}"
     for action in found.actions:
         end, told = ends[action.uuid], action.status_message
-        if End(action.state, action.outcome) != end:
+        if ActionEnd(action.state, action.outcome) != end:
             yield f"{action.uuid} ended {action.state} and not {end.state}: {told}"
         elif (
             action.action_type != JOIN

@@ -60,6 +60,7 @@ TESTS = {
     "planner/windows": "tests/unit/planner/test_windows.py"
     " tests/unit/planner/test_guard_bounds.py tests/unit/applier/guarding",
     "planner/blast_radius": "tests/unit/planner/test_blast_radius.py tests/unit/applier/guarding",
+    "planner/extent": "tests/unit/planner/test_blast_radius.py tests/unit/applier/guarding",
     "planner/failure_budget": "tests/unit/planner/test_budget_texts.py"
     " tests/unit/planner/test_guard_bounds.py tests/unit/applier/guarding",
     "planner/guard": "tests/unit/planner/test_guards.py tests/unit/planner/test_guard_bounds.py"

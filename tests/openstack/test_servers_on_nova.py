@@ -10,7 +10,7 @@ from nova_lab import NovaLab
 
 from applier.clouds.openstack.cloud import OpenStackCloud
 from applier.errors import ActionFailed
-from planner.blast_radius import Members
+from planner.extent import Members
 
 pytestmark = pytest.mark.slow
 

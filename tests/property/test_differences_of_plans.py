@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from applier.testing.random_plans import random_plan
 from applier.testing.sample_plans import plans
-from planner.differences.link_changes import Links
+from planner.differences.link_changes import LinkSet
 from planner.differences.links import is_join
 from planner.differences.plans import PlanDifference, difference
 from planner.model import Action, ActionPlan
@@ -80,7 +80,7 @@ def test_nor_do_they_among_equal_actions_without_names(seed: int) -> None:
     assert difference(plan, renumbered(plan, chance)) == PlanDifference()
 
 
-def sizes(links: tuple[Links, ...]) -> Counter[Any]:
+def sizes(links: tuple[LinkSet, ...]) -> Counter[Any]:
     """Count links by kind and outcomes."""
     found = Counter[Any]()
     for one in links:
@@ -146,7 +146,7 @@ def edges(plan: ActionPlan) -> set[Edge]:
     }
 
 
-def told_edges(links: tuple[Links, ...]) -> set[Edge]:
+def told_edges(links: tuple[LinkSet, ...]) -> set[Edge]:
     return {
         (one.kind, before, after)
         for one in links

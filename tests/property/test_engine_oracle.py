@@ -27,7 +27,7 @@ from applier.engines.tasks import task_maker
 from applier.errors import ActionFailed
 from applier.recording.recorder import Recorder
 from applier.scheduling import order
-from applier.scheduling.verdict import End, OnFailure
+from applier.scheduling.verdict import ActionEnd, OnFailure
 from applier.testing.random_plans import random_fate
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import CLAIMANT, plugin
@@ -90,17 +90,17 @@ def make_flow(plan: ActionPlan, journal: Journal, joins: bool):
     return flow.build(order.links(plan.actions, joins=joins), make_task)
 
 
-def by_taskflow(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, End]:
+def by_taskflow(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, ActionEnd]:
     # Their own pool idles a second before it ends.
     with ThreadPoolExecutor(WORKERS) as executor:
         engine = engines.load(make_flow(plan, journal, joins), engine="parallel", executor=executor)
         engine.run()
     reports = [engine.storage.get(a.uuid) for a in plan.actions]
     assert all(isinstance(report, Report) for report in reports)
-    return {r.uuid: End(r.state, r.outcome) for r in reports}
+    return {r.uuid: ActionEnd(r.state, r.outcome) for r in reports}
 
 
-def by_ours(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, End]:
+def by_ours(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, ActionEnd]:
     with closing(TemporaryStore()) as store:
         store.save_plan(plan)
         claim = store.claim_plan(plan.uuid, CLAIMANT, now=NOW)
@@ -115,7 +115,7 @@ def by_ours(plan: ActionPlan, journal: Journal, joins: bool) -> dict[str, End]:
         made = make_flow(plan, journal, joins)
         engine = engines.load(made, engine="actionplan", run=run, max_workers=WORKERS, grace_s=30)
         engine.run()
-        return {a.uuid: End(a.state, a.outcome) for a in store.load_plan(plan.uuid).actions}
+        return {a.uuid: ActionEnd(a.state, a.outcome) for a in store.load_plan(plan.uuid).actions}
 
 
 @settings(max_examples=examples(60), deadline=None)

@@ -17,7 +17,7 @@ from applier.contracts import Report
 from applier.scheduling import order
 from applier.scheduling.gates import Concurrency
 from applier.scheduling.scheduler import Scheduler
-from applier.scheduling.verdict import NOT_TRIGGERED, End
+from applier.scheduling.verdict import NOT_TRIGGERED, ActionEnd
 from planner.errors import InvalidInput
 from planner.model import ActionPlan
 from planner.planners.events.planner import EventsPlanner
@@ -75,13 +75,13 @@ def planned(document: dict[str, Any]) -> ActionPlan:
 
 def run(
     made: ActionPlan, outcome: Callable[[str], Outcome], stop_after: int | None = None
-) -> tuple[dict[str, End], dict[str, str | None], list[str]]:
+) -> tuple[dict[str, ActionEnd], dict[str, str | None], list[str]]:
     """Run a plan without a clock; gives ends and messages by name, and the starts in order.
 
     With ``stop_after`` the applier dies after so many ends, and another one goes on.
     """
     name = {action.uuid: action.label for action in made.actions}
-    ends: dict[str, End] = {}
+    ends: dict[str, ActionEnd] = {}
     messages: dict[str, str | None] = {}
     starts: list[str] = []
     died = stop_after is None
@@ -96,7 +96,7 @@ def run(
         turn, running = scheduler.begin(), []
         while True:
             for report in turn.ended:
-                ends[report.uuid] = End(report.state, report.outcome)
+                ends[report.uuid] = ActionEnd(report.state, report.outcome)
                 messages[name[report.uuid]] = report.message
             running += turn.starts
             if not died and len(ends) >= (stop_after or 0):
@@ -108,7 +108,7 @@ def run(
             starts.append(name[uuid])
             found = outcome(name[uuid])
             state = ActionState.FAILED if found in FAILURES else ActionState.SUCCEEDED
-            ends[uuid] = End(state, found)
+            ends[uuid] = ActionEnd(state, found)
             turn = scheduler.decide(
                 [Report(uuid=uuid, old=ActionState.ONGOING, state=state, outcome=found)]
             )

@@ -16,7 +16,7 @@ from applier.contracts import Report, Request
 from applier.scheduling import order
 from applier.scheduling.gates import Concurrency, Gates
 from applier.scheduling.scheduler import Decisions, Scheduler, Stopped
-from applier.scheduling.verdict import End, FailureRules, OnFailure, ends
+from applier.scheduling.verdict import ActionEnd, FailureRules, OnFailure, ends
 from applier.testing.random_plans import expected_ends, random_fate, random_plan
 from planner.model import JOIN, Action, ActionPlan
 from planner.states import OPEN, ActionState
@@ -26,7 +26,9 @@ policies = st.sampled_from([OnFailure.SKIP_DESCENDANTS, OnFailure.CONTINUE])
 often = settings(max_examples=examples(150), deadline=None)
 
 
-def in_state_of(action: Action, ended: Mapping[str, End], continued: Collection[str]) -> Action:
+def in_state_of(
+    action: Action, ended: Mapping[str, ActionEnd], continued: Collection[str]
+) -> Action:
     """Give an action the end that it had in an earlier run, or let it run since then."""
     if action.uuid in ended:
         return replace(action, **ended[action.uuid]._asdict())
@@ -43,14 +45,14 @@ class Drive:
         *,
         joins: bool = True,
         max_workers: int = 4,
-        ended: Mapping[str, End] | None = None,
+        ended: Mapping[str, ActionEnd] | None = None,
         continued: Collection[str] = (),
         **options,
     ) -> None:
         actions = [in_state_of(a, ended or {}, continued) for a in plan.actions]
         self.plan, self.chance, self.fate = plan, random.Random(seed), random_fate(seed)
         self.actions = {a.uuid: a for a in actions}
-        self.ends: dict[str, End] = ends(actions)
+        self.ends: dict[str, ActionEnd] = ends(actions)
         self.ran: list[str] = []
         links = order.links(actions, order.completed(actions, self.ends), joins=joins)
         self.workers, ranks = max_workers, options.pop("ranks", None)
@@ -58,7 +60,7 @@ class Drive:
         self.scheduler = Scheduler(actions, links, concurrency, FailureRules(**options), ranks)
         self.limit = Gates(plan.limits, 1).limit
 
-    def run(self, requests_at: dict[int, list[Request]] | None = None) -> dict[str, End]:
+    def run(self, requests_at: dict[int, list[Request]] | None = None) -> dict[str, ActionEnd]:
         requests = dict(requests_at or {})
         turn, number = self.scheduler.begin(requests.get(0, ())), 0
         self.take(turn)
@@ -79,7 +81,7 @@ class Drive:
 
     def note(self, report: Report) -> None:
         assert report.uuid not in self.ends, "an action ends once"
-        self.ends[report.uuid] = End(report.state, report.outcome)
+        self.ends[report.uuid] = ActionEnd(report.state, report.outcome)
 
     def take(self, turn: Decisions) -> None:
         for report in turn.ended:
@@ -157,7 +159,7 @@ def test_what_ended_early_still_orders_what_comes_after_it(seed):
     """An operator skipped some before the plan ran: what is behind waits for what is before."""
     plan = random_plan(seed)
     chance = random.Random(seed)
-    ended = {a.uuid: End(ActionState.SKIPPED) for a in chance.sample(plan.actions, 5)}
+    ended = {a.uuid: ActionEnd(ActionState.SKIPPED) for a in chance.sample(plan.actions, 5)}
     drive = Drive(plan, seed, ended=ended)
     assert drive.run() == expected_ends(plan, random_fate(seed), ended=ended)
     position = {uuid: i for i, uuid in enumerate(drive.ran)}

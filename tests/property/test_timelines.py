@@ -20,14 +20,14 @@ from applier.timeline import chart as charts
 from applier.timeline import lanes, svg
 from applier.timeline.labels import Place, labels
 from applier.timeline.times import NOTHING, Times, times
-from applier.timeline.values import Bar, Chart, Interval, Wait
-from applier.timeline.waits import Limits, critical_path, waits
+from applier.timeline.values import Bar, Chart, TimeSpan, Wait
+from applier.timeline.waits import RunLimits, critical_path, waits
 from applier.timeline.words import small_width
 from planner.model import JOIN, Action, ActionPlan, Trigger
 from planner.states import OPEN, ActionState, Outcome
 
 BEGAN = datetime(2026, 1, 2, 23, 59, tzinfo=UTC)
-LIMITS = Limits(
+LIMITS = RunLimits(
     concurrency=Concurrency(limits={"node:*": 1, "type:nop": 2}, max_workers=3),
     held={"node:b": "node:b, on which another plan works"},
 )
@@ -138,8 +138,8 @@ def test_the_bars_of_a_row_never_overlap_nor_do_their_planned_times(
 def test_times_and_waits_are_on_the_axis(case: tuple[ActionPlan, Times, Chart]) -> None:
     _, found, done = case
     for bar in bars(done):
-        known: Sequence[Interval | Wait] = [*bar.waits, *bar.earlier]
-        known = [*known, Interval(bar.start_s, bar.end_s), *([bar.planned] if bar.planned else [])]
+        known: Sequence[TimeSpan | Wait] = [*bar.waits, *bar.earlier]
+        known = [*known, TimeSpan(bar.start_s, bar.end_s), *([bar.planned] if bar.planned else [])]
         for one in known:
             assert 0 <= one.start_s <= one.end_s <= done.span_s
         assert all(wait.end_s <= bar.end_s for wait in bar.waits)
@@ -215,7 +215,7 @@ def test_the_waits_of_a_forecast_last_from_the_beginning_to_the_start(plan: Acti
         ),
     )
     durations = {a.uuid: a.estimate_s or 0.0 for a in fresh.actions}
-    free = Limits(concurrency=LIMITS.concurrency)
+    free = RunLimits(concurrency=LIMITS.concurrency)
     timeline = forecast(fresh.actions, durations, free.concurrency).timeline
     found = times(fresh, now=BEGAN, expected=timeline, attempts={})
     slight_s = found.span_s / 100

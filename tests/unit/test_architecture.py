@@ -19,6 +19,7 @@ import pytest
 
 from planner import documents
 from planner.errors import InvalidInput
+from planner.graph_algorithms import strongly_connected_components
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("planner", "applier")
@@ -61,6 +62,7 @@ LAYERS = (
             "planner.graph",
             "planner.graph_algorithms",
             "planner.effects",
+            "planner.extent",
             "planner.secret_references",
             "planner.render.*",
         ),
@@ -245,6 +247,14 @@ EMPTY_NAMES = ("base", "common", "default", "helpers", "manager", "misc", "utils
 FILE_LINES = 400
 FUNCTION_LINES = 60
 
+#: The packages and modules whose classes have the names of routes and verbs.
+NAMED_AFTER_ROUTES_AND_VERBS = (
+    "applier.api.",
+    "applier.cli.",
+    "applier.watcher.resume",
+    "applier.watcher.views",
+)
+
 #: Modules in which a state may be assigned.
 WRITERS_OF_STATES = ("applier/recording/recorder.py", "applier/storage/rows.py")
 
@@ -418,6 +428,32 @@ def forbidden(layer: Layer, entry: str, name: str) -> str | None:
     return None
 
 
+def no_circles(sources: Sequence[Source]) -> Iterator[str]:
+    """No modules import each other, neither directly nor through others, nor for types alone."""
+    numbers = {source.module: number for number, source in enumerate(sources)}
+    imported = [
+        [(numbers[name],) for _, name in imports(source, set(numbers)) if name in numbers]
+        for source in sources
+    ]
+    for circle in strongly_connected_components(imported, range(len(sources))):
+        names = sorted(sources[number].module for number in circle)
+        if len(names) > 1:
+            yield f"{', '.join(names)} import each other"
+
+
+def one_class_of_a_name(sources: Sequence[Source]) -> Iterator[str]:
+    """Two classes have two names, except for those that routes and verbs are named after."""
+    known: dict[str, Source] = {}
+    for source in sources:
+        if source.module.startswith(NAMED_AFTER_ROUTES_AND_VERBS):
+            continue
+        for node in source.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                other = known.setdefault(node.name, source)
+                if other is not source:
+                    yield f"{source.path}:{node.lineno}: {other.path} has a class {node.name}, too"
+
+
 def names_that_say_something(sources: Sequence[Source]) -> Iterator[str]:
     """No file is called utils, common or the like."""
     for source in sources:
@@ -564,6 +600,8 @@ def names_in(node: ast.expr) -> list[str]:
 Check = Callable[[Sequence[Source]], Iterator[str]]
 CHECKS: tuple[Check, ...] = (
     layers,
+    no_circles,
+    one_class_of_a_name,
     names_that_say_something,
     sizes,
     one_writer_of_states,
@@ -679,6 +717,23 @@ def test_a_planted_violation_is_found(
     assert len(found) == 1
     assert found[0].startswith(f"{path}:")
     assert sentence in found[0]
+
+
+def test_modules_that_import_each_other_are_found(tmp_path: Path) -> None:
+    planted(tmp_path, "planner/a.py", "from planner import b")
+    planted(tmp_path, "planner/b.py", "def f():\n    from planner.c import C")
+    planted(tmp_path, "planner/c.py", "if TYPE_CHECKING:\n    import planner.a")
+    sources = planted(tmp_path, "planner/d.py", "import planner.a")
+    assert list(no_circles(sources)) == ["planner.a, planner.b, planner.c import each other"]
+
+
+def test_two_classes_of_one_name_are_found(tmp_path: Path) -> None:
+    planted(tmp_path, "applier/api/v1/plans.py", "class Plan: pass")
+    planted(tmp_path, "applier/run/runner.py", "class Plan: pass\nclass _Own: pass")
+    sources = planted(tmp_path, "planner/model.py", "class _Own: pass\nclass Plan: pass")
+    assert list(one_class_of_a_name(sources)) == [
+        "applier/run/runner.py:1: planner/model.py has a class Plan, too"
+    ]
 
 
 ALLOWED = [

@@ -63,7 +63,7 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "weights": (numbers.finite, "{}"),
     "weights decimal": (numbers.finite, "1.{}"),
     "parallelization": (numbers.at_least_one, "{}"),
-    "limits": (options.Limits(), "node:*={}"),
+    "limits": (options.LimitsType(), "node:*={}"),
     "retries": (lambda text: fields.number(text, whole=True), "{}"),
     "version": (fields.major, "2.{}"),
     "tolerance": (lambda text: fault_tolerance.allowed(text, 10), "{}"),
@@ -91,7 +91,7 @@ def test_ascii_digits_are_read(reader: str) -> None:
 @pytest.mark.parametrize("reader", READERS)
 def test_other_digits_are_refused(reader: str, digits: str) -> None:
     read, text = READERS[reader]
-    with pytest.raises((ValueError, InvalidInput, ConfigurationError, conditions.Unreadable)):
+    with pytest.raises((ValueError, InvalidInput, ConfigurationError, conditions.InvalidCondition)):
         read(text.format(digits))
 
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 from applier.api.v2.feed import EventFeed
 from applier.assembly import Assembly, now
 from applier.report import content, page
-from applier.report.values import Report
+from applier.report.values import ReportContent
 from planner.states import PlanState
 
 #: How many plans are kept, and of each the versions whose readers get only what has changed.
@@ -30,7 +30,7 @@ class Rendering(NamedTuple):
 
     version: str
     number: int
-    report: Report
+    report: ReportContent
     parts: Mapping[str, str]
 
 

@@ -13,7 +13,7 @@ from applier.cli.reporters.plan_table import cell, console, put, put_line, table
 from applier.operations.cloud_names import cloud_of
 from applier.operations.rehearsals import Rehearsals
 from applier.rehearsal.advice import Lowered
-from applier.rehearsal.figures import NEEDS, Figures
+from applier.rehearsal.figures import NEEDS, RehearsalFigures
 from applier.wording import count, duration, one_line
 from planner.states import PlanState
 
@@ -117,7 +117,7 @@ def _limits(found: Rehearsals, out: Console) -> None:
         put_line(out, _advice(best, found.compared), "bold")
 
 
-def _advice(best: Lowered, planned: Figures) -> str:
+def _advice(best: Lowered, planned: RehearsalFigures) -> str:
     """Return the advice to lower a limit: what is gained, and what it costs."""
     lower = best.figures
     gains = [
@@ -146,7 +146,7 @@ def compare(
     put(console(stream), table)
 
 
-def _row(figures: Figures) -> tuple[str, ...]:
+def _row(figures: RehearsalFigures) -> tuple[str, ...]:
     return (
         f"{figures.well} of {figures.runs}",
         _time(figures.makespan_s.median),

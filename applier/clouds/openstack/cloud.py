@@ -18,7 +18,7 @@ from applier.errors import ActionFailed, JobLost
 from planner import ranges
 
 if TYPE_CHECKING:
-    from applier.clouds.openstack.parts import Parts
+    from applier.clouds.openstack.parts import CloudParts
 
 
 class OpenStackCloud(Cloud):
@@ -60,7 +60,7 @@ class OpenStackCloud(Cloud):
         self._region = connection.region(cloud)
         self._patience_s, self._soft_s = reconnect_timeout_s, soft_power_off_s
         self._lock = threading.Lock()
-        self._parts: Parts | None = None
+        self._parts: CloudParts | None = None
 
     @property
     def name(self) -> str:
@@ -185,7 +185,7 @@ class OpenStackCloud(Cloud):
             parts.volumes.migrate(volume_id, pool, volume_type, stop, output)
 
     @contextmanager
-    def _asked(self) -> Iterator[Parts]:
+    def _asked(self) -> Iterator[CloudParts]:
         """Yield the parts for a question; raises ActionFailed if the cloud cannot be reached."""
         try:
             yield self._connected()
@@ -193,7 +193,7 @@ class OpenStackCloud(Cloud):
             raise ActionFailed(str(lost)) from lost
 
     @contextmanager
-    def _working(self) -> Iterator[Parts]:
+    def _working(self) -> Iterator[CloudParts]:
         """Yield the parts for an operation.
 
         If the cloud cannot be reached, it raises JobLost: what was begun goes on there.
@@ -203,7 +203,7 @@ class OpenStackCloud(Cloud):
         except ConnectionError as lost:
             raise JobLost(str(lost), is_over=False) from lost
 
-    def _connected(self) -> Parts:
+    def _connected(self) -> CloudParts:
         with self._lock:
             if self._parts is None:
                 # Imported here: openstacksdk is large, and most verbs need no cloud.

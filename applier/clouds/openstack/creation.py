@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from applier.clouds.openstack.compute import Compute
-from applier.clouds.openstack.following import Stopped
+from applier.clouds.openstack.following import WaitStopped
 from applier.clouds.openstack.servers import Server, is_gone, task_of
 from applier.contracts import Print, StopSignal
 from applier.errors import ActionFailed
@@ -76,7 +76,7 @@ class Creation:
 
         try:
             left = self._compute.wait(server_id, has_failed, stop)
-        except Stopped as stopped:
+        except WaitStopped as stopped:
             raise ActionFailed(f"{what} was stopped; Nova goes on with it") from stopped
         if left is not None:
             raise ActionFailed(f"{what} failed: {self._compute.reason(left, 'it is in ERROR')}")
@@ -84,7 +84,7 @@ class Creation:
     def _built(self, server: Server, what: str, stop: StopSignal) -> str:
         try:
             built = self._compute.wait(server.id, lambda s: task_of(s) is None, stop)
-        except Stopped as stopped:
+        except WaitStopped as stopped:
             text = f"{what} was stopped; Nova goes on with it as {server.id}"
             raise ActionFailed(text) from stopped
         if built is None:

@@ -24,7 +24,7 @@ _FIRST_S, _LONGEST_S = 0.25, 2.0
 _INTERVAL_S = 0.5
 
 
-class Stopped(Exception):
+class WaitStopped(Exception):
     """The waiting was stopped; ``server`` is what was known of the server."""
 
     def __init__(self, server: Server) -> None:
@@ -63,7 +63,7 @@ class Following:
         with self._followed(server):
             for delay_s in delays_s(_FIRST_S, _LONGEST_S):
                 if stop.wait(delay_s):
-                    raise Stopped(server)
+                    raise WaitStopped(server)
                 server = self._newest(server_id)
                 if is_gone(server) or is_over(server):
                     return None if is_gone(server) else server

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 
 from applier.clouds.openstack.compute import Compute, Migration
-from applier.clouds.openstack.following import Stopped
+from applier.clouds.openstack.following import WaitStopped
 from applier.clouds.openstack.servers import WAITS_FOR_CONFIRMATION, Server, flavor_of, task_of
 from applier.contracts import Print, StopSignal
 from applier.errors import ActionFailed
@@ -111,7 +111,7 @@ class Moves:
     def _settled(self, server: Server, stop: StopSignal, what: str) -> Server:
         try:
             return self._compute.settled(server, stop)
-        except Stopped as stopped:
+        except WaitStopped as stopped:
             raise ActionFailed(f"{what} was stopped before it began") from stopped
 
     def _begun(
@@ -144,7 +144,7 @@ class Moves:
     def _end_of_live(self, server: Server, moving: Migration, what: str, stop: StopSignal) -> str:
         try:
             self._compute.wait(server.id, lambda s: task_of(s) is None, stop)
-        except Stopped:
+        except WaitStopped:
             self.abort(server.id)
             self._compute.wait(server.id, lambda s: task_of(s) is None, _NEVER)
         record = self._ended(server, moving)
@@ -160,7 +160,7 @@ class Moves:
 
         try:
             found = self._compute.wait(server.id, has_arrived, stop)
-        except Stopped:
+        except WaitStopped:
             found = self._compute.wait(server.id, has_arrived, _NEVER)
         if found is None:
             raise ActionFailed(f"{what} failed: {server.name} was deleted meanwhile")

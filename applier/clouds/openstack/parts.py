@@ -12,12 +12,12 @@ from applier.clouds.openstack.creation import Creation
 from applier.clouds.openstack.inventory import Inventory
 from applier.clouds.openstack.moves import Moves
 from applier.clouds.openstack.power import Power
-from applier.clouds.openstack.services import Services
+from applier.clouds.openstack.services import ComputeServices
 from applier.clouds.openstack.statuses import Statuses
 from applier.clouds.openstack.volumes import Volumes
 
 
-class Parts(NamedTuple):
+class CloudParts(NamedTuple):
     """The connection, and what makes calls through it."""
 
     connection: Any
@@ -25,7 +25,7 @@ class Parts(NamedTuple):
     moves: Moves
     statuses: Statuses
     creation: Creation
-    services: Services
+    services: ComputeServices
     power: Power
     volumes: Volumes
     inventory: Inventory
@@ -35,7 +35,7 @@ class Parts(NamedTuple):
         self.connection.close()
 
 
-def connected(region: Any, patience_s: float, soft_power_off_s: float) -> Parts:
+def connected(region: Any, patience_s: float, soft_power_off_s: float) -> CloudParts:
     """Return the parts for a cloud; a request is repeated for at most ``patience_s`` seconds.
 
     Raises ConnectionError if the cloud cannot be reached, ActionFailed if it lets nobody in.
@@ -44,13 +44,13 @@ def connected(region: Any, patience_s: float, soft_power_off_s: float) -> Parts:
     calls = Calls(patience_s)
     # The first use of a proxy connects, and is not safe in several threads: this is it.
     compute = Compute(calls.read(lambda: opened.compute), calls)
-    return Parts(
+    return CloudParts(
         opened,
         compute,
         Moves(compute),
         Statuses(compute),
         Creation(compute, calls.read(lambda: opened.image)),
-        Services(compute),
+        ComputeServices(compute),
         Power(opened, compute, soft_power_off_s),
         Volumes(opened, calls),
         Inventory(opened, compute),

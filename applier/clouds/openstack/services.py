@@ -11,7 +11,7 @@ from applier.contracts import StopSignal
 from applier.errors import ActionFailed
 
 
-class Services:
+class ComputeServices:
     """The compute services, by host."""
 
     def __init__(self, compute: Compute) -> None:

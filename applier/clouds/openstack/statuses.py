@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from applier.clouds.openstack.compute import Compute
-from applier.clouds.openstack.following import Stopped
+from applier.clouds.openstack.following import WaitStopped
 from applier.clouds.openstack.servers import Server, task_of, view
 from applier.contracts import Print, StopSignal
 from applier.errors import ActionFailed
@@ -39,7 +39,7 @@ class Statuses:
             self._compute.calls.change(what, call, stop, lambda: self._has_begun(server))
             self._compute.print_request(server, output)
             reached = self._compute.wait(server_id, lambda s: task_of(s) is None, stop)
-        except Stopped as stopped:
+        except WaitStopped as stopped:
             task = task_of(stopped.server)
             goes_on = f"; Nova goes on with its {task}" if task else ""
             raise ActionFailed(f"the change of {server.name} was stopped{goes_on}") from stopped

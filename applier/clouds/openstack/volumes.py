@@ -16,7 +16,7 @@ from openstack import exceptions
 
 from applier.clouds.openstack import volume_states as states
 from applier.clouds.openstack.calls import Calls
-from applier.clouds.openstack.following import Following, Stopped
+from applier.clouds.openstack.following import Following, WaitStopped
 from applier.clouds.openstack.volume_states import Volume
 from applier.contracts import Print, StopSignal
 from applier.errors import ActionFailed
@@ -124,7 +124,7 @@ class Volumes:
         """Return the volume when ``is_over`` says so; raises ActionFailed."""
         try:
             found = self._following.wait(volume.id, is_over, stop)
-        except Stopped as stopped:
+        except WaitStopped as stopped:
             task = states.task_of(stopped.server)
             goes_on = "; Cinder cannot cancel it and goes on" if task else ""
             text = f"{what} was stopped{goes_on} (the volume is {task or stopped.server.status})"

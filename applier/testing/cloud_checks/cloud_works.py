@@ -35,24 +35,24 @@ class CloudSample:
     other_type: str = ""
 
 
-class Work(NamedTuple):
+class TriedOperation(NamedTuple):
     """An operation: ``do`` begins and ends it, ``is_done`` looks in the cloud for its result."""
 
     do: Callable[[StopSignal, Print], object]
     is_done: Callable[[], bool]
 
 
-def works(sample: CloudSample) -> Mapping[str, Work]:
+def works(sample: CloudSample) -> Mapping[str, TriedOperation]:
     """Return the operations of a cloud by name; each is tried on a sample of its own."""
     return {**_of_instance(sample), **_of_hosts(sample), **_of_volume(sample)}
 
 
-def back(sample: CloudSample) -> Mapping[str, Work]:
+def back(sample: CloudSample) -> Mapping[str, TriedOperation]:
     """Return, by the name of an operation, the one that undoes it."""
     cloud, instance, idle = sample.cloud, sample.instance, sample.idle_host
 
-    def active() -> Work:
-        return Work(
+    def active() -> TriedOperation:
+        return TriedOperation(
             lambda stop, out: cloud.set_instance_status(instance, "ACTIVE", stop, out),
             lambda: _of(cloud.instance(instance), "status") == "ACTIVE",
         )
@@ -60,11 +60,11 @@ def back(sample: CloudSample) -> Mapping[str, Work]:
     return {
         "stop": active(),
         "shelve": active(),
-        "service": Work(
+        "service": TriedOperation(
             lambda stop, out: cloud.set_service_status(sample.host, "enabled", None, stop, out),
             lambda: _of(cloud.service(sample.host), "status") == "enabled",
         ),
-        "power": Work(
+        "power": TriedOperation(
             lambda stop, out: cloud.set_host_power(idle, "on", stop, out),
             lambda: _of(cloud.host(idle), "power") == "on",
         ),
@@ -75,17 +75,17 @@ def _of(found: Mapping[str, Any] | None, field: str) -> Any:
     return None if found is None else found[field]
 
 
-def _of_instance(sample: CloudSample) -> dict[str, Work]:
+def _of_instance(sample: CloudSample) -> dict[str, TriedOperation]:
     cloud, instance = sample.cloud, sample.instance
 
-    def moved(live: bool) -> Work:
-        return Work(
+    def moved(live: bool) -> TriedOperation:
+        return TriedOperation(
             lambda stop, out: cloud.migrate(instance, sample.other_host, live, stop, out),
             lambda: _of(cloud.instance(instance), "host") == sample.other_host,
         )
 
-    def status(new: str) -> Work:
-        return Work(
+    def status(new: str) -> TriedOperation:
+        return TriedOperation(
             lambda stop, out: cloud.set_instance_status(instance, new, stop, out),
             lambda: _of(cloud.instance(instance), "status") == new,
         )
@@ -93,34 +93,34 @@ def _of_instance(sample: CloudSample) -> dict[str, Work]:
     return {
         "live_migrate": moved(live=True),
         "cold_migrate": moved(live=False),
-        "resize": Work(
+        "resize": TriedOperation(
             lambda stop, out: cloud.resize(instance, sample.other_flavor, stop, out),
             lambda: _of(cloud.instance(instance), "flavor") == sample.other_flavor,
         ),
         "stop": status("SHUTOFF"),
         "shelve": status("SHELVED"),
-        "create": Work(
+        "create": TriedOperation(
             lambda stop, out: cloud.create_instance(NEW, {"flavor": sample.flavor}, stop, out),
             lambda: cloud.instance_named(NEW) is not None,
         ),
-        "delete": Work(
+        "delete": TriedOperation(
             lambda stop, out: cloud.delete_instance(instance, stop, out),
             lambda: cloud.instance(instance) is None,
         ),
     }
 
 
-def _of_hosts(sample: CloudSample) -> dict[str, Work]:
+def _of_hosts(sample: CloudSample) -> dict[str, TriedOperation]:
     cloud, idle = sample.cloud, sample.idle_host
 
-    def power(new: str) -> Work:
-        return Work(
+    def power(new: str) -> TriedOperation:
+        return TriedOperation(
             lambda stop, out: cloud.set_host_power(idle, new, stop, out),
             lambda: _of(cloud.host(idle), "power") == new,
         )
 
     return {
-        "service": Work(
+        "service": TriedOperation(
             lambda stop, out: cloud.set_service_status(
                 sample.host, "disabled", "maintenance", stop, out
             ),
@@ -131,14 +131,14 @@ def _of_hosts(sample: CloudSample) -> dict[str, Work]:
     }
 
 
-def _of_volume(sample: CloudSample) -> dict[str, Work]:
+def _of_volume(sample: CloudSample) -> dict[str, TriedOperation]:
     cloud, volume = sample.cloud, sample.volume
     return {
-        "volume_migrate": Work(
+        "volume_migrate": TriedOperation(
             lambda stop, out: cloud.migrate_volume(volume, sample.other_pool, None, stop, out),
             lambda: _of(cloud.volume(volume), "pool") == sample.other_pool,
         ),
-        "retype": Work(
+        "retype": TriedOperation(
             lambda stop, out: cloud.migrate_volume(volume, None, sample.other_type, stop, out),
             lambda: _of(cloud.volume(volume), "type") == sample.other_type,
         ),

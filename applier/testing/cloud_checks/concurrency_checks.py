@@ -9,13 +9,13 @@ from __future__ import annotations
 import pytest
 
 from applier.contracts import Print, StopSignal
-from applier.testing.cloud_checks.cloud_works import CloudSample, Work, works
+from applier.testing.cloud_checks.cloud_works import CloudSample, TriedOperation, works
 from applier.testing.cloud_checks.offered import Offered, require_refusal
 
 THREADS = 8
 
 
-class ConcurrencyChecks(Offered):
+class CloudConcurrencyChecks(Offered):
     """Operations and getters at the same time."""
 
     def test_any_number_of_threads_may_look(self, sample: CloudSample) -> None:
@@ -25,7 +25,7 @@ class ConcurrencyChecks(Offered):
         def look(_stop: StopSignal, _output: Print) -> None:
             seen.append((cloud.instance(sample.instance), cloud.service(sample.host)))
 
-        ends = self.ends_of([Work(look, lambda: True)] * THREADS)
+        ends = self.ends_of([TriedOperation(look, lambda: True)] * THREADS)
         assert ends == [None] * THREADS
         assert len(seen) == THREADS
         assert all(answer == seen[0] for answer in seen)

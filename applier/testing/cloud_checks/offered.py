@@ -11,7 +11,7 @@ import pytest
 
 from applier.contracts import StopSignal
 from applier.errors import ActionFailed
-from applier.testing.cloud_checks.cloud_works import Work
+from applier.testing.cloud_checks.cloud_works import TriedOperation
 
 #: The operations by name.
 NAMES = (
@@ -33,11 +33,13 @@ class Offered:
         if name in self.LEFT_OUT:
             pytest.skip(f"this cloud does not offer {name}")
 
-    def end_of(self, work: Work, stop: StopSignal | None = None) -> BaseException | None:
+    def end_of(self, work: TriedOperation, stop: StopSignal | None = None) -> BaseException | None:
         """Return what an operation raised, None if it returned; fails if it does not end."""
         return self.ends_of([work], stop)[0]
 
-    def ends_of(self, some: list[Work], stop: StopSignal | None = None) -> list[Exception | None]:
+    def ends_of(
+        self, some: list[TriedOperation], stop: StopSignal | None = None
+    ) -> list[Exception | None]:
         """Return what each of several operations raised, which run at the same time."""
         ends: list[list[Exception | None]] = [[] for _ in some]
         given = stop or threading.Event()

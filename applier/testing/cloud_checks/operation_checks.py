@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from applier.testing.cloud_checks.cloud_works import NEW, CloudSample, Work, back, works
+from applier.testing.cloud_checks.cloud_works import NEW, CloudSample, TriedOperation, back, works
 from applier.testing.cloud_checks.offered import NAMES, Offered, require_refusal
 
 each_operation = pytest.mark.parametrize("name", NAMES)
@@ -70,7 +70,7 @@ class OperationChecks(Offered):
         """A migration returns the host on which the instance is then."""
         self.require_offered("live_migrate")
         cloud, chosen = sample.cloud, list[str]()
-        work = Work(
+        work = TriedOperation(
             lambda stop, out: chosen.append(cloud.migrate(sample.instance, None, True, stop, out)),
             lambda: True,
         )

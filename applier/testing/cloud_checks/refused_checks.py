@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from applier.testing.cloud_checks.cloud_works import CloudSample, Work, works
+from applier.testing.cloud_checks.cloud_works import CloudSample, TriedOperation, works
 from applier.testing.cloud_checks.offered import Offered, require_refusal
 
 #: By operation, the fields of the sample that are replaced by what does not exist.
@@ -50,7 +50,9 @@ class RefusedChecks(Offered):
         """The sentence names an instance; the host stays on."""
         self.require_offered("power")
         cloud, host = sample.cloud, sample.host
-        work = Work(lambda stop, out: cloud.set_host_power(host, "off", stop, out), lambda: True)
+        work = TriedOperation(
+            lambda stop, out: cloud.set_host_power(host, "off", stop, out), lambda: True
+        )
         end = self.end_of(work)
         require_refusal(end)
         instance, known = cloud.instance(sample.instance), cloud.host(host)

@@ -23,7 +23,7 @@ from planner.model import Action
 from planner.states import Outcome, PlanState
 
 
-class ConcurrencyChecks(EngineSetting):
+class EngineConcurrencyChecks(EngineSetting):
     """Order, workers, limits and joins."""
 
     def test_random_plans_end_as_the_rules_say(self) -> None:

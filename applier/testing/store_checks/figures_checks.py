@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from applier.store import Service, Store
-from applier.store.figures import Figures, Heartbeat, Outbox
+from applier.store.figures import Heartbeat, Outbox, StoreFigures
 from applier.store.subscriptions import DeadEvent
 from applier.testing.sample_plans import MADE, new_plan
 from applier.testing.store_checks.running_plans import LATER, ME, NOW, claimed, starts, succeeds
@@ -22,7 +22,7 @@ class FiguresChecks:
     def test_an_empty_store_counts_nothing(self, store: Store) -> None:
         """There are no states without plans, and nothing waits."""
         store.ping()
-        assert store.figures() == Figures(
+        assert store.figures() == StoreFigures(
             plans={},
             actions={},
             are_all_counted=True,

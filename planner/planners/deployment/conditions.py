@@ -33,18 +33,18 @@ _KEYWORDS = ("and", "or", "not", "in")
 DEEPEST = 100
 
 
-class Unreadable(ValueError):
+class InvalidCondition(ValueError):
     """A condition is invalid; the message says where, and what is expected there."""
 
 
 class Condition:
-    """A parsed condition; raises :class:`Unreadable`.
+    """A parsed condition; raises :class:`InvalidCondition`.
 
     >>> Condition("settings:a.b == 1 or not settings:a.c").holds({"a": {"b": 2, "c": False}})
     True
     >>> Condition("settings:a.b == 'x' and")
     Traceback (most recent call last):
-    planner.planners.deployment.conditions.Unreadable: a value is expected at the end
+    planner.planners.deployment.conditions.InvalidCondition: a value is expected at the end
     """
 
     def __init__(self, text: str) -> None:
@@ -52,7 +52,7 @@ class Condition:
         self._at = self._depth = 0
         self._value = self._disjunction()
         if self._kind() != "end":
-            raise Unreadable(f"'and', 'or' or the end is expected at {self._shown()}")
+            raise InvalidCondition(f"'and', 'or' or the end is expected at {self._shown()}")
 
     def holds(self, settings: Mapping[str, Any], missing: Missing = lambda _: None) -> bool:
         """Return whether the condition is true.
@@ -110,11 +110,11 @@ class Condition:
             self._next()
             inner = self._nested(self._disjunction)
             if self._kind() != ")":
-                raise Unreadable(f"')' is expected at {self._shown()}")
+                raise InvalidCondition(f"')' is expected at {self._shown()}")
             self._next()
             return inner
         if kind not in ("path", "number", "text", "word"):
-            raise Unreadable(f"a value is expected at {self._shown()}")
+            raise InvalidCondition(f"a value is expected at {self._shown()}")
         text = self._next()
         if kind == "path":
             return _setting(text)
@@ -124,7 +124,7 @@ class Condition:
     def _nested(self, read: Callable[[], _Value]) -> _Value:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise Unreadable(f"parentheses are nested more than {DEEPEST} deep")
+            raise InvalidCondition(f"parentheses are nested more than {DEEPEST} deep")
         value = read()
         self._depth -= 1
         return value
@@ -135,7 +135,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     while text[at:].strip():
         match = _TOKEN.match(text, at)
         if match is None:
-            raise Unreadable(f"{text[at:].split()[0]!r} is not understood")
+            raise InvalidCondition(f"{text[at:].split()[0]!r} is not understood")
         kind = str(match.lastgroup)
         word = match[kind]
         found.append(("keyword" if kind == "word" and word in _KEYWORDS else kind, word))
@@ -152,7 +152,7 @@ def _constant(kind: str, text: str) -> Any:
 def _setting(text: str) -> _Value:
     model, _, path = text.partition(":")
     if model != "settings":
-        raise Unreadable(f"{text!r}: conditions read settings:PLACE, there is no {model!r}")
+        raise InvalidCondition(f"{text!r}: conditions read settings:PLACE, there is no {model!r}")
     optional, parts = path.endswith("?"), path.rstrip("?").split(".")
 
     def value(settings: Mapping[str, Any], missing: Missing) -> Any:

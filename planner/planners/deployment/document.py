@@ -11,7 +11,7 @@ from planner.contract import Surroundings
 from planner.errors import InvalidInput, Mistake, Path
 from planner.model import ActionPlan
 from planner.planners.deployment import fields
-from planner.planners.deployment.conditions import Condition, Unreadable
+from planner.planners.deployment.conditions import Condition, InvalidCondition
 from planner.planners.deployment.name_patterns import Patterns, near
 from planner.planners.deployment.problem import (
     NOWHERE,
@@ -218,7 +218,7 @@ class DeploymentReader:
         missing: list[str] = []
         try:
             holds = Condition(value).holds(self._settings, missing.append)
-        except Unreadable as reason:
+        except InvalidCondition as reason:
             self._wrong(f"not a condition: {reason}", at)
             return None
         for place in missing:

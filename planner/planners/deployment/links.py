@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from planner.errors import Mistake
 from planner.planners.deployment.name_patterns import near
-from planner.planners.deployment.placement import Placement
+from planner.planners.deployment.placement import NodeTasks
 from planner.planners.deployment.problem import SYNC, Relation, Task
 
 #: Up to this number of links between two sets are direct; more go through a join.
@@ -42,7 +42,7 @@ class Links:
     have ended. One member of each set in ``any_of[i]`` must have succeeded.
     """
 
-    def __init__(self, placement: Placement) -> None:
+    def __init__(self, placement: NodeTasks) -> None:
         self.placement = placement
         self.before: list[dict[int, None]] = [{} for _ in placement.pairs]
         self.any_of: list[list[tuple[int, ...]]] = [[] for _ in placement.pairs]
@@ -113,7 +113,7 @@ class Links:
 class Linker:
     """Turns the relations of all tasks into links, and warns of relations that match nothing."""
 
-    def __init__(self, placement: Placement, tasks: Sequence[Task]) -> None:
+    def __init__(self, placement: NodeTasks, tasks: Sequence[Task]) -> None:
         self.placement, self.links = placement, Links(placement)
         self.choices: list[Choice] = []
         self.warnings: list[Mistake] = []

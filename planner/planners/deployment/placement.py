@@ -63,7 +63,7 @@ class Cluster:
                 yield pattern
 
 
-class Placement:
+class NodeTasks:
     """All pairs of a node and a task that runs on it, by position.
 
     The first pairs are the anchors, on the sync node. The pairs of the deployment server follow,

@@ -21,7 +21,7 @@ from planner.planners.deployment import alternatives, cycles, message, role_base
 from planner.planners.deployment.document import DeploymentReader
 from planner.planners.deployment.fault_tolerance import tolerances
 from planner.planners.deployment.links import Linker
-from planner.planners.deployment.placement import Placement
+from planner.planners.deployment.placement import NodeTasks
 from planner.planners.deployment.problem import Deployment
 from planner.planners.deployment.schema import SCHEMA
 from planner.planners.deployment.selection import Selection
@@ -81,7 +81,7 @@ class DeploymentPlanner(Planner[Deployment | ActionPlan]):
         if isinstance(problem, ActionPlan):
             return problem
         engine, engine_notes = engine_of(problem, options.deployment_engine)
-        placement = Placement(problem)
+        placement = NodeTasks(problem)
         ordered = (_task_based if engine == "task" else _role_based)(problem, placement)
         builder = DeploymentBuilder(problem, self.NAME, self.surroundings)
         chosen = Selection(problem, ordered.steps)
@@ -134,7 +134,7 @@ def engine_of(deployment: Deployment, wanted: str) -> tuple[str, list[str]]:
     ]
 
 
-def _task_based(deployment: Deployment, placement: Placement) -> OrderedSteps:
+def _task_based(deployment: Deployment, placement: NodeTasks) -> OrderedSteps:
     """Link the tasks with each other, those with dependencies of policy any last, and sort them."""
     linker = Linker(placement, deployment.tasks)
     linker.link()
@@ -170,6 +170,6 @@ def _task_based(deployment: Deployment, placement: Placement) -> OrderedSteps:
     return OrderedSteps([step(position) for position in order], warnings)
 
 
-def _role_based(deployment: Deployment, placement: Placement) -> OrderedSteps:
+def _role_based(deployment: Deployment, placement: NodeTasks) -> OrderedSteps:
     """Divide the tasks into stages, and return the steps stage by stage."""
     return OrderedSteps(role_based.steps(role_based.RoleBased(deployment, placement).stages()), ())

@@ -17,7 +17,7 @@ from planner import graph_algorithms
 from planner.errors import InvalidInput, Mistake
 from planner.graph_algorithms import CycleError, Predecessors
 from planner.planners.deployment.name_patterns import Index, near
-from planner.planners.deployment.placement import Placement, Places
+from planner.planners.deployment.placement import NodeTasks, Places
 from planner.planners.deployment.problem import MASTER, Deployment, Task
 from planner.planners.deployment.steps import DeploymentStep
 
@@ -26,7 +26,7 @@ CRITICAL = ("primary-controller", "controller", "ceph-osd", "primary-mongo")
 START, END = "deploy_start", "deploy_end"
 
 
-class Entry(NamedTuple):
+class RoleRun(NamedTuple):
     """The tasks that one node runs, one after another, for one role."""
 
     uid: str
@@ -38,7 +38,7 @@ class Stage(NamedTuple):
     """Entries that run at the same time; if ``strict``, all must succeed before the next stage."""
 
     name: str
-    entries: Sequence[Entry]
+    entries: Sequence[RoleRun]
     strict: bool = False
 
 
@@ -121,7 +121,7 @@ class TaskOrder:
 class RoleBased:
     """Divides a deployment into stages by roles."""
 
-    def __init__(self, deployment: Deployment, placement: Placement) -> None:
+    def __init__(self, deployment: Deployment, placement: NodeTasks) -> None:
         self._deployment, self._cluster = deployment, placement.cluster
         self._places = placement.places
         self._order = TaskOrder(deployment)
@@ -173,7 +173,7 @@ class RoleBased:
         for group, entries in made:
             if group.strategy == "one_by_one":
                 yield from (Stage("", [entry]) for entry in entries)
-        together: list[list[Entry]] = []
+        together: list[list[RoleRun]] = []
         times: dict[str, int] = {}
         for group, entries in made:
             if group.strategy == "one_by_one":
@@ -189,7 +189,7 @@ class RoleBased:
                 together[turn].append(entry)
         yield from (Stage("", entries) for entries in together)
 
-    def _entry(self, uid: str, group: Task | None) -> Entry:
+    def _entry(self, uid: str, group: Task | None) -> RoleRun:
         """Return the tasks that a node runs for a group, and those it runs without a group."""
         chosen = [
             task
@@ -197,7 +197,7 @@ class RoleBased:
             if (group is not None and group.id in self._bound[task.id])
             or (uid in self._places[task.id] and uid not in self._brought[task.id])
         ]
-        return Entry(uid, group.id if group else "", tuple(chosen))
+        return RoleRun(uid, group.id if group else "", tuple(chosen))
 
     @cached_property
     def _bound(self) -> Mapping[str, Sequence[str]]:
@@ -220,7 +220,7 @@ def _hooks(name: str, tasks: Sequence[Task], places: Places, *, strict: bool) ->
         uids = places[task.id]
         if uids:
             number += 1
-            yield Stage(f"{name}-{number}00", [Entry(uid, "", (task,)) for uid in uids], strict)
+            yield Stage(f"{name}-{number}00", [RoleRun(uid, "", (task,)) for uid in uids], strict)
 
 
 def steps(stages: Sequence[Stage]) -> list[DeploymentStep]:

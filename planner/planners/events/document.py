@@ -18,7 +18,7 @@ from planner.states import Outcome
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Connection:
+class DataConnection:
     """Data that flows from one resource to another; it may imply events and an order."""
 
     source: str
@@ -48,7 +48,7 @@ class EventsProblem:
     name: str | None
     staged: Collection[str]
     events: Sequence[EventText]
-    connections: Sequence[Connection]
+    connections: Sequence[DataConnection]
     after: Sequence[tuple[str, str]]
     any_of: frozenset[str]
     subset: Subset
@@ -65,7 +65,7 @@ def read_problem(document: Mapping[str, Any], surroundings: Surroundings) -> Eve
     """Read a document, which fits the schema; raises InvalidInput with all mistakes."""
     mistakes: list[Mistake] = []
     connections = [
-        Connection(
+        DataConnection(
             source=raw["from"],
             target=raw["to"],
             events=raw.get("events", True),

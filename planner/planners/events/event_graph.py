@@ -28,7 +28,7 @@ class Event(NamedTuple):
     path: Path
 
 
-class Order(NamedTuple):
+class DeclaredOrder(NamedTuple):
     """An order of two actions, and the place in the document that declares it."""
 
     first: str
@@ -96,13 +96,13 @@ def events_of(problem: EventsProblem) -> Iterator[Event]:
             yield Event(action, outcomes, target, ("events", i))
 
 
-def orders(problem: EventsProblem) -> Iterator[Order]:
+def orders(problem: EventsProblem) -> Iterator[DeclaredOrder]:
     """Yield all orders: first those of connections, between two ``run`` actions, then ``after``."""
     for i, c in enumerate(problem.connections):
         if c.order:
-            yield Order(f"{c.source}.run", f"{c.target}.run", ("connections", i))
+            yield DeclaredOrder(f"{c.source}.run", f"{c.target}.run", ("connections", i))
     for i, (first, second) in enumerate(problem.after):
-        yield Order(first, second, ("after", i))
+        yield DeclaredOrder(first, second, ("after", i))
 
 
 class _Sources:

@@ -11,7 +11,7 @@ from planner.planners.rolling_update import batches, causes
 from planner.planners.rolling_update.batches import Batch
 from planner.planners.rolling_update.members import Member, termination_order
 from planner.planners.rolling_update.template import Group
-from planner.planners.rolling_update.update_policy import Policy
+from planner.planners.rolling_update.update_policy import UpdatePolicy
 
 CREATE_FIRST, IN_PLACE = "create_first", "in_place"
 #: The name of the phase that only changes the size of a group, after any batches.
@@ -140,7 +140,7 @@ def decide_roll(
 
 
 def _phases(
-    new: Group, policy: Policy, members: Sequence[Member], settings: RollSettings
+    new: Group, policy: UpdatePolicy, members: Sequence[Member], settings: RollSettings
 ) -> Iterator[Phase]:
     size = new.size(len(members))
     target = min(size, len(members))
@@ -162,7 +162,7 @@ def _phases(
 
 
 def _batches(
-    target: int, policy: Policy, members: Sequence[Member], settings: RollSettings
+    target: int, policy: UpdatePolicy, members: Sequence[Member], settings: RollSettings
 ) -> list[Batch]:
     stuck = sum(member.current and member.failed for member in members)
     spare = min(stuck, len(members) - target)

@@ -14,7 +14,7 @@ from typing import Any
 from planner.errors import Path, accepted
 from planner.planners.rolling_update import update_policy
 from planner.planners.rolling_update.functions import UNRESOLVED, Resolver
-from planner.planners.rolling_update.update_policy import Policy
+from planner.planners.rolling_update.update_policy import UpdatePolicy
 
 LAUNCH_CONFIGURATION = "AWS::AutoScaling::LaunchConfiguration"
 #: Properties that place members in zones and subnets.
@@ -42,7 +42,7 @@ class Group:
     desired: int | None
     least: int
     most: int | None
-    policy: Policy | None
+    policy: UpdatePolicy | None
     heat_default: bool = False
 
     def size(self, capacity: int | None) -> int:

@@ -18,7 +18,7 @@ _NONE: tuple[Any, ...] = (None, {})
 _DURATION = re.compile(r"PT(?:([0-9]{1,18})H)?(?:([0-9]{1,18})M)?(?:([0-9]{1,18})S)?")
 
 
-class Policy(NamedTuple):
+class UpdatePolicy(NamedTuple):
     """The values of a policy; the defaults are Heat's."""
 
     min_in_service: int = 0
@@ -89,7 +89,7 @@ _HEAT: _Readers = {
 }
 
 
-def one_entry(resolver: Resolver, found: Any, path: Path) -> Policy | None:
+def one_entry(resolver: Resolver, found: Any, path: Path) -> UpdatePolicy | None:
     """Read an UpdatePolicy: one entry, whatever its name; ``{}`` is no policy."""
     if found in _NONE:
         return None
@@ -104,7 +104,7 @@ def one_entry(resolver: Resolver, found: Any, path: Path) -> Policy | None:
     return _read(resolver, entry, (*path, name), _CLOUDFORMATION)
 
 
-def of_resource_group(resolver: Resolver, found: Any, path: Path) -> Policy | None:
+def of_resource_group(resolver: Resolver, found: Any, path: Path) -> UpdatePolicy | None:
     """Read ``update_policy`` of a resource group, from its entry ``rolling_update``."""
     if found in _NONE:
         return None
@@ -118,12 +118,12 @@ def of_resource_group(resolver: Resolver, found: Any, path: Path) -> Policy | No
     return heat(resolver, found.get("rolling_update"), (*path, "rolling_update"))
 
 
-def heat(resolver: Resolver, found: Any, path: Path) -> Policy | None:
+def heat(resolver: Resolver, found: Any, path: Path) -> UpdatePolicy | None:
     """Read a policy in Heat's form; None and ``{}`` are no policy."""
     return None if found in _NONE else _read(resolver, found, path, _HEAT)
 
 
-def _read(resolver: Resolver, entry: Any, path: Path, readers: _Readers) -> Policy | None:
+def _read(resolver: Resolver, entry: Any, path: Path, readers: _Readers) -> UpdatePolicy | None:
     if entry is None:
         entry = {}
     if not isinstance(entry, Mapping):
@@ -142,4 +142,4 @@ def _read(resolver: Resolver, entry: Any, path: Path, readers: _Readers) -> Poli
             values[field] = reader(value)
         except ValueError as reason:
             resolver.wrong(str(reason), (*path, name))
-    return Policy(**values)
+    return UpdatePolicy(**values)

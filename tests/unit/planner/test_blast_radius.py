@@ -10,6 +10,7 @@ import pytest
 from planner import blast_radius, guards, make_plan
 from planner.blast_radius import Bound, bounds
 from planner.errors import InvalidInput
+from planner.extent import Members
 from planner.guarding import Demands
 from planner.guards import NO_GUARDS, Guards
 from planner.model import ActionPlan
@@ -155,7 +156,7 @@ def test_the_strictest_of_document_and_site_shapes_the_plan():
 
 def test_a_host_with_several_values_of_a_label_counts_for_each():
     hosts = {"a": {"labels": {"aggregate": ["x", "y"]}}, "c0": {"labels": {"aggregate": "y"}}}
-    totals = blast_radius.Members({"hosts": hosts}).totals
+    totals = Members({"hosts": hosts}).totals
     assert (totals["aggregate/x"], totals["aggregate/y"]) == (1, 2)
     plan = touching("c0", facts={"at": AT, "hosts": hosts})
     assert blast_radius.Share("aggregate/y", 1, 2) in plan.guards.extent

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from applier.scheduling.verdict import End
+from applier.scheduling.verdict import ActionEnd
 from applier.testing.random_plans import Fate, expected_ends, random_plan
 from planner.failure_costs import FailureCost, FailureCosts, sentence
 from planner.model import JOIN, Action, ActionPlan, Blocker, Trigger
@@ -113,9 +113,9 @@ def without_handlers(plan: ActionPlan) -> ActionPlan:
 def ending(failing: str = "") -> Fate:
     """Return a fate in which one action fails and every other changes something."""
 
-    def fate(uuid: str) -> End:
+    def fate(uuid: str) -> ActionEnd:
         if uuid == failing:
-            return End(ActionState.FAILED, Outcome.FAILED)
-        return End(ActionState.SUCCEEDED, Outcome.CHANGED)
+            return ActionEnd(ActionState.FAILED, Outcome.FAILED)
+        return ActionEnd(ActionState.SUCCEEDED, Outcome.CHANGED)
 
     return fate

@@ -13,7 +13,7 @@ from oslo_config import cfg
 from planner import make_plan
 from planner import options as planning_options
 from planner.errors import InvalidInput, Mistake
-from planner.options import Limits
+from planner.options import LimitsType
 from planner.planners.weight import PARALLELIZATION, WEIGHTS, WeightPlanner
 
 Configure = Callable[..., cfg.ConfigOpts]
@@ -166,7 +166,7 @@ def test_the_last_file_that_has_a_key_is_the_one_to_mend(configure: Configure) -
     ],
 )
 def test_limits_are_tokens_with_numbers(text: Any, expected: dict[str, int]) -> None:
-    assert Limits()(text) == expected
+    assert LimitsType()(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_limits_are_tokens_with_numbers(text: Any, expected: dict[str, int]) -> 
 )
 def test_a_limit_that_is_none_is_refused_with_what_is_accepted(text: str) -> None:
     with pytest.raises(ValueError, match=r"KIND:\*=N with N of 1 or more"):
-        Limits()(text)
+        LimitsType()(text)
 
 
 def test_limits_of_a_file_hold_for_every_plan(configure: Configure) -> None:
@@ -190,8 +190,8 @@ def test_wrong_limits_of_a_file_are_named_with_their_place(configure: Configure)
 
 def test_the_text_of_limits_reads_back() -> None:
     limits = {"node:*": 2, "type:migrate": 4}
-    written = Limits()._formatter(limits)
-    assert Limits()(written) == limits
+    written = LimitsType()._formatter(limits)
+    assert LimitsType()(written) == limits
 
 
 def test_without_a_configuration_nothing_from_outside_has_a_say(

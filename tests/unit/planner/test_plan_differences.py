@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from planner.differences.link_changes import Links
+from planner.differences.link_changes import LinkSet
 from planner.differences.plans import PlanDifference, difference
 from planner.model import JOIN, Action, ActionPlan, Blocker, Trigger
 from planner.states import ActionState, Outcome
@@ -33,10 +33,10 @@ def found(old: tuple[Action, ...], new: tuple[Action, ...]) -> PlanDifference:
 
 def links(
     kind: str, before: str, after: str, *outcomes: Outcome, between: str = " "
-) -> tuple[Links, ...]:
+) -> tuple[LinkSet, ...]:
     """Return what is told of links between the actions of these names."""
     names = tuple(before.split(between)), tuple(after.split(between))
-    return (Links(kind=kind, before=names[0], after=names[1], outcomes=tuple(outcomes)),)
+    return (LinkSet(kind=kind, before=names[0], after=names[1], outcomes=tuple(outcomes)),)
 
 
 A, B, C = action("a"), action("b"), action("c")
@@ -155,7 +155,7 @@ def test_an_action_in_another_wave_has_moved() -> None:
     assert [(m.new.name, m.old_wave, m.new_wave) for m in told.moved] == [("b", 1, 2), ("c", 2, 1)]
 
 
-LINKED: dict[str, tuple[dict[str, Any], tuple[Links, ...]]] = {
+LINKED: dict[str, tuple[dict[str, Any], tuple[LinkSet, ...]]] = {
     "parents": ({"parents": ("a", "b")}, links("parents", "a b", "c")),
     "needs": ({"needs": ("b",)}, links("needs", "b", "c")),
     "needs_any": ({"needs_any": (("a", "b"),)}, links("needs_any", "a b", "c")),

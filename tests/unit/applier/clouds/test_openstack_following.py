@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from applier.clouds.openstack import following
-from applier.clouds.openstack.following import Following, Stopped
+from applier.clouds.openstack.following import Following, WaitStopped
 
 
 class Nova:
@@ -94,6 +94,6 @@ def test_a_stop_ends_the_waiting_and_says_what_was_known():
     stop.set()
     nova = Nova(1, lists=9)
     followed = Following(nova.read, nova.changed)
-    with pytest.raises(Stopped) as stopped:
+    with pytest.raises(WaitStopped) as stopped:
         followed.wait("s0", is_settled, stop)
     assert stopped.value.server.status == "MIGRATING"

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from applier.delivery import delivery
-from applier.delivery.delivery import Delivery
+from applier.delivery.delivery import EventDelivery
 from applier.delivery.receivers import Away, EventRefused
 from applier.storage.sql import SqlStore
 from applier.testing.sample_plans import new_plan
@@ -45,7 +45,7 @@ def store(tmp_path):
 
 
 def deliver(store, receiver, holder="me"):
-    return Delivery(
+    return EventDelivery(
         store,
         receiver,
         holder=holder,
@@ -184,7 +184,7 @@ def monkey_killed(mine):
 
 def test_events_of_a_new_plan_are_delivered_while_it_runs(store):
     receiver, ending = Receiver(), threading.Event()
-    mine = Delivery(
+    mine = EventDelivery(
         store,
         receiver,
         holder="me",

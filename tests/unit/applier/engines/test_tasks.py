@@ -15,7 +15,7 @@ from applier import log_fields
 from applier.actions.pause import Pause
 from applier.contracts import Verified
 from applier.engines.environment import ActionEnvironment
-from applier.engines.tasks import Output, task_maker
+from applier.engines.tasks import ActionOutput, task_maker
 from applier.engines.threads import Threads
 from applier.errors import ActionFailed, AlreadyDone, JobLost
 from applier.machines import OpenMachines
@@ -187,7 +187,7 @@ def test_twenty_megabytes_need_little_memory(chunk):
     text = "x" * chunk
     tracemalloc.start()
     try:
-        output = Output()
+        output = ActionOutput()
         for _ in range(min(20_000_000 // chunk, 200_000)):
             output.write(text)
         assert len(output.text()) == min(64 * 1024, chunk * 200_000)
@@ -197,7 +197,7 @@ def test_twenty_megabytes_need_little_memory(chunk):
 
 
 def test_what_is_cut_in_the_middle_of_a_character_loses_that_character():
-    output = Output(kept=4)
+    output = ActionOutput(kept=4)
     output.write("aäöü")
     assert output.text() == "öü"
     output.write("x\ud800")
@@ -205,13 +205,13 @@ def test_what_is_cut_in_the_middle_of_a_character_loses_that_character():
 
 
 def test_writing_nothing_keeps_nothing():
-    output = Output()
+    output = ActionOutput()
     output.write("")
     assert output.text() is None
 
 
 def test_threads_may_share_an_output():
-    output = Output(kept=100)
+    output = ActionOutput(kept=100)
     threads = [
         threading.Thread(target=lambda: [output.write("ab") for _ in range(2000)]) for _ in range(4)
     ]

@@ -9,11 +9,11 @@ import pytest
 
 from applier.errors import ActionFailed, ConfigurationError
 from applier.machines.settings import SimulationSettings
-from applier.machines.simulated_nodes import Simulation
+from applier.machines.simulated_nodes import NodeSimulation
 
 
 def failing(share: str, seed: int) -> set[tuple[str, str]]:
-    simulation = Simulation(SimulationSettings(failures=(share,), seed=seed))
+    simulation = NodeSimulation(SimulationSettings(failures=(share,), seed=seed))
     tasks = [(str(node), f"task-{i}") for node in range(100) for i in range(40)]
     return {task for task in tasks if simulation.fails(*task)}
 
@@ -29,18 +29,18 @@ def test_a_share_hits_about_so_many_tasks_and_the_same_ones_again():
 @pytest.mark.parametrize("text", ["1.5", "-0.1", "nan", "many", ""])
 def test_what_is_neither_a_share_nor_a_name_is_refused(text):
     with pytest.raises(ConfigurationError, match=r"\[simulated_nodes\] failures: .* NODE/TASK"):
-        Simulation(SimulationSettings(failures=(text,)))
+        NodeSimulation(SimulationSettings(failures=(text,)))
 
 
 def test_a_log_that_cannot_be_written_is_an_error(tmp_path):
-    simulation = Simulation(SimulationSettings(log=str(tmp_path)))
+    simulation = NodeSimulation(SimulationSettings(log=str(tmp_path)))
     with pytest.raises(ConfigurationError, match=r"\[simulated_nodes\] log: .*Is a directory"):
         simulation.run("1", "a", 0, threading.Event())
 
 
 def test_lines_of_many_threads_are_whole(tmp_path):
     log = tmp_path / "log"
-    simulation = Simulation(SimulationSettings(log=str(log), failures=("*/task-7",)))
+    simulation = NodeSimulation(SimulationSettings(log=str(log), failures=("*/task-7",)))
 
     def run(node: int) -> None:
         for i in range(20):

@@ -17,7 +17,7 @@ from applier.monitoring import passing
 from applier.monitoring.measured_store import FOR_LIMITS
 from applier.monitoring.record_collector import RecordCollector, registry_of
 from applier.monitoring.run_metrics import RunMetrics
-from applier.store.figures import Figures, Heartbeat, Outbox, WorkerFigures
+from applier.store.figures import Heartbeat, Outbox, StoreFigures, WorkerFigures
 
 DASHBOARD = Path(__file__).parents[4] / "etc" / "grafana-dashboard.json"
 #: Labels that Prometheus adds when it scrapes.
@@ -32,7 +32,7 @@ _LABELS = re.compile(r"(?:\{([^}]*)\}|\bby\s*\(([^)]*)\))")
 def offered() -> dict[str, set[str]]:
     """Return the labels of each metric that /metrics of either program may offer."""
     beat = Heartbeat(uuid="u", host="h", at=datetime(2026, 1, 1, tzinfo=UTC))
-    figures = Figures(
+    figures = StoreFigures(
         plans={},
         actions={("nop", "PENDING"): 1},
         are_all_counted=True,

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from applier.errors import PlanConflict
-from applier.monitoring.measured_store import MeasuredStore
+from applier.monitoring.measured_store import MeasuredStore, measured
 from applier.monitoring.record_collector import RecordCollector
 from applier.monitoring.run_metrics import RunMetrics
-from applier.store.figures import Figures
+from applier.store.figures import StoreFigures
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import ME, NOW, retries, starts, succeeds
 from applier.testing.temporary_store import TemporaryStore
@@ -61,7 +61,7 @@ def test_durations_waits_and_commits_of_a_run() -> None:
 def test_a_run_that_broke_off_is_forgotten() -> None:
     metrics = RunMetrics()
     with closing(TemporaryStore()) as store:
-        run = metrics.of(store)
+        run = measured(store, metrics)
         plan = new_plan("a")
         store.save_plan(replace(plan, state=PlanState.PENDING))
         run.claim_plan(plan.uuid, ME, now=NOW)
@@ -73,7 +73,7 @@ def test_a_run_that_broke_off_is_forgotten() -> None:
 def test_many_scrapers_cost_one_query() -> None:
     now, asked = [0.0], []
 
-    def read() -> Figures:
+    def read() -> StoreFigures:
         asked.append(now[0])
         raise TimeoutError
 

@@ -12,7 +12,7 @@ import pytest
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import ActionFailed
 from applier.scheduling.type_policy import TypePolicy
-from applier.scheduling.verdict import End
+from applier.scheduling.verdict import ActionEnd
 from applier.testing.random_plans import carry_out, expected_ends, random_fate, random_plan
 from applier.testing.trials import Trial
 from planner.model import JOIN
@@ -68,7 +68,7 @@ def test_a_plan_runs_as_if_the_clock_stood(store, seed):
         request_interval_s=0.005,
     )
     state = trial.run()
-    ends = {a.uuid: End(a.state, a.outcome) for a in trial.plan().actions}
+    ends = {a.uuid: ActionEnd(a.state, a.outcome) for a in trial.plan().actions}
     assert ends == expected_ends(plan, fate)
     assert state is trial.plan().state
     assert all(sample.seconds >= 0 for sample in store.durations(["nop"])["nop"])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from applier.run.outcome import fold
-from applier.scheduling.decisions import Halt, Stopped
+from applier.scheduling.decisions import Halt, HaltReason
 from planner.states import ActionState as State
 
 
@@ -26,14 +26,14 @@ from planner.states import ActionState as State
         ([State.SUCCEEDED, State.CANCELLED], None, "FAILED", "1 succeeded, 1 cancelled"),
         (
             [State.SUCCEEDED, State.CANCELLED],
-            Stopped.CANCELLED,
+            HaltReason.CANCELLED,
             "CANCELLED",
             "1 succeeded, 1 cancelled",
         ),
-        ([State.SUCCEEDED], Stopped.CANCELLED, "CANCELLED", "1 succeeded"),
-        ([State.FAILED, State.PENDING], Stopped.PAUSED, "PAUSED", "1 failed, 1 left to do"),
-        ([State.SUCCEEDED], Stopped.PAUSED, "SUCCEEDED", "1 succeeded"),
-        ([State.FAILED], Stopped.PAUSED, "FAILED", "1 failed"),
+        ([State.SUCCEEDED], HaltReason.CANCELLED, "CANCELLED", "1 succeeded"),
+        ([State.FAILED, State.PENDING], HaltReason.PAUSED, "PAUSED", "1 failed, 1 left to do"),
+        ([State.SUCCEEDED], HaltReason.PAUSED, "SUCCEEDED", "1 succeeded"),
+        ([State.FAILED], HaltReason.PAUSED, "FAILED", "1 failed"),
     ],
 )
 def test_fold(states, stopped, expected, message):
@@ -44,11 +44,16 @@ def test_fold(states, stopped, expected, message):
 @pytest.mark.parametrize(
     ("states", "stopped", "state", "told"),
     [
-        ([State.FAILED, State.CANCELLED], Stopped.EXCEEDED, "FAILED", "why; 1 failed, 1 cancelled"),
-        ([State.PENDING], Stopped.PAUSED, "PAUSED", "why; 1 left to do"),
-        ([State.PENDING], Stopped.HANDED_BACK, "PENDING", "why; 1 left to do"),
-        ([State.SUCCEEDED], Stopped.HANDED_BACK, "SUCCEEDED", "1 succeeded"),
-        ([State.FAILED], Stopped.PAUSED, "FAILED", "1 failed"),
+        (
+            [State.FAILED, State.CANCELLED],
+            HaltReason.EXCEEDED,
+            "FAILED",
+            "why; 1 failed, 1 cancelled",
+        ),
+        ([State.PENDING], HaltReason.PAUSED, "PAUSED", "why; 1 left to do"),
+        ([State.PENDING], HaltReason.HANDED_BACK, "PENDING", "why; 1 left to do"),
+        ([State.SUCCEEDED], HaltReason.HANDED_BACK, "SUCCEEDED", "1 succeeded"),
+        ([State.FAILED], HaltReason.PAUSED, "FAILED", "1 failed"),
     ],
 )
 def test_the_message_says_what_stopped_the_plan(states, stopped, state, told):
@@ -56,6 +61,6 @@ def test_the_message_says_what_stopped_the_plan(states, stopped, state, told):
 
 
 def test_joins_are_not_counted_but_a_plan_waits_for_them():
-    state, told = fold([State.SUCCEEDED], Stopped.PAUSED, joins=[State.PENDING])
+    state, told = fold([State.SUCCEEDED], HaltReason.PAUSED, joins=[State.PENDING])
     assert (str(state), told) == ("PAUSED", "1 succeeded")
     assert fold([State.SUCCEEDED], joins=[State.SUCCEEDED] * 3)[1] == "1 succeeded"

@@ -14,7 +14,7 @@ import pytest
 from applier.contracts import Request
 from applier.engines.taskflow_engine import TaskFlowEngine
 from applier.errors import GuardRefusal, PlanConflict, StoreError, UnknownActionTypes
-from applier.scheduling.verdict import End
+from applier.scheduling.verdict import ActionEnd
 from applier.testing.random_plans import expected_ends, random_plan
 from applier.testing.trials import CLAIMANT, Trial, changed
 from planner.errors import InvalidPlan
@@ -23,7 +23,7 @@ from planner.states import ActionState, Outcome, PlanState
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PATIENCE_S = 120.0
-CHANGED = End(ActionState.SUCCEEDED, Outcome.CHANGED)
+CHANGED = ActionEnd(ActionState.SUCCEEDED, Outcome.CHANGED)
 
 
 def chain(*types: str, **fields) -> ActionPlan:

@@ -10,7 +10,7 @@ import pytest
 from applier.errors import StoreError
 from applier.storage import database, lock_holders
 from applier.storage.lock_holders import Holder
-from applier.storage.refusals import Busy, ConnectionLost, Deadlock
+from applier.storage.refusals import ConnectionLost, DatabaseLocked, Deadlock
 from applier.storage.sql import SqlStore
 
 
@@ -92,7 +92,7 @@ def test_a_file_that_another_writes_to_is_waited_for_unless_that_one_is_stopped(
 ):
     monkeypatch.setattr(lock_holders, "of_record", lambda _url: holder)
     opened = open_database(patience_s=0, busy_timeout_s=busy_timeout_s)
-    what = Refusing(Busy(), Busy())
+    what = Refusing(DatabaseLocked(), DatabaseLocked())
     if goes_on:
         assert opened.tried(what, lost_too=False) == "done"
     else:

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from applier.storage import refusals
 from applier.storage.connection import parse
 from applier.storage.refusals import (
-    Busy,
     ConnectionLost,
     Damaged,
+    DatabaseLocked,
     Deadlock,
     Duplicate,
     Refused,
@@ -46,9 +46,9 @@ def of_sqlite(code, text="of SQLite"):
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (of_sqlite(5), Busy),
-        (of_sqlite(5 | 2 << 8), Busy),  # SQLITE_BUSY_SNAPSHOT, a variant
-        (of_sqlite(15, "locking protocol"), Busy),
+        (of_sqlite(5), DatabaseLocked),
+        (of_sqlite(5 | 2 << 8), DatabaseLocked),  # SQLITE_BUSY_SNAPSHOT, a variant
+        (of_sqlite(15, "locking protocol"), DatabaseLocked),
         (of_sqlite(10), Refused),
         (sqlite3.OperationalError("no such table"), Refused),
         (sqlite3.OperationalError("database disk image is malformed"), Damaged),

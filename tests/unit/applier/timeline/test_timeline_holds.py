@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from applier.contracts import HistoryEntry
-from applier.guarding.open_times import Interval, OpenTimes
+from applier.guarding.open_times import OpenTimes, OpenWindow
 from applier.scheduling.course import Timeline
 from applier.scheduling.gates import Concurrency
 from applier.timeline.holds import Holds, Piece, first_run, standstills
 from applier.timeline.times import NOTHING, times
 from applier.timeline.values import Hold, Reason, Wait
-from applier.timeline.waits import Limits, are_unexplained, waits
+from applier.timeline.waits import RunLimits, are_unexplained, waits
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -69,7 +69,7 @@ def held(
         first_run=first_run(history),
     )
     holds = (*standstills(plan, found, history, at(now_s)), *more)
-    limits = Limits(concurrency=Concurrency(limits={}, max_workers=workers), holds=holds)
+    limits = RunLimits(concurrency=Concurrency(limits={}, max_workers=workers), holds=holds)
     return {uuid: list(one.waits) for uuid, one in waits(plan, found, limits).items()}
 
 
@@ -158,9 +158,11 @@ def test_what_nothing_known_held_back_is_unexplained() -> None:
     concurrency = Concurrency(limits={}, max_workers=9)
     found = times(plan_of(ran("a", 0, 9), ran("b", 5, 9)), now=at(9), expected=NOTHING, attempts={})
     plan = plan_of(ran("a", 0, 9), ran("b", 5, 9))
-    assert are_unexplained(waits(plan, found, Limits(concurrency=concurrency)))
+    assert are_unexplained(waits(plan, found, RunLimits(concurrency=concurrency)))
     hold = Hold(0, 5, Reason.PAUSE, "x")
-    assert not are_unexplained(waits(plan, found, Limits(concurrency=concurrency, holds=(hold,))))
+    assert not are_unexplained(
+        waits(plan, found, RunLimits(concurrency=concurrency, holds=(hold,)))
+    )
 
 
 def test_windows_are_closed_between_their_intervals() -> None:
@@ -169,8 +171,8 @@ def test_windows_are_closed_between_their_intervals() -> None:
     saturday, sunday = datetime(2026, 1, 3, 22, tzinfo=UTC), datetime(2026, 1, 4, 4, tzinfo=UTC)
     week = timedelta(days=7)
     assert list(windows.closed(friday, friday + week)) == [
-        Interval(friday, saturday),
-        Interval(sunday, friday + week),
+        OpenWindow(friday, saturday),
+        OpenWindow(sunday, friday + week),
     ]
-    assert list(windows.closed(friday, saturday)) == [Interval(friday, saturday)]
+    assert list(windows.closed(friday, saturday)) == [OpenWindow(friday, saturday)]
     assert list(windows.closed(saturday, sunday)) == []

@@ -22,7 +22,7 @@ from applier.timeline.chart import FEW_BARS, MOST_BARS, chart
 from applier.timeline.lanes import MOST_LANES
 from applier.timeline.times import NOTHING, times
 from applier.timeline.values import Bar, Chart, LaneKind
-from applier.timeline.waits import Limits, critical_path, waits
+from applier.timeline.waits import RunLimits, critical_path, waits
 from planner.model import Action, ActionPlan
 from planner.states import ActionState, PlanState
 
@@ -118,7 +118,7 @@ def drawn() -> Chart:
         planned=timeline(PLANNED),
         attempts={"move-db-1": [Attempt(number=1, started_at=at(1), ended_at=at(3))]},
     )
-    limits = Limits(concurrency=Concurrency(limits=plan.limits, max_workers=4))
+    limits = RunLimits(concurrency=Concurrency(limits=plan.limits, max_workers=4))
     waiting = waits(plan, found, limits)
     critical = critical_path(found, waiting)
     return chart(plan, found, waiting, critical, expected_s=1140.0)
@@ -190,7 +190,7 @@ def large(nodes: int, tasks: int) -> Chart:
             )
     plan = ActionPlan(uuid="p", planner="deployment", name="large", actions=tuple(actions))
     found = times(plan, now=at(0), expected=NOTHING, attempts={})
-    limits = Limits(concurrency=Concurrency(limits={"node:*": 1}, max_workers=nodes))
+    limits = RunLimits(concurrency=Concurrency(limits={"node:*": 1}, max_workers=nodes))
     waiting = waits(plan, found, limits)
     return chart(plan, found, waiting, critical_path(found, waiting), expected_s=1.0)
 
@@ -237,7 +237,7 @@ def test_the_forecast_of_a_plan_has_no_thin_bars() -> None:
     concurrency = Concurrency(limits=plan.limits, max_workers=4)
     made = forecast(plan.actions, {a.uuid: 60.0 for a in plan.actions}, concurrency)
     found = times(plan, now=at(0), expected=made.timeline, attempts={})
-    waiting = waits(plan, found, Limits(concurrency=concurrency))
+    waiting = waits(plan, found, RunLimits(concurrency=concurrency))
     text = svg.render(chart(plan, found, waiting, made.critical, expected_s=300.0))
     assert 'class="plan"' not in text
     assert "expected to take 5m00s" in text

@@ -12,7 +12,7 @@ from applier.scheduling.gates import Concurrency
 from applier.store import Attempt
 from applier.timeline.times import NOTHING, times
 from applier.timeline.values import Reason, Wait
-from applier.timeline.waits import Limits, critical_path, waits
+from applier.timeline.waits import RunLimits, critical_path, waits
 from planner.model import JOIN, Action, ActionPlan, Trigger
 from planner.states import ActionState, Outcome
 
@@ -40,7 +40,9 @@ def found(
     now = BEGAN + timedelta(seconds=now_s)
     when = times(plan, now=now, expected=NOTHING, attempts={})
     named = {name.replace("_", ":"): number for name, number in limits.items()}
-    waiting = waits(plan, when, Limits(concurrency=Concurrency(limits=named, max_workers=workers)))
+    waiting = waits(
+        plan, when, RunLimits(concurrency=Concurrency(limits=named, max_workers=workers))
+    )
     return {uuid: list(one.waits) for uuid, one in waiting.items()}, critical_path(when, waiting)
 
 
@@ -108,5 +110,5 @@ def test_earlier_attempts_are_between_waits(state: ActionState) -> None:
     ]
     when = times(plan, now=BEGAN, expected=NOTHING, attempts={"a": tried})
     assert when.earlier == {"a": ((0, 10),)}
-    waiting = waits(plan, when, Limits(concurrency=Concurrency(limits={}, max_workers=1)))
+    waiting = waits(plan, when, RunLimits(concurrency=Concurrency(limits={}, max_workers=1)))
     assert waiting["a"].waits == (Wait(10, 20, Reason.OTHER, "its next attempt"),)

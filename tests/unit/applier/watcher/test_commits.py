@@ -10,13 +10,13 @@ import pytest
 
 from applier.contracts import Report
 from applier.errors import ActionNotFound, PlanConflict
-from applier.watcher.commits import Batch, changes
+from applier.watcher.commits import ReportBatch, changes
 from applier.watcher.states import stopped_action
 from planner.states import ActionState, Outcome
 
 S = ActionState
 NOW = datetime(2026, 1, 2)  # noqa: DTZ001 - as in columns
-BATCH = Batch(plan="plan", claim="claim", now=NOW)
+BATCH = ReportBatch(plan="plan", claim="claim", now=NOW)
 
 
 def row(state, message=None):
@@ -68,7 +68,7 @@ def test_an_action_that_watcher_cancelled_is_not_started():
 
 
 def test_an_action_is_started_that_watcher_cancelled_because_it_took_the_applier_for_dead():
-    batch = Batch(plan="plan", claim="claim", now=NOW, host="lab")
+    batch = ReportBatch(plan="plan", claim="claim", now=NOW, host="lab")
     alarm = {"a": row("CANCELLED", stopped_action("lab"))}
     made = changes(batch, [report(S.PENDING, S.ONGOING)], alarm, {})
     assert made.actions["a"]["state"] == "ONGOING"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.planners.deployment.conditions import DEEPEST, Condition, Unreadable
+from planner.planners.deployment.conditions import DEEPEST, Condition, InvalidCondition
 
 SETTINGS: dict[str, Any] = {
     "a": {"on": True, "off": False, "one": 1, "text": "x y", "none": None, "list": ["x", 2]},
@@ -111,6 +111,6 @@ def test_what_is_missing_is_told_unless_it_may_be() -> None:
     ],
 )
 def test_what_is_no_condition_is_refused_with_a_sentence(text: str, sentence: str) -> None:
-    with pytest.raises(Unreadable) as refused:
+    with pytest.raises(InvalidCondition) as refused:
         Condition(text)
     assert sentence in str(refused.value)

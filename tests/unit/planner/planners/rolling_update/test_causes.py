@@ -9,13 +9,13 @@ import pytest
 
 from planner.planners.rolling_update.causes import cause, differences
 from planner.planners.rolling_update.template import Configuration, Group
-from planner.planners.rolling_update.update_policy import Policy
+from planner.planners.rolling_update.update_policy import UpdatePolicy
 
-POLICY = Policy()
+POLICY = UpdatePolicy()
 
 
 def group(
-    value: dict[str, Any], name: str = "c", *, policy: Policy | None = POLICY, **more: Any
+    value: dict[str, Any], name: str = "c", *, policy: UpdatePolicy | None = POLICY, **more: Any
 ) -> Group:
     fields: dict[str, Any] = {"places": {}, "desired": 1, "least": 0, "most": None, **more}
     configuration = Configuration(name=name, value=value)

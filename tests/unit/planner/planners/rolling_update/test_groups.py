@@ -18,7 +18,7 @@ from planner import documents
 from planner.planners.rolling_update import template
 from planner.planners.rolling_update.functions import Resolver
 from planner.planners.rolling_update.template import Group
-from planner.planners.rolling_update.update_policy import Policy
+from planner.planners.rolling_update.update_policy import UpdatePolicy
 
 FOLDER = Path(__file__).parents[4] / "cases" / "groups"
 CASES = [
@@ -48,7 +48,7 @@ def test_a_group_is_read_or_what_is_wrong_is_said(
     for field, value in group.get("is", {}).items():
         read_value = getattr(found, field)
         if field == "policy" and value is not None:
-            assert read_value == Policy(**value)
+            assert read_value == UpdatePolicy(**value)
         elif field == "configuration":
             assert (read_value.name, read_value.value) == tuple(value)
         else:
