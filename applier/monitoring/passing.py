@@ -40,7 +40,12 @@ def answer(listener: socket.socket, registry: CollectorRegistry) -> None:
 
     def loop() -> None:
         while True:
-            connection, _ = listener.accept()
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                if listener.fileno() < 0:
+                    return  # it was closed
+                continue
             # Who asked may have given up meanwhile.
             with closing(connection), suppress(OSError):
                 connection.settimeout(LIMIT_S)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from applier.contracts import Report, Request
 from applier.scheduling import order
 from applier.scheduling.gates import Concurrency, Gates
-from applier.scheduling.scheduler import Decisions, Scheduler, Stopped
+from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler
 from applier.scheduling.verdict import ActionEnd, FailureRules, OnFailure, ends
 from applier.testing.random_plans import expected_ends, random_fate, random_plan
 from planner.model import JOIN, Action, ActionPlan
@@ -139,7 +139,7 @@ def test_after_a_cancel_nothing_starts_and_all_ends(seed, number):
     assert set(found) == set(drive.actions)
     cancelled = [u for u, end in found.items() if end.state is ActionState.CANCELLED]
     assert not set(cancelled) & set(drive.ran), "nothing that started is ended behind its back"
-    assert bool(cancelled) == (drive.scheduler.stopped is Stopped.CANCELLED) or number
+    assert bool(cancelled) == (drive.scheduler.stopped is HaltReason.CANCELLED) or number
 
 
 @often
@@ -208,7 +208,7 @@ def test_pausing_on_failure_starts_nothing_after_the_failure(policy, seed):
     failed = any(end.state is ActionState.FAILED for end in found.values())
     if policy is OnFailure.PAUSE and len(found) < len(plan.actions):
         assert failed
-        assert drive.scheduler.stopped is Stopped.PAUSED
+        assert drive.scheduler.stopped is HaltReason.PAUSED
         blocked = ActionState.FAILED_DEPENDENCIES
         assert blocked not in {end.state for end in found.values()}, "a retry may yet succeed"
     else:

@@ -2,8 +2,8 @@
 """How wide the columns of a table are, and where their texts are broken. Pure.
 
 A text is broken at blanks first. Only if the table does not fit like that, its long words are
-broken after hyphens and slashes that are not between digits, as in a date, then after any
-punctuation, and last of all anywhere.
+broken after hyphens and slashes, except for those of a date, then after any punctuation, and last
+of all anywhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rich.cells import cell_len, chop_cells
 
 #: What a word may be broken after, the best first.
 _BREAKS = (
-    re.compile("(?:[^-/]|(?<=[0-9])[-/](?=[0-9]))+[-/]*|[-/]+"),
+    re.compile(r"(?:\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b|[^-/])+[-/]*|[-/]+"),
     re.compile(r"[^-/_.:,=]*[-/_.:,=]+|[^-/_.:,=]+"),
 )
 #: The least width of a column whose words are broken anywhere. A letter may be two cells wide.

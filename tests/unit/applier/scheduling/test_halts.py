@@ -8,7 +8,7 @@ from test_scheduler_faults import Faults, held
 from test_scheduler_stories import CANCEL, PAUSE, action, skip
 
 from applier.contracts import Report, Request
-from applier.scheduling.scheduler import Stopped
+from applier.scheduling.scheduler import HaltReason
 from applier.scheduling.verdict import OnFailure
 from planner.states import ActionState
 
@@ -30,28 +30,28 @@ def test_a_pause_after_a_failure_does_not_replace_a_cancel(state):
     told = story.scheduler.halt
     story.turn(f"a {state}")
     assert story.scheduler.halt == told
-    assert told.stopped is Stopped.CANCELLED
+    assert told.stopped is HaltReason.CANCELLED
 
 
 def test_a_pause_that_is_asked_for_does_not_replace_a_cancel():
     story = two_running()
     story.turn(CANCEL)
     story.turn(PAUSE)
-    assert story.scheduler.stopped is Stopped.CANCELLED
+    assert story.scheduler.stopped is HaltReason.CANCELLED
 
 
 def test_the_first_of_two_failures_is_the_reason_of_a_pause():
     story = two_running(on_failure=OnFailure.PAUSE)
     story.turn("a fails")
     story.turn("b fails")
-    assert story.scheduler.halt == (Stopped.PAUSED, "paused because a ended FAILED")
+    assert story.scheduler.halt == (HaltReason.PAUSED, "paused because a ended FAILED")
 
 
 def test_a_tolerance_that_is_exceeded_does_not_replace_a_pause():
     story = two_running(tolerances=TOLERANCES)
     story.turn(PAUSE)
     story.turn("a fails")
-    assert story.scheduler.halt == (Stopped.PAUSED, "paused by ann")
+    assert story.scheduler.halt == (HaltReason.PAUSED, "paused by ann")
 
 
 def test_a_cancel_replaces_a_pause_after_a_failure():
@@ -62,7 +62,7 @@ def test_a_cancel_replaces_a_pause_after_a_failure():
         "c CANCELLED: the plan was cancelled by ann: enough",
         "stop b",
     ]
-    assert story.scheduler.stopped is Stopped.CANCELLED
+    assert story.scheduler.stopped is HaltReason.CANCELLED
 
 
 def test_what_failed_while_a_cancel_was_under_way_is_not_tried_again():

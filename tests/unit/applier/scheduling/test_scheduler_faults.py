@@ -8,7 +8,7 @@ from test_scheduler_stories import CANCEL, PAUSE, Story, action, skip
 
 from applier.contracts import Report, Request
 from applier.scheduling.gates import Concurrency
-from applier.scheduling.scheduler import Scheduler, Stopped, WaitReason
+from applier.scheduling.scheduler import HaltReason, Scheduler, WaitReason
 from applier.scheduling.type_policy import TypePolicy
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
@@ -151,7 +151,7 @@ def test_with_pause_only_the_last_attempt_pauses_and_says_which_action_it_was():
     assert story.scheduler.stopped is None
     story.turn(elapsed=["a"])
     story.turn("a fails")
-    assert story.scheduler.halt == (Stopped.PAUSED, "paused because a ended FAILED")
+    assert story.scheduler.halt == (HaltReason.PAUSED, "paused because a ended FAILED")
 
 
 # Abort

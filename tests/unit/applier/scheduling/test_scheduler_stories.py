@@ -10,7 +10,7 @@ import pytest
 from applier.contracts import Report, Request
 from applier.scheduling import order
 from applier.scheduling.gates import Concurrency
-from applier.scheduling.scheduler import Decisions, Scheduler, Stopped, WaitReason
+from applier.scheduling.scheduler import Decisions, HaltReason, Scheduler, WaitReason
 from applier.scheduling.verdict import FailureRules, OnFailure, ends
 from planner.model import JOIN, Action, Blocker, Trigger
 from planner.states import ActionState, Outcome
@@ -125,7 +125,7 @@ def test_with_pause_a_failure_keeps_everything_from_starting_and_ending():
     assert not story.scheduler.done
     assert story.turn("b") == []
     assert story.scheduler.done
-    assert story.scheduler.stopped is Stopped.PAUSED
+    assert story.scheduler.stopped is HaltReason.PAUSED
 
 
 HAND_BACK = Request(verb="hand_back", who="the applier", why="it ends")
@@ -136,14 +136,14 @@ def test_a_failure_after_a_cancel_does_not_turn_it_into_a_pause():
     story.begin()
     story.turn(CANCEL)
     assert story.turn("a fails") == []
-    assert story.scheduler.halt == (Stopped.CANCELLED, "cancelled by ann: enough")
+    assert story.scheduler.halt == (HaltReason.CANCELLED, "cancelled by ann: enough")
 
 
 def test_a_failure_together_with_a_cancel_is_cancelled():
     story = Story(action("a"), action("b", parents=("a",)), on_failure=OnFailure.PAUSE)
     story.begin()
     assert "b CANCELLED: the plan was cancelled by ann: enough" in story.turn("a fails", CANCEL)
-    assert story.scheduler.stopped is Stopped.CANCELLED
+    assert story.scheduler.stopped is HaltReason.CANCELLED
 
 
 def test_a_plan_that_is_handed_back_starts_nothing_new():
@@ -153,12 +153,12 @@ def test_a_plan_that_is_handed_back_starts_nothing_new():
     assert story.turn("a") == []
     assert story.scheduler.done
     why = "paused by the applier, which hands it back: it ends"
-    assert story.scheduler.halt == (Stopped.HANDED_BACK, why)
+    assert story.scheduler.halt == (HaltReason.HANDED_BACK, why)
 
 
 @pytest.mark.parametrize(
     ("event", "stopped"),
-    [(PAUSE, Stopped.PAUSED), (CANCEL, Stopped.CANCELLED), ("a fails", Stopped.PAUSED)],
+    [(PAUSE, HaltReason.PAUSED), (CANCEL, HaltReason.CANCELLED), ("a fails", HaltReason.PAUSED)],
 )
 @pytest.mark.parametrize("first", [True, False])
 def test_any_other_halt_counts_before_a_hand_back(event, stopped, first):
@@ -358,7 +358,7 @@ def test_a_cancel_ends_all_that_has_not_started_and_stops_what_runs():
     assert story.turn(CANCEL) == []
     assert story.turn("a CANCELLED") == []
     assert story.scheduler.done
-    assert story.scheduler.stopped is Stopped.CANCELLED
+    assert story.scheduler.stopped is HaltReason.CANCELLED
 
 
 def test_a_cancel_that_is_there_at_the_beginning_lets_nothing_start():
@@ -503,7 +503,7 @@ def test_beyond_what_is_tolerated_nothing_starts_and_what_runs_ends():
     assert not story.scheduler.done
     assert story.turn("c") == []
     assert story.scheduler.done
-    assert story.scheduler.halt == (Stopped.EXCEEDED, why)
+    assert story.scheduler.halt == (HaltReason.EXCEEDED, why)
 
 
 TWO_GROUPS = [
@@ -530,7 +530,7 @@ def test_the_group_that_has_too_many_failed_nodes_is_named(failing, why):
         assert story.turn(f"{node.uuid} fails") == []
     told = story.turn(f"{nodes[-1].uuid} fails")
     assert told == [f"last CANCELLED: no more actions start: {why}"]
-    assert story.scheduler.halt == (Stopped.EXCEEDED, f"no more actions start: {why}")
+    assert story.scheduler.halt == (HaltReason.EXCEEDED, f"no more actions start: {why}")
 
 
 def test_what_fails_beyond_what_is_tolerated_is_not_tried_again():
@@ -570,7 +570,7 @@ def test_a_pause_after_a_failure_comes_before_a_tolerance():
     )
     story.begin()
     assert story.turn("a fails") == []
-    assert story.scheduler.halt == (Stopped.PAUSED, "paused because a ended FAILED")
+    assert story.scheduler.halt == (HaltReason.PAUSED, "paused because a ended FAILED")
 
 
 def test_what_goes_on_keeps_its_token_and_its_worker():
