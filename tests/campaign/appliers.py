@@ -85,8 +85,9 @@ class Campaign:
     def _troubled(self) -> ActionPlan:
         """Trouble whoever runs the plan until it has ended, or takes too long."""
         site, uuid = self._site, self._site.plan
-        deadline = time.monotonic() + PATIENCE_S + 10 * self._given.longest
-        quiet_from = deadline - PATIENCE_S / 2
+        quiet_from = time.monotonic() + PATIENCE_S / 2 + 10 * self._given.longest
+        # Whoever is killed each second may do nothing but begin; what is left runs undisturbed.
+        deadline = quiet_from + PATIENCE_S / 2 + 10 * self._given.longest
         while True:
             site.keep_services()
             found = site.read(lambda store: store.load_plan(uuid))
