@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 from collections import Counter
 from contextlib import closing, contextmanager
@@ -84,7 +85,7 @@ def read(configuration: Path, uuid: str) -> tuple[str, dict[str, Any]]:
     }
     whole = {
         "state": made.state,
-        "summary": made.summary.partition(" Planned ")[0],
+        "summary": re.split(" (?:Planned|Took) ", made.summary)[0],
         "left": made.left,
         "rows": rows,
     }
