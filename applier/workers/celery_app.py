@@ -39,6 +39,7 @@ def celery_app(broker: str, queues: Sequence[str], ca_file: str | None = None) -
     ``ca_file`` holds the certificates of the authorities by which a broker with TLS is known;
     without it, those of the system count.
     """
+    logging.getLogger("celery.worker.request").addFilter(_without_traceback)
     app = Celery("actionplan", broker=broker, set_as_current=False)
     is_redis = broker.startswith("redis")
     app.conf.update(
@@ -100,6 +101,12 @@ _REDIS = {
     "socket_connect_timeout": 4,
     "socket_timeout": 8,
 }
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    """Log a failed acknowledgement in one line: the message comes again, and proves nothing."""
+    record.exc_info = record.exc_text = None
+    return True
 
 
 def on_messages(
