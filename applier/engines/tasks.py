@@ -102,7 +102,7 @@ class ActionTask(task.Task):
         self.blotting = NO_SECRETS
 
     def permit(self) -> None:
-        """Let the attempt begin; called before its start is recorded.
+        """Write the permit with which the attempt may begin, before its start is recorded.
 
         So whoever takes the plan over can find out whether it has begun, if its type needs that.
         """
@@ -233,7 +233,7 @@ class ActionTask(task.Task):
             self.machines.is_prechecking = False
 
     def _stopped(self, reason: str | None) -> _Ending:
-        """Return the result of a stopped attempt; without a reason, it had not begun."""
+        """Return the result of a stopped attempt; ``reason`` is None if it had not begun."""
         if self.continued_s is not None:
             try:
                 self._end_continued()

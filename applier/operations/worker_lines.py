@@ -26,7 +26,7 @@ def lines(store: WorkerJobStore, plan: ActionPlan, action: Action) -> list[str]:
 
 
 def _line(store: WorkerJobStore, job: WorkerJob) -> str:
-    what = "finds out what became of it" if job.task is JobTask.VERIFY else "carries it out"
+    what = "carries it out" if job.task is JobTask.ACT else "finds out what became of it"
     if job.state is WorkerJobState.DOING:
         stops = "; it was told to stop" if job.stop else ""
         return f"Worker {job.worker} {what}{stops}."

@@ -66,7 +66,7 @@ class Rehearsal:
         self._joins = frozenset(a.uuid for a in course.actions if a.action_type == JOIN)
 
     def run(self, end_of: EndOf) -> Rehearsed:
-        """Simulate one run."""
+        """Simulate one run, whose attempts end as ``end_of`` says; return what happened."""
         course = self._course
         concurrency = course.concurrency
         now, number = 0.0, 0

@@ -40,9 +40,10 @@ class RunsAt(Protocol):
     def executor_of(
         self, plan: ActionPlan, known: Jobs, tell: Callable[[str], None]
     ) -> MakeExecutor | None:
-        """Return what makes the executor of a plan that has these jobs; None for threads.
+        """Return what makes the executor of a run; None if its actions run in threads here.
 
-        ``tell`` is called with what the actions wait for.
+        ``known`` are the jobs of its interrupted actions, as :meth:`jobs_of` returns them. ``tell``
+        is called with what the actions wait for.
         """
 
     def queue_limits(self, plan: ActionPlan, workerless: Collection[str]) -> QueueLimits:

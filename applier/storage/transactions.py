@@ -35,7 +35,7 @@ class Write(NamedTuple):
 
 
 class Transaction:
-    """A transaction, as a context manager; it is begun by ``statement``, such as ``BEGIN``.
+    """A transaction, as a context manager. ``statement`` begins it, such as ``BEGIN``.
 
     It is committed at the end of the block, and rolled back if the block raises an exception.
     ``lock``, if there is one, is held in the block.

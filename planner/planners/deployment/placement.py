@@ -15,7 +15,7 @@ Places = Mapping[str, Mapping[str, int]]
 
 
 class Cluster:
-    """The nodes of a deployment by tag. The roles of a node without tags are used as its tags."""
+    """The nodes of a deployment, by tag. The tags of a node that names none are its roles."""
 
     def __init__(self, deployment: Deployment) -> None:
         self._nodes = [node for node in deployment.nodes if node.uid != MASTER]

@@ -11,8 +11,15 @@ from types import SimpleNamespace
 import pytest
 
 from applier.contracts import Claimant, JobOffer, Report
-from applier.operations import explanation
-from applier.store.worker_jobs import AttemptKey, StopReason, Worker
+from applier.operations import explanation, worker_lines
+from applier.store.worker_jobs import (
+    AttemptKey,
+    JobTask,
+    StopReason,
+    Worker,
+    WorkerJob,
+    WorkerJobState,
+)
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
 from planner.states import ActionState, PlanState
@@ -57,3 +64,10 @@ def test_a_job_waits_for_workers_then_runs_then_was_lost(store):
     store.take_job(key, worker="w2", token=TOKEN, lease_s=600)
     told = "  Worker w2 finds out what became of it; it was told to stop."
     assert line_of(store, plan.uuid) == [told]
+
+
+def test_a_job_that_is_looked_for_on_its_machine_is_not_carried_out_again(store):
+    job = WorkerJob(
+        AttemptKey("p", "a", 1), "site-b", "nop", WorkerJobState.DOING, JobTask.FIND, 1.0, "w2"
+    )
+    assert worker_lines._line(store, job) == "Worker w2 finds out what became of it."
