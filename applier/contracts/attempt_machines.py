@@ -40,14 +40,15 @@ class AttemptMachines(Machines, Protocol):
     #: not named then, and cannot be found.
     is_prechecking: bool
 
-    def permit(self) -> None:
-        """Let the attempt begin; called before its start is recorded."""
+    def permit(self) -> bool:
+        """Let the attempt begin; return False if it could not be told from one that has begun."""
 
-    def forbid(self) -> bool:
+    def forbid(self, *, is_here: bool = False) -> bool:
         """Return whether the attempt has not begun and never will.
 
-        If nobody forbids it, an attempt begins with its first command, or with its first change of
-        files by :class:`applier.contracts.Machine`.
+        ``is_here`` says that it may only begin with a permit on this machine. If nobody forbids
+        it, an attempt begins with its first command, or with its first change of files by
+        :class:`applier.contracts.Machine`.
         """
 
     def find(self, addresses: Sequence[str | None]) -> Sequence[JobFound]:

@@ -101,16 +101,16 @@ class ActionTask(task.Task):
         self.attempt, self.continued_s, self.machines = self.attempt + 1, None, None
         self.blotting = NO_SECRETS
 
-    def permit(self) -> None:
+    def permit(self) -> bool:
         """Write the permit with which the attempt may begin, before its start is recorded.
 
         So whoever takes the plan over can find out whether it has begun, if its type needs that.
+        Return False if that will not be possible.
         """
-        if self.plugin.RERUN_SAFE or self.waits_s is not None:
-            return
+        if self.waits_s is not None or not needs_permit(self.action, self.plugin):
+            return True
         self.machines = self.environment.machines_of(self.action, self.attempt)
-        if self.machines is not None and self.plugin.runs_on(self.action.input_parameters):
-            self.machines.permit()
+        return self.machines is None or self.machines.permit()
 
     def time_out(self) -> None:
         """Tell the action to stop because it timed out; its effect is verified after its end."""
@@ -314,6 +314,11 @@ def _like(other: task.Task, name: str) -> Any:
     own = notifier.RestrictedNotifier(task.Task.TASK_EVENTS)
     made.__dict__.update(other.__dict__, name=name, _notifier=own)
     return made
+
+
+def needs_permit(action: Action, plugin: type[ActionPlugin]) -> bool:
+    """Return whether it matters if an attempt has begun: its commands are not to run twice."""
+    return not plugin.RERUN_SAFE and bool(plugin.runs_on(action.input_parameters))
 
 
 def waits_s(action: Action, plugin: type[ActionPlugin]) -> float | None:

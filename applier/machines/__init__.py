@@ -17,7 +17,7 @@ from applier.machines.found_jobs import FoundJob, JobState, parse
 from applier.machines.job_names import AttemptName, is_job, mark_of
 from applier.machines.job_scripts import END, FIND, with_arguments
 from applier.machines.local import Local
-from applier.machines.permit import Permit
+from applier.machines.permit import Permit, origin
 from applier.machines.settings import SimulationSettings, SshSettings
 from applier.machines.simulated_nodes import NodeSimulation
 from planner.states import Outcome
@@ -45,6 +45,11 @@ class OpenMachines:
         self.taken_over: set[tuple[str | None, AttemptName]] = set()
         self._lock = threading.Lock()
         self._connections: Connections | None = None
+
+    @property
+    def origin(self) -> str:
+        """Six letters for the permits here; see :func:`applier.machines.permit.origin`."""
+        return origin(self._place)
 
     def of_attempt(self, plan: str, action: str, attempt: int) -> OpenAttemptMachines:
         """Return these machines for one attempt of an action, whose commands can be found again."""
@@ -158,14 +163,16 @@ class OpenAttemptMachines:
         """Wait ``seconds``. Raises ActionFailed if the task is configured to fail or is stopped."""
         return self._opened.simulate(node, task, seconds, stop)
 
-    def permit(self) -> None:
-        """Let the attempt begin; called before its start is recorded."""
-        if self._permit is not None:
-            self._permit.give()
+    def permit(self) -> bool:
+        """Let the attempt begin; return False if it could not be told from one that has begun."""
+        return self._permit is None or self._permit.give()
 
-    def forbid(self) -> bool:
-        """Return whether the attempt has not begun and never will."""
-        return self._permit is not None and self._permit.withdraw()
+    def forbid(self, *, is_here: bool = False) -> bool:
+        """Return whether the attempt has not begun and never will.
+
+        ``is_here`` says that it may only begin with a permit on this machine.
+        """
+        return self._permit is not None and self._permit.withdraw(is_here=is_here)
 
     def find(self, addresses: Sequence[str | None]) -> list[FoundJob]:
         """Return the last job of this attempt on each of these machines that has one.

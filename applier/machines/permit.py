@@ -12,6 +12,7 @@ its files are as they were, so the permits of before count for nothing.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import threading
@@ -37,18 +38,19 @@ class Permit:
         self._lock = threading.Lock()
         self._is_to_be_used = False
 
-    def give(self) -> None:
-        """Let the attempt begin; called before its start is recorded.
+    def give(self) -> bool:
+        """Let the attempt begin; return False if it could not be told from one that has begun.
 
-        If the folder cannot be made, the attempt may begin, but cannot be told from one that has.
+        So it is if the folder cannot be made.
         """
         try:
             self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as reason:
             LOG.warning("%s cannot be made: %s", self._folder, reason.strerror)
-        else:
-            self._is_to_be_used = True
+            return False
+        self._is_to_be_used = True
+        return True
 
     def use(self) -> None:
         """Say that the attempt begins, once; raise ActionFailed if the permit was withdrawn."""
@@ -64,9 +66,15 @@ class Permit:
                 raise ActionFailed(f"not started: {self._state}: {reason.strerror}") from reason
             self._is_to_be_used = False
 
-    def withdraw(self) -> bool:
-        """Return whether the attempt has not begun and never will."""
+    def withdraw(self, *, is_here: bool = False) -> bool:
+        """Return whether the attempt has not begun and never will.
+
+        ``is_here`` says that it may only begin with a permit in this folder, since the last restart
+        of the machine: then one without a permit has not begun.
+        """
         try:
+            if is_here:
+                self._folder.mkdir(mode=0o700, exist_ok=True)
             with suppress(FileExistsError):
                 os.symlink(_WITHDRAWN, self._state)
             if os.readlink(self._state) != _WITHDRAWN:
@@ -85,6 +93,22 @@ class Permit:
             self._folder.rename(removed)
             (removed / self._state.name).unlink(missing_ok=True)
             removed.rmdir()
+
+
+def origin(place: Path | None) -> str:
+    """Return six letters for the permits in a folder of jobs since a restart of the machine.
+
+    Another folder, machine or restart has others. Without a folder, they are new each time.
+    """
+    try:
+        if place is None:
+            return os.urandom(3).hex()
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = place.stat()
+    except OSError:
+        return os.urandom(3).hex()
+    text = f"{_boot_id()} {found.st_dev} {found.st_ino} {place.resolve()}"
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 @cache

@@ -14,7 +14,7 @@ from applier import log_fields
 from applier.contracts import ActionPlugin, Claimant, Report, Verified
 from applier.contracts.attempt_machines import AttemptMachines, JobFound
 from applier.engines.environment import ActionEnvironment
-from applier.engines.tasks import verified
+from applier.engines.tasks import needs_permit, verified
 from applier.engines.workers import Workers
 from applier.errors import ActionFailed
 from applier.run.left_commands import AT_ONCE, away, runs_on
@@ -62,12 +62,14 @@ def verify_all(
     *,
     before: Claimant | None = None,
     host: str = "",
+    permits_are_here: bool = False,
 ) -> Findings:
     """Return what is to be done about each ONGOING or UNKNOWN action; write nothing.
 
     Machines and plugins are asked in parallel. If none of them answers for ``patience_s`` seconds,
     the remaining actions are in doubt. ``before`` is the claimant of the last run, ``host`` this
-    host: commands on the host of another claimant cannot be found.
+    host: commands on the host of another claimant cannot be found. ``permits_are_here`` says that
+    an attempt may only begin with a permit on this machine.
     """
     plugins = environment.plugins
     doubtful = [a for a in actions if a.state in TO_VERIFY]
@@ -77,7 +79,7 @@ def verify_all(
         workers.grow(len(doubtful))
         for action in doubtful:
             elsewhere = away(action, plugins[action.action_type], before, host)
-            workers.submit(partial(_ask, action, environment, elsewhere))
+            workers.submit(partial(_ask, action, environment, elsewhere, permits_are_here))
         try:
             while len(found) < len(doubtful):
                 finding = answers.get(timeout=patience_s)
@@ -114,18 +116,23 @@ def _decided(
     return made
 
 
-def _ask(action: Action, environment: ActionEnvironment, unseen: str | None) -> Finding:
+def _ask(
+    action: Action, environment: ActionEnvironment, unseen: str | None, permits_are_here: bool
+) -> Finding:
     """Find out whether an action has begun; its plugin logs for that action."""
     with log_fields.about(action=action.uuid):
-        return _found(action, environment, unseen)
+        return _found(action, environment, unseen, permits_are_here)
 
 
-def _found(action: Action, environment: ActionEnvironment, unseen: str | None) -> Finding:
+def _found(
+    action: Action, environment: ActionEnvironment, unseen: str | None, permits_are_here: bool
+) -> Finding:
     """Look for the commands of an action, else ask its plugin."""
     machines = environment.machines_of(action, action.attempts)
-    if machines is not None and machines.forbid():
-        return Finding(action.uuid, not_begun=machines)
     plugin = environment.plugins[action.action_type]
+    is_here = permits_are_here and needs_permit(action, plugin)
+    if machines is not None and machines.forbid(is_here=is_here):
+        return Finding(action.uuid, not_begun=machines)
     jobs, elsewhere = _look(action, plugin, environment)
     lost = next((job for job in jobs if job.is_lost), None)
     if jobs and lost is None:

@@ -188,9 +188,9 @@ TAKE = Deferred(
         .ordered_values(
             (
                 worker_jobs.c.lost_worker,
-                sa.case(
-                    (worker_jobs.c.worker != bindparam("by_worker"), worker_jobs.c.worker),
-                    else_=worker_jobs.c.lost_worker,
+                sa.func.coalesce(
+                    worker_jobs.c.lost_worker,
+                    sa.case((worker_jobs.c.worker != bindparam("by_worker"), worker_jobs.c.worker)),
                 ),
             ),
             (worker_jobs.c.state, _DOING),

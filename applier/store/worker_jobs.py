@@ -103,7 +103,8 @@ class WorkerJob(NamedTuple):
 class TakenJob(NamedTuple):
     """A job that a worker has taken: what to do, and with which payload.
 
-    ``lost_worker`` is the name of the worker that had it before, if it is to be verified.
+    ``lost_worker`` is the name of the first worker that had it, if it is to be found or verified
+    by another.
     """
 
     task: JobTask

@@ -15,10 +15,11 @@ from uuid import uuid4
 from applier import log_fields
 from applier.backoff import delays_s
 from applier.contracts import Claimant, Report
+from applier.contracts.attempt_machines import AttemptMachines
 from applier.engines.environment import ActionEnvironment
 from applier.engines.tasks import ActionTask
 from applier.errors import ActionFailed, StoreError
-from applier.run.verify import verify_all
+from applier.run.verify import Findings, verify_all
 from applier.scheduling.resumption import in_doubt
 from applier.store.worker_jobs import (
     AttemptKey,
@@ -41,6 +42,11 @@ ASKING = 8
 #: The part of a lease after which a worker that could not renew it counts its job as lost: before
 #: the lease runs out, so that nobody else finds out meanwhile what became of the job.
 LOST_AT = 0.9
+
+
+def _seconds() -> float:
+    """Return the time since the start of the machine; it goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +91,7 @@ class JobRunner:
         capacities: Capacities,
         *,
         lease_s: float,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = _seconds,
     ) -> None:
         self._store, self._own = store, capacities
         self._lease_s, self._clock = lease_s, clock
@@ -114,14 +120,14 @@ class JobRunner:
                 LOG.debug("There is nothing to take of action %s", key.action)
                 return
             with self._holding(key, token) as held:
-                task, report = self._carried_out(held, token, taken, asked_at)
+                left, report = self._carried_out(held, token, taken, asked_at)
                 with self._lock:
                     held.task = None  # its lease is renewed, and no more
                 kept = self._ended(held, token, report)
             if not kept:
                 LOG.warning("The job of action %s was lost before its end: %s", key.action, report)
-            elif task is not None and report.state is not ActionState.UNKNOWN:
-                task.forget()
+            elif left is not None and report.state is not ActionState.UNKNOWN:
+                left.forget()
 
     def stop(self, job: HeldJob, why: StopReason) -> bool:
         """Tell a job to stop that runs here; return whether it runs and was not told before."""
@@ -181,8 +187,8 @@ class JobRunner:
 
     def _carried_out(
         self, held: _Held, token: str, taken: TakenJob, asked_at: float
-    ) -> tuple[ActionTask | None, Report]:
-        """Carry out what is asked for; return the task, if one was made, and its report."""
+    ) -> tuple[ActionTask | AttemptMachines | None, Report]:
+        """Carry out what is asked for; return what can be forgotten afterwards, and the report."""
         key, payload = held.key, taken.payload
         is_new = taken.task is JobTask.ACT
         environment = replace(self._own.environment, plan=key.plan)
@@ -192,12 +198,16 @@ class JobRunner:
             return None, self._unable(key, taken, reason)
         continued_s = None
         if not is_new:
-            found, continued_s = self._verified(key, taken, environment)
-            if found is not None:
-                return None, found
+            found = self._verified(key, taken, environment)
+            if not found.continued:
+                return next(iter(found.not_begun), None), found.reports[0]
+            LOG.info("Action %s goes on: its command is followed", key.action)
+            continued_s = found.continued[key.action]
         task = task_of(key, payload, environment, continued_s)
         if is_new:
-            task.permit()
+            if not task.permit():
+                text = "not started: there is no room for its permit, see the log of the worker"
+                return None, self._unable(key, taken, ActionFailed(text))
             if not self._is_still_held(key, token, asked_at):
                 task.forget()
                 held.is_lost = True
@@ -235,22 +245,16 @@ class JobRunner:
 
     def _verified(
         self, key: AttemptKey, taken: TakenJob, environment: ActionEnvironment
-    ) -> tuple[Report | None, float | None]:
-        """Find out what became of an attempt whose worker was lost.
-
-        Return its report, or how many seconds ago it began, if it goes on here.
-        """
-        action = action_of(key, taken.payload)
-        findings = verify_all(
-            [action], environment, before=_claimant(taken.lost_worker), host=self._own.host
+    ) -> Findings:
+        """Find out what became of an attempt whose worker was lost."""
+        lost = taken.lost_worker or self._own.name
+        return verify_all(
+            [action_of(key, taken.payload)],
+            environment,
+            before=_claimant(taken.lost_worker),
+            host=self._own.host,
+            permits_are_here=_origin(lost) == _origin(self._own.name),
         )
-        if findings.continued:
-            LOG.info("Action %s goes on: its command is followed", key.action)
-            return None, findings.continued[key.action]
-        for machines in findings.not_begun:
-            machines.forget()
-        (report,) = findings.reports
-        return report, None
 
     def _insist(self, ask: Callable[[], Answer]) -> Answer:
         """Ask the record until it answers; each question may be repeated."""
@@ -268,9 +272,17 @@ class JobRunner:
         raise AssertionError  # the delays have no end
 
 
-def worker_name(host: str, pid: int) -> str:
-    """Return a new name for a worker: where it runs, and letters that no other has."""
-    return f"{host}:{pid}:{uuid4().hex[:6]}"
+def worker_name(host: str, pid: int, origin: str) -> str:
+    """Return a new name for a worker: where it runs, and letters that no other has.
+
+    The first of them are the ``origin`` of its permits; see :func:`applier.machines.permit.origin`.
+    """
+    return f"{host}:{pid}:{origin}{uuid4().hex[:4]}"
+
+
+def _origin(worker: str) -> str:
+    """Return the origin of the permits of a worker, by its name."""
+    return worker.rpartition(":")[2][:-4]
 
 
 def _claimant(worker: str | None) -> Claimant | None:

@@ -48,11 +48,11 @@ Ctrl-C let running actions end, and no more begin; the second Ctrl-C ends it at 
 """
 
 
-def _worker(assembly: Assembly) -> Worker:
-    """Return what the record tells about this worker."""
+def _worker(assembly: Assembly, origin: str) -> Worker:
+    """Return what the record tells about this worker; ``origin`` is that of its permits."""
     conf, host = assembly.conf, liveness.this_host()
     return Worker(
-        name=worker_name(host, os.getpid()),
+        name=worker_name(host, os.getpid(), origin),
         host=host,
         pid=os.getpid(),
         user=user(),
@@ -73,9 +73,9 @@ def run(assembly: Assembly, store: SqlStore) -> int:
 
     from applier.workers.celery_app import celery_app, on_messages, refusal
 
-    conf, worker = assembly.conf, _worker(assembly)
-    lease_s = conf.workers.lease_s
     machines = assembly.machines()
+    conf, worker = assembly.conf, _worker(assembly, machines.origin)
+    lease_s = conf.workers.lease_s
     capacities = Capacities(
         name=worker.name,
         host=worker.host,

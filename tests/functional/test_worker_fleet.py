@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,6 +92,33 @@ def test_a_worker_and_the_applier_are_killed_and_each_action_is_done_once(
     assert begun == ended == Counter({action.name: 1 for action in plan.actions}), processes.told()
     assert plan.state is PlanState.SUCCEEDED, processes.told()
     assert processes.store.jobs_of(plan.uuid) == []
+
+
+#: A worker that is killed right after it took its first job.
+KILLED = """#!{python}
+import os, signal, sys
+from applier.engines.tasks import ActionTask
+from applier.workers.main import main
+ActionTask.permit = lambda task: os.kill(os.getpid(), signal.SIGKILL)
+sys.exit(main())
+"""
+
+
+def test_what_a_worker_took_and_did_not_begin_before_it_was_killed_runs_again(
+    processes: Fleet,
+) -> None:
+    script = processes.folder / "actionplan-worker-killed"
+    script.write_text(KILLED.format(python=sys.executable), encoding="utf-8")
+    script.chmod(0o700)
+    killed = processes.start(script)
+    processes.start("actionplan-applier")
+    plan = processes.shells(1, 0.1)
+    assert killed.wait(timeout=60) == -signal.SIGKILL, processes.told()
+    processes.workers(1)
+    plan = processes.ended(plan)
+    assert plan.state is PlanState.SUCCEEDED, processes.told()
+    assert processes.effects() == (Counter(s0=1), Counter(s0=1))
+    assert [action.attempts for action in plan.actions] == [2]
 
 
 def test_a_worker_that_is_told_to_end_ends_what_it_has_begun_and_takes_no_more(

@@ -62,9 +62,9 @@ class Fleet:
         self.store = SqlStore(url)
         self._started: list[subprocess.Popen[bytes]] = []
 
-    def start(self, program: str, **environment: str) -> subprocess.Popen[bytes]:
-        """Start a program of the product in a session of its own."""
-        name = f"{program}-{len(self._started)}.log"
+    def start(self, program: str | Path, **environment: str) -> subprocess.Popen[bytes]:
+        """Start a program of the product, or another, in a session of its own."""
+        name = f"{Path(program).name}-{len(self._started)}.log"
         with (self.folder / name).open("wb") as log:
             process = subprocess.Popen(
                 [PROGRAMS / program, "--config-file", self.configuration],

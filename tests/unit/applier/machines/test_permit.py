@@ -121,3 +121,30 @@ def test_whatever_changes_this_machine_uses_it(tmp_path, change):
     assert (tmp_path / "there").exists()
     assert not (tmp_path / "made").exists()
     assert [path.name for path in place.iterdir()] == [path.name for path in place.glob("permit.*")]
+
+
+def test_without_one_where_it_would_have_to_be_an_attempt_has_not_begun_and_never_will(tmp_path):
+    assert other(tmp_path).withdraw(is_here=True)
+    with pytest.raises(ActionFailed, match="another applier has taken the plan over"):
+        given(tmp_path).use()
+
+
+def test_one_that_was_used_is_known_where_it_would_have_to_be(tmp_path):
+    given(tmp_path).use()
+    assert not other(tmp_path).withdraw(is_here=True)
+
+
+def test_permits_have_the_same_origin_in_one_folder_until_a_restart(tmp_path, monkeypatch):
+    mine, its = tmp_path / "mine", tmp_path / "its"
+    assert permit.origin(mine) == permit.origin(mine)
+    assert permit.origin(mine) != permit.origin(its)
+    before = permit.origin(mine)
+    monkeypatch.setattr(permit, "_boot_id", lambda: "another")
+    assert permit.origin(mine) != before
+
+
+@pytest.mark.parametrize("place", [None, "file/jobs"])
+def test_where_there_can_be_no_permits_no_two_origins_are_the_same(tmp_path, place):
+    (tmp_path / "file").touch()
+    folder = None if place is None else tmp_path / place
+    assert permit.origin(folder) != permit.origin(folder)

@@ -107,10 +107,13 @@ class Job:
         return job.state
 
 
-def runner(store, work=changed, *, verified=Verified.IN_DOUBT, **own) -> JobRunner:
+def runner(
+    store, work=changed, *, verified=Verified.IN_DOUBT, machines=None, runs_on=(), **own
+) -> JobRunner:
     kind = plugin(work)
     kind.verify = lambda _self: verified
-    environment = ActionEnvironment(plugins={"nop": kind}, cloud=lambda: None)
+    kind.runs_on = classmethod(lambda _kind, _parameters: runs_on)
+    environment = ActionEnvironment(plugins={"nop": kind}, cloud=lambda: None, machines=machines)
     clock = own.pop("clock", time.monotonic)
     known = {"name": "h2:7:b", "host": "h2", "cloud": "simulated", "release": "1"}
     capacities = Capacities(environment=environment, **{**known, **own})

@@ -83,7 +83,7 @@ def test_commands_of_a_worker_are_found_by_the_next_on_its_machine_however_often
     job.look_until(32)
     assert job.taken_by("h1:6:b", OUT_S).task is JobTask.FIND
     job.look_until(2)
-    assert job.taken_by("h1:7:c").lost_worker == "h1:6:b"
+    assert job.taken_by("h1:7:c").lost_worker == "h1:5:a"
 
 
 def test_a_stop_reaches_a_job_that_was_just_lost(job):

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 
 import pytest
-from followed_job import LONG_S, OUT_S, PAYLOAD, Clock, Job, runner
+from followed_job import LONG_S, OUT_S, PAYLOAD, Clock, Job, changed, runner
 
 from applier.contracts import Verified
 from applier.errors import ActionFailed, StoreError
+from applier.machines import OpenMachines
 from applier.store.worker_jobs import (
     AttemptKey,
     HeldJob,
@@ -20,6 +22,7 @@ from applier.store.worker_jobs import (
     WorkerJobState,
 )
 from applier.testing.temporary_store import TemporaryStore
+from applier.workers.job_runner import worker_name
 from applier.workers.lease_keeper import LeaseKeeper
 from planner.states import ActionState, Outcome
 
@@ -197,3 +200,58 @@ class Removed:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._store, name)
+
+
+@pytest.fixture
+def here(tmp_path):
+    with closing(OpenMachines(place=tmp_path / "jobs")) as machines:
+        yield machines
+
+
+def found_by_the_next_worker(job, machines, lost, work=changed):
+    """Return the report of an attempt of a command that is looked for on the machine."""
+    job.follower.follow(job.key, job.offer, at_worker=True)
+    job.take(lost, OUT_S)
+    job.look_until(32)
+    name = worker_name("h2", 7, machines.origin)
+    finder = runner(job.store, work, name=name, machines=machines, runs_on=(None,))
+    finder.perform(job.key)
+    job.look_until(1)
+    (report,) = job.reports
+    return report
+
+
+def test_a_worker_that_is_killed_before_it_begins_what_it_took_costs_a_second_attempt(job, here):
+    report = found_by_the_next_worker(job, here, worker_name("h2", 5, here.origin))
+    assert report.again
+    assert "it had not begun: it runs again" in report.message
+
+
+@pytest.mark.slow  # the machine is asked by a process
+def test_nothing_is_proven_by_the_permits_of_another_folder_or_of_before_a_restart(job, here):
+    report = found_by_the_next_worker(job, here, worker_name("h2", 5, "0a1b2c"))
+    assert report.state is ActionState.UNKNOWN
+
+
+@pytest.mark.slow
+def test_nothing_is_proven_by_a_worker_that_was_lost_while_it_looked(job, here):
+    """What counts is where the first worker wrote its permit."""
+    job.follower.follow(job.key, job.offer, at_worker=True)
+    job.take(worker_name("h2", 4, "0a1b2c"), OUT_S)
+    job.look_until(32)
+    report = found_by_the_next_worker(job, here, worker_name("h2", 5, here.origin))
+    assert report.state is ActionState.UNKNOWN
+
+
+def test_a_worker_begins_nothing_of_which_nobody_could_find_out_that_it_began(job, tmp_path):
+    (tmp_path / "jobs").touch()
+    ran = []
+    with closing(OpenMachines(place=tmp_path / "jobs")) as machines:
+        does = runner(
+            job.store, lambda *given: ran.append(given), machines=machines, runs_on=(None,)
+        )
+        does.perform(job.key)
+    job.look_until(1)
+    (report,) = job.reports
+    assert (report.state, ran) == (ActionState.FAILED, [])
+    assert "there is no room for its permit" in report.message
