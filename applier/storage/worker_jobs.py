@@ -64,9 +64,9 @@ class WorkerJobs:
 
         return self._database.tried(look)
 
-    def stop_job(self, key: AttemptKey, why: StopReason) -> None:
-        """See :meth:`applier.store.worker_jobs.WorkerJobStore.stop_job`."""
-        self._write(statements.STOP, {**_key(key), "why": str(why)})
+    def stop_jobs(self, keys: Collection[AttemptKey], why: StopReason) -> None:
+        """See :meth:`applier.store.worker_jobs.WorkerJobStore.stop_jobs`."""
+        self._write(statements.STOP, *({**_key(key), "why": str(why)} for key in sorted(keys)))
 
     def fence_jobs(self, plan: str) -> None:
         """See :meth:`applier.store.worker_jobs.WorkerJobStore.fence_jobs`."""

@@ -204,8 +204,8 @@ class WorkerJobStore(Protocol):
         They count as sent now.
         """
 
-    def stop_job(self, key: AttemptKey, why: StopReason) -> None:
-        """Tell a job to stop; one that nobody has taken becomes CANCELLED. The first reason stays.
+    def stop_jobs(self, keys: Collection[AttemptKey], why: StopReason) -> None:
+        """Tell jobs to stop; one that nobody has taken becomes CANCELLED. The first reason stays.
 
         One that is LOST is told as well, for who verifies it. Nothing happens to others that are
         over.

@@ -29,8 +29,8 @@ EXPIRES_S = 10.0
 #: Seconds between two tries to reach the broker.
 AGAIN_S = 0.5
 
-#: What a worker does when it is told to look at a job; set by :func:`on_messages`.
-_looks: list[Callable[[AttemptKey], None]] = []
+#: What a worker does when it is told to look at jobs; set by :func:`on_messages`.
+_looks: list[Callable[[Sequence[AttemptKey]], None]] = []
 
 
 def celery_app(broker: str, queues: Sequence[str], ca_file: str | None = None) -> Celery:
@@ -110,7 +110,9 @@ def _without_traceback(record: logging.LogRecord) -> bool:
 
 
 def on_messages(
-    app: Celery, perform: Callable[[AttemptKey], None], look: Callable[[AttemptKey], None]
+    app: Celery,
+    perform: Callable[[AttemptKey], None],
+    look: Callable[[Sequence[AttemptKey]], None],
 ) -> None:
     """Let the worker of this process call ``perform`` for a job, and ``look`` when told to."""
 
@@ -121,10 +123,10 @@ def on_messages(
     _looks[:] = [look]
 
 
-@control_command(name=_LOOK, args=[("plan", str), ("action", str), ("attempt", int)])  # type: ignore[untyped-decorator]
-def _look_at(_state: Any, plan: str, action: str, attempt: int) -> None:
+@control_command(name=_LOOK, args=[("jobs", list)])  # type: ignore[untyped-decorator]
+def _look_at(_state: Any, jobs: Sequence[Sequence[Any]]) -> None:
     for look in _looks:
-        look(AttemptKey(plan, action, attempt))
+        look([AttemptKey(*job) for job in jobs])
 
 
 def refusal(app: Celery) -> str | None:
@@ -151,7 +153,7 @@ class CeleryDelivery:
     def __init__(self, app: Celery) -> None:
         self._app = app
         self._is_away = False
-        self._messages: queue.SimpleQueue[tuple[str | None, AttemptKey] | None]
+        self._messages: queue.SimpleQueue[tuple[str, AttemptKey] | list[AttemptKey] | None]
         self._messages = queue.SimpleQueue()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="job-sender", daemon=True)
@@ -161,9 +163,9 @@ class CeleryDelivery:
         """Tell a worker of a queue about a job."""
         self._messages.put((queue, key))
 
-    def look(self, key: AttemptKey) -> None:
-        """Tell all workers to look at a job; who has it does."""
-        self._messages.put((None, key))
+    def look(self, keys: Sequence[AttemptKey]) -> None:
+        """Tell all workers to look at jobs; who has one of them does."""
+        self._messages.put(list(keys))
 
     def close(self) -> None:
         """Send what is left, if the broker is there, and end."""
@@ -195,20 +197,20 @@ class CeleryDelivery:
                 LOG.info("The broker can be reached again")
             self._is_away = False
             while (message := self._messages.get()) is not None:
-                to_queue, key = message
-                if to_queue is None:
-                    told = {"plan": key.plan, "action": key.action, "attempt": key.attempt}
+                if isinstance(message, list):
+                    told = {"jobs": [tuple(key) for key in message]}
                     mailbox._broadcast(_LOOK, told, channel=connection.default_channel)
-                else:
-                    self._app.send_task(
-                        _TASK,
-                        tuple(key),
-                        producer=producer,
-                        queue=PREFIX + to_queue,
-                        expiration=EXPIRES_S,
-                        retry=False,
-                        ignore_result=True,
-                    )
+                    continue
+                to_queue, key = message
+                self._app.send_task(
+                    _TASK,
+                    tuple(key),
+                    producer=producer,
+                    queue=PREFIX + to_queue,
+                    expiration=EXPIRES_S,
+                    retry=False,
+                    ignore_result=True,
+                )
 
     def _drop(self) -> None:
         """Drop what waits: it is older than what the record will have sent again."""

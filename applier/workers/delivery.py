@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from applier.store.worker_jobs import AttemptKey
@@ -17,8 +18,8 @@ class JobDelivery(Protocol):
     def send(self, queue: str, key: AttemptKey) -> None:
         """Tell a worker of a queue about a job."""
 
-    def look(self, key: AttemptKey) -> None:
-        """Tell the worker that holds a job to look whether it is to stop."""
+    def look(self, keys: Sequence[AttemptKey]) -> None:
+        """Tell the workers that hold these jobs to look whether they are to stop."""
 
     def close(self) -> None:
         """Close the connection to the broker, after what was sent."""

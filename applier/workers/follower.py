@@ -233,7 +233,7 @@ class JobFollower:
     def _waited_long(self, job: WorkerJob) -> None:
         """Let any worker verify a job that none on its machine has found; else give it up."""
         if job.task is JobTask.VERIFY:
-            self._store.stop_job(job.key, StopReason.ABORT)
+            self._store.stop_jobs([job.key], StopReason.ABORT)
         elif self._store.verify_job(job.key):
             self._lost[job.key.action] = self._clock()
             self._delivery.send(job.queue, job.key)

@@ -81,9 +81,9 @@ class LeaseKeeper:
         """Look at once whether jobs are to stop."""
         self._wake.set()
 
-    def wake_for(self, key: AttemptKey) -> None:
-        """Look at once, if a job runs here."""
-        if any(job.key == key for job in self._runner.held()):
+    def wake_for(self, keys: Collection[AttemptKey]) -> None:
+        """Look at once, if one of these jobs runs here."""
+        if not {job.key for job in self._runner.held()}.isdisjoint(keys):
             self._wake.set()
 
     def drains(self) -> None:

@@ -98,7 +98,7 @@ def run(assembly: Assembly, store: SqlStore) -> int:
             store, runner, worker, lease_s=lease_s, drain=_drain, find=finders.find
         ) as keeper,
     ):
-        on_messages(app, runner.perform, lambda key: keeper.wake_for(key))
+        on_messages(app, runner.perform, lambda keys: keeper.wake_for(keys))
 
         def drains(**_: object) -> None:
             keeper.drains()

@@ -7,6 +7,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ from applier.workers.follower import JobFollower, offer_of
 from applier.workers.payloads import payload_of
 
 LOG = logging.getLogger(__name__)
+
+#: How many jobs are told to stop in one transaction and one message.
+STOPS_AT_ONCE = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,17 +142,32 @@ class RemoteWorkers:
         self._threads.__exit__(*error)
 
     def _stop_all(self) -> None:
-        while (asked := self._stops.get()) is not None:
-            key, why = asked
+        """Tell jobs to stop, all that wait for it at once."""
+        while (first := self._stops.get()) is not None:
+            asked = [first, *self._waiting()]
+            keys = [key for key, _ in asked]
             try:
-                self._store.stop_job(key, why)
+                for why in {why for _, why in asked}:
+                    self._store.stop_jobs([key for key, of in asked if of is why], why)
             except (StoreError, DamagedRecord) as reason:
-                LOG.warning("Action %s is not told to stop yet: %s", key.action, reason)
-                self._stops.put(asked)
+                LOG.warning("%d actions are not told to stop yet: %s", len(keys), reason)
+                for one in asked:
+                    self._stops.put(one)
                 self._follower.pause(1.0)
                 continue
-            self._delivery.look(key)
+            self._delivery.look(keys)
             self._follower.wake()
+
+    def _waiting(self) -> list[tuple[AttemptKey, StopReason]]:
+        """Return the stops that wait besides the first, up to a limit or the end."""
+        found: list[tuple[AttemptKey, StopReason]] = []
+        with suppress(queue.Empty):
+            while len(found) < STOPS_AT_ONCE - 1:
+                if (asked := self._stops.get_nowait()) is None:
+                    self._stops.put(None)
+                    break
+                found.append(asked)
+        return found
 
 
 def _runs_at_worker(task: Any) -> bool:

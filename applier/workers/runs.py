@@ -74,8 +74,9 @@ class RemoteRuns:
         )
         for job in jobs.values():
             follower.follow(job.key, offer_of(job))
-            self._store.stop_job(job.key, StopReason.ABORT)
-            self._delivery.look(job.key)
+        keys = [job.key for job in jobs.values()]
+        self._store.stop_jobs(keys, StopReason.ABORT)
+        self._delivery.look(keys)
         reports: dict[str, Report] = {}
         follower.start()
         try:

@@ -35,7 +35,7 @@ class NearDelivery:
     def send(self, _queue, key):
         self._pool.submit(self._runner.perform, key)
 
-    def look(self, _key):
+    def look(self, _keys):
         self._keeper.wake()
 
     def close(self):

@@ -216,7 +216,7 @@ class WorkerJobChecks:
         assert store.verify_job(key, JobTask.FIND)
         assert store.verify_job(key)
         taken = _take(store, plan, "third", worker="h_2:1:d")
-        assert taken == TakenJob(JobTask.VERIFY, OFFER.payload, None, "h_1:6:c")
+        assert taken == TakenJob(JobTask.VERIFY, OFFER.payload, None, "h_1:5:a")
 
     def test_a_lost_job_is_told_to_stop_and_cancelled_if_nobody_takes_it(
         self, store: Store
@@ -226,7 +226,7 @@ class WorkerJobChecks:
         key = _key(plan)
         _take(store, plan, "first", lease_s=OUT_S)
         store.fence_jobs(plan.uuid)
-        store.stop_job(key, StopReason.TIMEOUT)
+        store.stop_jobs([key], StopReason.TIMEOUT)
         (job,) = store.jobs_of(plan.uuid)
         assert (job.state, job.stop) == (WorkerJobState.LOST, StopReason.TIMEOUT)
         assert store.verify_job(key)
@@ -234,7 +234,7 @@ class WorkerJobChecks:
         assert taken == TakenJob(JobTask.VERIFY, OFFER.payload, StopReason.TIMEOUT, "w1")
         store.fence_jobs(plan.uuid)
         assert store.verify_job(key)
-        store.stop_job(key, StopReason.ABORT)
+        store.stop_jobs([key], StopReason.ABORT)
         (job,) = store.jobs_of(plan.uuid, OVER)
         assert (job.state, job.stop) == (WorkerJobState.CANCELLED, StopReason.TIMEOUT)
 
@@ -243,7 +243,7 @@ class WorkerJobChecks:
     ) -> None:
         """The first reason stays, and a job that is over is not changed."""
         plan, claim = _running(store)
-        store.stop_job(_key(plan), StopReason.ABORT)
+        store.stop_jobs([_key(plan)], StopReason.ABORT)
         (job,) = store.jobs_of(plan.uuid, OVER)
         assert (job.state, job.stop) == (WorkerJobState.CANCELLED, StopReason.ABORT)
         assert _take(store, plan, "mine") is None
@@ -254,8 +254,8 @@ class WorkerJobChecks:
         key = _key(plan)._replace(attempt=2)
         assert store.take_job(key, worker="w1", token="mine", lease_s=LONG_S)
         assert store.held_jobs("w1") == [HeldJob(key, "mine")]
-        store.stop_job(key, StopReason.TIMEOUT)
-        store.stop_job(key, StopReason.ABORT)
+        store.stop_jobs([key], StopReason.TIMEOUT)
+        store.stop_jobs([key], StopReason.ABORT)
         assert store.held_jobs("w1") == [HeldJob(key, "mine", StopReason.TIMEOUT)]
         assert store.held_jobs("w2") == []
         taken = store.take_job(key, worker="w1", token="mine", lease_s=LONG_S)

@@ -55,7 +55,7 @@ def test_a_job_waits_for_workers_then_runs_then_was_lost(store):
     assert line_of(store, plan.uuid) == ["  It waits for 1 worker of the queue site-b."]
     store.take_job(key, worker="w1", token=TOKEN, lease_s=-600)
     assert line_of(store, plan.uuid) == ["  Worker w1 carries it out."]
-    store.stop_job(key, StopReason.ABORT)
+    store.stop_jobs([key], StopReason.ABORT)
     assert line_of(store, plan.uuid) == ["  Worker w1 carries it out; it was told to stop."]
     store.fence_jobs(plan.uuid)
     lost = "  Worker w1 was lost; another one is to find out what became of it."

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from applier.contracts import Claimant, JobOffer, Report, Verified
@@ -52,7 +53,7 @@ class Messages:
     def send(self, queue: str, key: AttemptKey) -> None:
         self.sent.append((queue, key))
 
-    def look(self, key: AttemptKey) -> None:
+    def look(self, keys: Sequence[AttemptKey]) -> None:
         pass
 
     def close(self) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 
@@ -36,7 +37,7 @@ class Messages:
     def send(self, queue: str, key: AttemptKey) -> None:
         pass
 
-    def look(self, key: AttemptKey) -> None:
+    def look(self, keys: Sequence[AttemptKey]) -> None:
         self._keeper.look()
 
     def close(self) -> None:

@@ -89,14 +89,14 @@ def test_commands_of_a_worker_are_found_by_the_next_on_its_machine_however_often
 def test_a_stop_reaches_a_job_that_was_just_lost(job):
     job.take("w1", OUT_S)
     job.store.fence_jobs(job.key.plan)
-    job.store.stop_job(job.key, StopReason.ABORT)
+    job.store.stop_jobs([job.key], StopReason.ABORT)
     job.look_until(1)
     assert job.taken_by("w2").stop is StopReason.ABORT
 
 
 def test_one_that_was_stopped_and_that_nobody_verifies_is_in_doubt(job):
     job.take("w1", OUT_S)
-    job.store.stop_job(job.key, StopReason.ABORT)
+    job.store.stop_jobs([job.key], StopReason.ABORT)
     job.look_until(32 + 70)
     (report,) = job.reports
     assert report.state is ActionState.UNKNOWN
@@ -128,7 +128,7 @@ def test_a_job_that_nobody_took_is_sent_again_and_a_queue_without_workers_is_tol
 
 
 def test_a_job_that_nobody_takes_is_over_when_it_is_told_to_stop(job):
-    job.store.stop_job(job.key, StopReason.TIMEOUT)
+    job.store.stop_jobs([job.key], StopReason.TIMEOUT)
     job.look_until(1)
     (report,) = job.reports
     assert (report.state, report.outcome) == (ActionState.FAILED, Outcome.ERROR)
