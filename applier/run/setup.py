@@ -49,10 +49,11 @@ class RunsAt(Protocol):
     def queue_limits(self, plan: ActionPlan, workerless: Collection[str]) -> QueueLimits:
         """Return the limits that the places of workers are now; raises StoreError."""
 
-    def end_jobs(self, plan: ActionPlan, jobs: Jobs) -> list[Report]:
+    def end_jobs(self, plan: str, jobs: Jobs, at_workers: Collection[str]) -> list[Report]:
         """Tell jobs of a plan that nobody runs to stop; return how their attempts ended.
 
-        Raises StoreError.
+        ``at_workers`` are the actions whose commands run on the machines of their workers. Raises
+        StoreError.
         """
 
 

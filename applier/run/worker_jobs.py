@@ -51,8 +51,9 @@ class LocalRuns:
 
     def end_jobs(
         self,
-        plan: ActionPlan,  # noqa: ARG002
+        plan: str,  # noqa: ARG002
         jobs: Mapping[str, WorkerJob],  # noqa: ARG002
+        at_workers: Collection[str],  # noqa: ARG002
     ) -> list[Report]:
         """Return nothing: there are no jobs."""
         return []

@@ -60,12 +60,14 @@ class RemoteRuns:
         served = self._store.served_queues()
         return queue_limits(plan.actions, self._settings.route, workerless, served)
 
-    def end_jobs(self, plan: ActionPlan, jobs: Mapping[str, WorkerJob]) -> list[Report]:
-        """Tell jobs of a plan that nobody runs to stop; return how their attempts ended."""
+    def end_jobs(
+        self, plan: str, jobs: Mapping[str, WorkerJob], at_workers: Collection[str]
+    ) -> list[Report]:
+        """See :meth:`applier.run.setup.RunsAt.end_jobs`."""
         ended: queue.SimpleQueue[Report] = queue.SimpleQueue()
         lease_s = self._settings.lease_s
         follower = JobFollower(
-            plan.uuid,
+            plan,
             self._store,
             self._delivery,
             ended.put,
@@ -73,7 +75,8 @@ class RemoteRuns:
             resend_s=self._settings.resend_s,
         )
         for job in jobs.values():
-            follower.follow(job.key, offer_of(job))
+            is_there = job.key.action in at_workers
+            follower.follow(job.key, offer_of(job), at_worker=is_there)
         keys = [job.key for job in jobs.values()]
         self._store.stop_jobs(keys, StopReason.ABORT)
         self._delivery.look(keys)

@@ -9,12 +9,13 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
+from followed_job import OUT_S, runner
 
 from applier.contracts import Claimant, JobOffer, Report
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed, PlanConflict
 from applier.run.worker_jobs import LocalRuns
-from applier.store.worker_jobs import AttemptKey, Worker
+from applier.store.worker_jobs import AttemptKey, JobTask, Worker
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
 from applier.testing.trials import plugin
@@ -82,7 +83,7 @@ def test_one_that_runs_is_stopped_and_one_that_waits_never_begins():
         thread = threading.Thread(target=runner.perform, args=(first,))
         thread.start()
         assert begun.wait(20)
-        reports = runs.end_jobs(plan, runs.jobs_of(plan))
+        reports = runs.end_jobs(plan.uuid, runs.jobs_of(plan), set())
         thread.join(20)
         assert [report.state for report in reports] == [ActionState.CANCELLED] * 2
         messages = {report.uuid: report.message for report in reports}
@@ -91,3 +92,31 @@ def test_one_that_runs_is_stopped_and_one_that_waits_never_begins():
         seen = store.claimant(plan.uuid)
         store.move_plan(plan.uuid, cancelled, now=NOW, seen=seen, reports=reports)
         assert store.jobs_of(plan.uuid) == []
+
+
+class Finder(Messages):
+    """Lets a worker on the machine of a lost one find what it is told about, and notes the task."""
+
+    def __init__(self, store, worker) -> None:
+        self._store, self._worker = store, worker
+        self.tasks: list[JobTask] = []
+
+    def send(self, queue: str, key: AttemptKey) -> None:
+        self.tasks += [job.task for job in self._store.jobs_of(key.plan)]
+        self._worker.perform(key)
+
+    def look(self, keys: Sequence[AttemptKey]) -> None:
+        pass
+
+
+def test_the_command_of_a_lost_worker_is_looked_for_on_its_machine(job):
+    job.take("h2:5:a", OUT_S)
+    finder = Finder(job.store, runner(job.store, runs_on=(None,)))
+    runs = RemoteRuns(
+        job.store, finder, RemoteSettings(lease_s=0.2, resend_s=5.0, cloud="simulated", release="1")
+    )
+    plan = job.store.load_plan(job.key.plan)
+    (report,) = runs.end_jobs(plan.uuid, runs.jobs_of(plan), {job.key.action})
+    assert finder.tasks == [JobTask.FIND]
+    assert report.state is ActionState.UNKNOWN
+    assert "its worker" not in report.message
