@@ -60,6 +60,8 @@ RESULT = {
     "output": "restarted\n" * 10,
 }
 PLAN_SIZE, TIMES, LEASE_S = 100, 1000, 30.0
+#: How many workers are on record when their queues are asked for.
+WORKERS = 1000
 #: How long a plan runs whose looks for ends are simulated.
 SIMULATED_S = 1000.0
 RABBITMQ = "amqp://guest:guest@127.0.0.1:5672//"
@@ -201,6 +203,12 @@ def worker_side(side: Side, who: str, keys: list[AttemptKey]) -> None:
         f"{who}: renew the leases of 8 jobs", side, TIMES, lambda _: store.renew_jobs(held, LEASE_S)
     )
     show(f"{who}: look whether its 8 jobs go on", side, TIMES, lambda _: store.held_jobs(f"{who}1"))
+    show(
+        f"{who}: look for lost jobs to find",
+        side,
+        TIMES,
+        lambda _: store.jobs_to_find(f"h:1:{who}", ["site-b"]),
+    )
     show(f"{who}: say that it lives", side, TIMES, lambda _: store.report_worker(worker))
     show(f"{who}: end a job", side, TIMES, lambda i: store.end_job(keys[i], tokens[i], RESULT))
 
@@ -326,6 +334,15 @@ def main() -> None:
             side,
             TIMES,
             lambda _: jobs.unsent_jobs(plan, 1e6),
+        )
+        for i in range(WORKERS):
+            about = (f"h{i}", i, "u", "1", [f"site-{i % 10}"], ["shell"] * 26, 16)
+            jobs.report_worker(Worker(f"h{i}:{i}:a", *about))
+        show(
+            f"applier: served queues, {WORKERS} workers",
+            side,
+            TIMES // 10,
+            lambda _: jobs.served_queues(),
         )
         side.store.close()
         looker.dispose()
