@@ -12,7 +12,7 @@ from applier.contracts.attempt_machines import JobFound
 from applier.engines.environment import ActionEnvironment
 from applier.errors import ActionFailed
 from applier.scheduling.resumption import TO_VERIFY, in_doubt
-from planner.model import Action
+from planner.model import Action, ActionPlan
 from planner.states import ActionState, StateReason
 
 LOG = logging.getLogger(__name__)
@@ -68,6 +68,13 @@ def away(
 def runs_on(action: Action, plugin: type[ActionPlugin]) -> Sequence[str | None]:
     """Return the machines on which an action runs commands; None is this one."""
     return plugin.runs_on(action.input_parameters)
+
+
+def local(plan: ActionPlan, environment: ActionEnvironment) -> set[str]:
+    """Return the ONGOING and UNKNOWN actions that run commands where they are carried out."""
+    plugins = environment.plugins
+    doubtful = [a for a in plan.actions if a.state in TO_VERIFY]
+    return {a.uuid for a in doubtful if None in runs_on(a, plugins[a.action_type])}
 
 
 def _described(action: Action, environment: ActionEnvironment) -> str | None:

@@ -87,7 +87,7 @@ class Runner:
         plan = self._store.load_plan(uuid)
         with closing(self._setup.environment.of_plan(plan)) as environment:
             jobs = self._jobs_of(plan)
-            runs_at, there = self._setup.runs_at, _at_workers(plan, jobs, environment)
+            runs_at, there = self._setup.runs_at, left_commands.local(plan, environment)
             ended = runs_at.end_jobs(uuid, jobs, there) if runs_at else []
             commands = left_commands.end_commands(
                 [a for a in plan.actions if a.uuid not in jobs],
@@ -390,14 +390,3 @@ class Runner:
 
 def _states(plan: ActionPlan) -> list[ActionState]:
     return [action.state for action in plan.actions]
-
-
-def _at_workers(plan: ActionPlan, jobs: Jobs, environment: ActionEnvironment) -> set[str]:
-    """Return the actions with jobs whose commands run on the machines of their workers."""
-    plugins = environment.plugins
-    return {
-        action.uuid
-        for action in plan.actions
-        if action.uuid in jobs
-        and None in left_commands.runs_on(action, plugins[action.action_type])
-    }

@@ -18,6 +18,7 @@ from kombu.entity import Queue
 from kombu.exceptions import KombuError
 
 from applier.store.worker_jobs import AttemptKey
+from applier.workers import library_log
 
 LOG = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ def celery_app(broker: str, queues: Sequence[str], ca_file: str | None = None) -
     ``ca_file`` holds the certificates of the authorities by which a broker with TLS is known;
     without it, those of the system count.
     """
-    logging.getLogger("celery.worker.request").addFilter(_without_traceback)
+    library_log.set_up()
     app = Celery("actionplan", broker=broker, set_as_current=False)
     is_redis = broker.startswith("redis")
     app.conf.update(
@@ -74,6 +75,7 @@ def celery_app(broker: str, queues: Sequence[str], ca_file: str | None = None) -
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
         worker_enable_remote_control=True,
+        worker_consumer="applier.workers.consumer:LastingConsumer",
     )
     return app
 
@@ -101,12 +103,6 @@ _REDIS = {
     "socket_connect_timeout": 4,
     "socket_timeout": 8,
 }
-
-
-def _without_traceback(record: logging.LogRecord) -> bool:
-    """Log a failed acknowledgement in one line: the message comes again, and proves nothing."""
-    record.exc_info = record.exc_text = None
-    return True
 
 
 def on_messages(

@@ -48,7 +48,7 @@ class OfAttempt:
     def __init__(self, machines, attempt):
         self.machines, self.attempt = machines, attempt
 
-    def forbid(self):
+    def forbid(self, *, is_here=False):
         return False
 
     def find(self, addresses):
