@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from datetime import datetime
 
+from applier.contracts import HistoryEntry
 from applier.scheduling.decisions import Halt, HaltReason
 from planner.states import OPEN, WELL, ActionState, PlanState
 
@@ -55,6 +57,17 @@ def fold(
     if halt and (state in _BY_HALT or kind is HaltReason.EXCEEDED):
         told = f"{halt.why}; {told}"
     return state, told
+
+
+def history_entry(state: PlanState, halt: Halt | None, now: datetime) -> HistoryEntry | None:
+    """Return the entry of the history about a halt that nobody asked for in the record, or None.
+
+    ``state`` is the one that the plan gets: a halt that came too late is not told.
+    """
+    by = halt.by if halt else None
+    if by is None or state not in (PlanState.PAUSED, PlanState.CANCELLED):
+        return None
+    return HistoryEntry(verb=by.verb, who=by.who, at=now, why=by.why)
 
 
 def summary(counts: Counter[ActionState]) -> str:

@@ -26,6 +26,7 @@ from applier.scheduling.gates import Concurrency
 from applier.scheduling.holding import Breaker
 from applier.scheduling.queue_limits import QueueLimits
 from applier.scheduling.resumption import TO_VERIFY, going_on, was_cut_off
+from applier.scheduling.scheduler import FAILURE_BUDGET
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
 from applier.store.samples import Sample
@@ -182,7 +183,7 @@ class Runner:
             halt,
             joins=[recorder.states[uuid] for uuid in joins],
         )
-        return self._end(plan, recorder, earlier, state, message)
+        return self._end(plan, recorder, earlier, state, message, halt)
 
     @contextmanager
     def _listeners(self, plan: ActionPlan) -> Iterator[tuple[Listener, ...]]:
@@ -200,6 +201,7 @@ class Runner:
         earlier: Sequence[Request],
         state: PlanState,
         message: str,
+        halt: Halt | None = None,
     ) -> PlanState:
         """Record the state of a plan whose engine has ended, and return it.
 
@@ -215,12 +217,14 @@ class Runner:
             if RequestVerb.PAUSE in found:
                 state = PlanState.PAUSED
             read = max((request.number for request in asked), default=before)
+            entry = outcome.history_entry(state, halt, self._setup.clock())
             try:
-                recorder.move(state, message, read=read)
+                recorder.move(state, message, read=read, history=entry)
             except RequestsUnread:
                 continue
             return state
-        recorder.move(state, message)
+        entry = outcome.history_entry(state, halt, self._setup.clock())
+        recorder.move(state, message, history=entry)
         return state
 
     def _cancel_rest(self, plan: ActionPlan, recorder: Recorder, request: Request) -> PlanState:
@@ -269,7 +273,7 @@ class Runner:
         """Return what pauses a plan after failures; it is paused if it had too many before."""
         breaker = self._setup.budget_of(plan) if self._setup.budget_of else None
         if breaker and (exceeded := breaker.exceeded()):
-            self.pause("the failure budget", exceeded)
+            self.pause(FAILURE_BUDGET, exceeded)
         return breaker
 
     def planned_s(self) -> float | None:
