@@ -65,6 +65,7 @@ def test_history_timeline_and_report_say_what_paused_a_plan(
     *_, last = json.loads(actionplan.good("history", "last", "-f", "json"))
     assert (last["verb"], last["who"]) == ("pause", who)
     assert last["why"].startswith(why)
+    assert ", and stands still." in actionplan.good("report", "last")
     actionplan.configure()
     actionplan("apply", "last", "--yes")
     actionplan.good("report", "last", "-o", "report.html")
