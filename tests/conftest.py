@@ -18,11 +18,12 @@ settings.register_profile("fast", deadline=None, max_examples=10)
 settings.load_profile("no-deadline")
 
 #: Not tests, and named like a module of Python's installation.
-collect_ignore = ["shifted_clock"]
+collect_ignore = ["shifted_clock", "user_database"]
 
 # A shell ignores Ctrl-C for what it starts in the background, nohup ignores the end of the
 # terminal, and programs pass that on.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 #: All of their tests start the command line or another program.

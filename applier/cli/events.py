@@ -18,8 +18,9 @@ from planner.errors import short, shortened
 
 #: How to have events recorded.
 TO_SUBSCRIBE = (
-    "To subscribe: name webhooks or a file in the section [events] and start actionplan-applier,\n"
-    "or ask for GET /v2/events, or follow a plan: actionplan watch PLAN -f json"
+    "To subscribe: name webhooks or a file in the section [events] and start\n"
+    "actionplan-applier, or ask for GET /v2/events, or follow a plan:\n"
+    "actionplan watch PLAN -f json"
 )
 #: How many events are listed unless others are asked for.
 _LIMIT = 50

@@ -141,16 +141,22 @@ def exit_code(plan: ActionPlan) -> int:
     return EXIT_CODES.get(plan.state, REFUSED)
 
 
-def progress_of(verb: Verb, plan: ActionPlan, at: datetime | None = None) -> Progress:
+def progress_of(
+    verb: Verb,
+    plan: ActionPlan,
+    *,
+    at: datetime | None = None,
+    first: datetime | None = None,
+) -> Progress:
     """Return the display of progress: a block on a terminal, otherwise lines.
 
-    With ``at``, the time now, it counts from the first start of a run that began before.
+    If the run began before, ``at`` is the time now, and ``first`` when its first action started.
     """
     if verb.on_terminal and os.environ.get("TERM") != "dumb":
         from applier.cli.reporters.progress_block import ProgressBlock
 
-        return ProgressBlock(plan, verb.app.stdout, at=at)
-    return ProgressLines(plan, verb.app.stdout, at=at)
+        return ProgressBlock(plan, verb.app.stdout, at=at, first=first)
+    return ProgressLines(plan, verb.app.stdout, at=at, first=first)
 
 
 def _queue(verb: Verb, plan: ActionPlan) -> None:

@@ -6,10 +6,14 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
+import shutil
+import textwrap
 from typing import Any
 
 from applier.cli.verb import USAGE, Verb
 
+#: Where the first sentences of the verbs begin.
+_INDENT = 21
 #: Verbs by purpose, in the order of the program's help.
 GROUPS = {
     "Plan and apply": ("drain", "undrain", "create", "simulate", "approve", "apply", "start"),
@@ -91,8 +95,8 @@ Examples:
   actionplan graph last -f mermaid              draw it
 
 'actionplan help VERB' explains a verb, with examples.
-Exit codes: 0 done, 1 refused, 2 usage, 3 the plan FAILED, 4 out of date or refused by a guard,
-5 PAUSED, CANCELLED or in doubt.
+Exit codes: 0 done, 1 refused, 2 usage, 3 the plan FAILED, 4 out of date or
+refused by a guard, 5 PAUSED, CANCELLED or in doubt.
 """
 
 
@@ -192,4 +196,8 @@ def _line(app: Any, name: str) -> str:
     except (ImportError, AttributeError) as reason:
         return f"  {name:<18} cannot be loaded: {reason}\n"
     sentence = (inspect.getdoc(verb) or "").partition("\n")[0].rstrip(".")
-    return f"  {name:<18} {sentence}\n"
+    line = f"  {name:<18} {sentence}"
+    if app.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, max(width, 2 * _INDENT), subsequent_indent=" " * _INDENT)
+    return f"{line}\n"

@@ -12,7 +12,7 @@ from applier.cli import plan_files
 from applier.cli.arguments import age, with_plan, with_reason
 from applier.cli.verb import REFUSED, Verb
 from applier.contracts import Claimant
-from applier.errors import DamagedRecord, PlanConflict
+from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
 from applier.operations import claim
 from applier.wording import count
 from planner.errors import shown
@@ -153,15 +153,23 @@ class Purge(Verb):
         return 0
 
     def _keep(self, folder: str, uuid: str) -> None:
-        """Write the report of a plan to a folder."""
+        """Write the report of a plan to a folder.
+
+        A plan that another purge deletes meanwhile is left to that one: what was read of it may not
+        be whole.
+        """
         from applier.assembly import now
         from applier.report import content, page
 
         session = self.session
-        plan = session.store.load_plan(uuid)
-        made = content.report(
-            session.assembly, plan, session.max_workers, now=now(), is_stored=True
-        )
+        try:
+            plan = session.store.load_plan(uuid)
+            made = content.report(
+                session.assembly, plan, session.max_workers, now=now(), is_stored=True
+            )
+            session.store.refresh_plan(plan)
+        except PlanNotFound:
+            return
         path = os.path.join(folder, f"{uuid}.html")
         plan_files.write_text(path, page.render(made), _KEEP)
 

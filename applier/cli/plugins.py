@@ -36,6 +36,17 @@ class PlannerList(ListVerb):
 class PluginVerb(Verb):
     """Shows a plugin and its options."""
 
+    def say_wrapped(self, text: str) -> None:
+        """Write lines; what is wider than the terminal is broken between words."""
+        from applier.cli.reporters.action_text import wrapped
+        from applier.cli.reporters.plan_table import console
+
+        out = console(self.app.stdout)
+        for line in text.splitlines():
+            indent = len(line) - len(line.lstrip())
+            for part in wrapped(line, indent, out.width) if out.is_terminal and line else [line]:
+                self.say(part)
+
     def say_options(self, section: str, options: Sequence[cfg.Opt]) -> None:
         """Write the meaning of each option, and its configured value."""
         from applier.configuration import plugin_options
@@ -44,8 +55,8 @@ class PluginVerb(Verb):
         for option in options:
             self.say()
             self.say(f"{option.name} ([{section}])")
-            self.say(f"  {option.help}")
-            self.say(f"  here: {shown(option, values[option.dest])}".rstrip())
+            self.say_wrapped(f"  {option.help}")
+            self.say_wrapped(f"  here: {shown(option, values[option.dest])}".rstrip())
 
 
 class PlannerShow(PluginVerb):
@@ -67,7 +78,7 @@ class PlannerShow(PluginVerb):
         section = registry.section_of(registry.PLANNERS, parsed_args.name)
         self.say(f"{parsed_args.name}  reads documents of kind {planner.KIND}")
         self.say()
-        self.say(inspect.getdoc(planner) or "")
+        self.say_wrapped(inspect.getdoc(planner) or "")
         self.say_options(section, planner.OPTIONS)
         return 0
 
@@ -102,13 +113,13 @@ class ActionTypeShow(PluginVerb):
         found = self.session.plugins[parsed_args.name]
         self.say(parsed_args.name)
         self.say()
-        self.say(inspect.getdoc(found) or "")
+        self.say_wrapped(inspect.getdoc(found) or "")
         self.say()
         self.say("parameters (actionplan schema " + parsed_args.name + " has all of it):")
         required = found.SCHEMA.get("required", ())
         for name, field in (found.SCHEMA.get("properties") or {}).items():
             must = "required" if name in required else "optional"
-            self.say(f"  {name:<18} {must}  {_kind(field)}".rstrip())
+            self.say_wrapped(f"  {name:<18} {must}  {_kind(field)}".rstrip())
         declared = plugin_options.of_action_type(parsed_args.name, found)
         section = registry.section_of(registry.ACTIONS, parsed_args.name)
         self.say_options(section, [*plugin_options.OF_EVERY_TYPE, *declared])

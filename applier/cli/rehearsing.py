@@ -21,7 +21,10 @@ _MOST = 100_000
 
 def add_faults(parser: argparse.ArgumentParser) -> None:
     """Add the options of a rehearsal."""
-    group = parser.add_argument_group("a rehearsal")
+    group = parser.add_argument_group(
+        "a rehearsal",
+        "Windows and the health probe are not rehearsed: actions never wait for them.",
+    )
     group.add_argument(
         "--inject",
         metavar="FAULT,...",
@@ -69,6 +72,7 @@ def rehearse(
                 max_workers=workers,
                 on_failure=verb.session.conf.watcher_applier.on_failure,
                 failure_budget=verb.session.assembly.guard.demanded(plan).failure_budget,
+                not_rehearsed=rehearsals.left_out(verb.session.assembly, plan),
                 advise=not keys,
                 progress=advance,
             )

@@ -23,7 +23,9 @@ class ServiceList(ListVerb):
     """
 
     EXAMPLES = ("service list", "service list -f json")
-    NOTHING = "No applier service has reported on this record. To run a plan here: actionplan apply"
+    NOTHING = (
+        "No applier service has reported on this record.\nTo run a plan here: actionplan apply"
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Any, Iterator[Any]]:
         """Return a row for each service."""

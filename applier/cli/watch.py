@@ -110,14 +110,18 @@ class Watch(Verb):
 
     def _followed(self, plan: ActionPlan) -> ActionPlan:
         """Show changes until the plan stops or its claimant is lost; returns the last state."""
+        from applier.operations.last_run import first_start
         from applier.run import liveness
 
         if plan.state not in _GOING:
             return plan
+        # What waits again has a run behind it, which is another one.
+        runs = plan.state in claim.RUNNING
+        first = first_start(self.session.store, plan) if runs else None
         # Never set: used to sleep in a way that Ctrl-C interrupts.
         never, known = threading.Event(), replace(plan, actions=_unstarted(plan))
         silence, told = liveness.SilenceWatch(), ""
-        with foreground.progress_of(self, plan, now()) as progress:
+        with foreground.progress_of(self, plan, at=now(), first=first) as progress:
             progress.on_plan(plan.state, plan.status_message)
             while True:
                 goes, news = plan.state in _GOING, plan.state is not known.state

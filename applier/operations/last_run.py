@@ -35,12 +35,17 @@ def last_run(parts: ForecastParts, store: Store, plan: ActionPlan, workers: int)
 
 def taken_s(store: Store, plan: ActionPlan) -> float:
     """Return the seconds from the first start to the last end of the last run of a stored plan."""
+    first = first_start(store, plan)
+    last = max((a.ended_at for a in plan.actions if a.ended_at is not None), default=None)
+    return 0.0 if first is None or last is None else max(0.0, (last - first).total_seconds())
+
+
+def first_start(store: Store, plan: ActionPlan) -> datetime | None:
+    """Return when the first action started that the last run of a stored plan has started."""
     began = _began(store, plan)
     starts = [a.started_at for a in plan.actions if a.started_at is not None]
     starts += [one.started_at for tried in attempts_of(store, plan).values() for one in tried]
-    first = min((at for at in starts if began is None or at >= began), default=None)
-    last = max((a.ended_at for a in plan.actions if a.ended_at is not None), default=None)
-    return 0.0 if first is None or last is None else max(0.0, (last - first).total_seconds())
+    return min((at for at in starts if began is None or at >= began), default=None)
 
 
 def _began(store: Store, plan: ActionPlan) -> datetime | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from applier.assembly import Assembly
 from applier.contracts import ActionPlugin
 from applier.guarding.failure_budget import FailureBudget
 from applier.operations.predictions import ForecastParts, concurrency_of
@@ -49,6 +50,7 @@ class Rehearsals:
     ``tried`` are the lower limits that were tried, each as often as the limits of the plan for
     ``compared``; ``advised`` is the one of them that helps, if any.
     ``samples`` is the number of earlier runs of actions from which durations were drawn.
+    ``not_rehearsed`` are the guards of the plan that no rehearsal follows.
     """
 
     plan: ActionPlan
@@ -60,6 +62,7 @@ class Rehearsals:
     compared: RehearsalFigures
     tried: Sequence[Lowered] = ()
     advised: Lowered | None = None
+    not_rehearsed: Sequence[str] = ()
 
 
 #: Is called after each rehearsal.
@@ -75,6 +78,7 @@ def rehearsed(
     max_workers: int,
     on_failure: str,
     failure_budget: Sequence[str] = (),
+    not_rehearsed: Sequence[str] = (),
     advise: bool = True,
     progress: Progress = lambda: None,
 ) -> Rehearsals:
@@ -108,7 +112,15 @@ def rehearsed(
         compared=compared,
         tried=tried,
         advised=advised,
+        not_rehearsed=not_rehearsed,
     )
+
+
+def left_out(assembly: Assembly, plan: ActionPlan) -> list[str]:
+    """Return the guards of a plan that no rehearsal follows."""
+    windows = assembly.guard.demanded(plan).windows
+    found = {"windows": windows, "health_probe": assembly.conf.watcher_applier.health_probe}
+    return [name for name, demanded in found.items() if demanded]
 
 
 class _Preparation:
@@ -183,6 +195,7 @@ def as_dict(found: Rehearsals) -> dict[str, Any]:
         "inject": [str(fault) for fault in found.settings.faults],
         "seed": found.settings.seed,
         "max_workers": found.max_workers,
+        "not_rehearsed": list(found.not_rehearsed),
         "samples": found.samples,
         **_figures(found.figures),
         "without_faults": {

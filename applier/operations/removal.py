@@ -64,8 +64,8 @@ def purge(
 
     Each transaction deletes a bounded number. After a crash some are gone as a whole, the others
     are as before. What commands of the deleted plans have left on this machine is removed as well.
-    If ``keep`` raises an error, nothing more is deleted. Returns whether all were deleted, and not
-    only the first: no transaction begins once ``most`` are.
+    If ``keep`` raises an error, nothing more is deleted, and what was is told. Returns whether all
+    were deleted, and not only the first: no transaction begins once ``most`` are.
     """
     store, purged, is_whole = assembly.store, 0, False
     entry = operator.entry("purge", f"ended before {before:%Y-%m-%d %H:%M} UTC")
@@ -73,25 +73,28 @@ def purge(
         jobs = machines.listed(None)
         of_plans = {a.plan for job in jobs if (a := attempt_of(job.folder))}
         gone: set[str] = set()
-        for some in _parts(store, before):
-            if most is not None and purged >= most:
-                break
-            for uuid in some:
-                keep(uuid)
-            deleted = store.purge_plans(some, before, history=None if purged else entry)
-            purged += len(deleted)
-            gone |= of_plans.intersection(deleted)
-        else:
-            is_whole = True
-        left = [
-            job.folder
-            for job in jobs
-            if (a := attempt_of(job.folder)) and a.plan in gone and is_leftover(job, None)
-        ]
-        machines.remove(None, left, wait=True)
-    operator.say(f"{count(purged, 'plan')} deleted for good.")
-    if left:
-        operator.say(f"{count(len(left), 'leftover')} of commands removed from this machine.")
+        try:
+            for some in _parts(store, before):
+                if most is not None and purged >= most:
+                    break
+                for uuid in some:
+                    keep(uuid)
+                deleted = store.purge_plans(some, before, history=None if purged else entry)
+                purged += len(deleted)
+                gone |= of_plans.intersection(deleted)
+            else:
+                is_whole = True
+        finally:
+            operator.say(f"{count(purged, 'plan')} deleted for good.")
+            left = [
+                job.folder
+                for job in jobs
+                if (a := attempt_of(job.folder)) and a.plan in gone and is_leftover(job, None)
+            ]
+            machines.remove(None, left, wait=True)
+            if left:
+                text = f"{count(len(left), 'leftover')} of commands removed from this machine."
+                operator.say(text)
     return is_whole
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any
 
-from applier.contracts import REVERT, ActionOf, JobOffer, Listener, Report
+from applier.contracts import REVERT, ActionOf, HistoryEntry, JobOffer, Listener, Report
 from applier.errors import PlanConflict, StoreError
 from applier.recording.store_retry import StoreRetry
 from applier.scheduling.decisions import Decisions
@@ -99,9 +99,13 @@ class Recorder:
         wait: Callable[[float], None] = time.sleep,
         *,
         read: int | None = None,
+        history: HistoryEntry | None = None,
     ) -> None:
-        """Change the state of the plan; raises RequestsUnread for a request after ``read``."""
-        self._move(new, message, wait, read)
+        """Change the state of the plan; raises RequestsUnread for a request after ``read``.
+
+        ``history`` is written with it.
+        """
+        self._move(new, message, wait, read, history)
         self._tell_plan(message)
 
     def reserve(self, resources: Sequence[str]) -> None:
@@ -140,10 +144,12 @@ class Recorder:
         message: str | None,
         wait: Callable[[float], None] = time.sleep,
         read: int | None = None,
+        history: HistoryEntry | None = None,
     ) -> None:
         check("plan", self._plan, self._plan_state, new, Who.ENGINE)
         given: dict[str, Any] = {"now": self._clock(), "message": message}
         given |= {} if read is None else {"read": read}
+        given |= {} if history is None else {"history": history}
 
         def attempt() -> None:
             self._store.move_claimed(self._plan, self._claim, new, **given)

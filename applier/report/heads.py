@@ -16,12 +16,14 @@ from applier.report.values import Fact
 from applier.store import Store
 from applier.wording import count, duration, gains, resources, result, some, standing
 from planner.model import JOIN, ActionPlan
-from planner.states import ActionState
+from planner.states import ActionState, PlanState
 
 #: How many resources of a kind are named.
 _NAMED = 8
 _NOT_KNOWN = "nothing was known of how long some action takes"
 _KINDS = (("node", "host"), ("instance", "instance"), ("volume", "volume"))
+#: The states in which nobody runs a plan that has begun and is not over.
+_STILL = frozenset({PlanState.PAUSED, PlanState.PENDING})
 #: What each ``on_failure`` means.
 _AFTER_FAILURE = {
     "skip_descendants": "actions that need a failed one do not run; all others do",
@@ -51,13 +53,17 @@ def summary(plan: ActionPlan, found: Observed) -> str:
     parts = [f"{number} {word}" for word, number in results.items()]
     parts += [f"{len(runs)} running"] if runs else []
     parts += [f"{len(waits)} waiting"] if waits else []
-    took = _took(found)
+    took = _took(plan, found)
     told = f"Planned {duration(found.whole_s)}, {took}" if found.is_known else took.capitalize()
     return f"{size}: {', '.join(parts)}. {told}."
 
 
-def _took(found: Observed) -> str:
+def _took(plan: ActionPlan, found: Observed) -> str:
     times = found.times
+    if plan.state in _STILL and times.began is not None:
+        ends = [a.ended_at for a in plan.actions if a.ended_at is not None]
+        ran_s = (max(ends, default=times.began) - times.began).total_seconds()
+        return f"ran {duration(max(0.0, ran_s))}, and stands still"
     if times.now_s is None:
         return f"took {duration(max((i.end_s for i in times.intervals.values()), default=0.0))}"
     end_s = max((i.end_s for i in times.intervals.values()), default=0.0)
@@ -92,7 +98,7 @@ def facts(
     is_planned = found.is_known or began is None
     yield Fact("Planned", duration(found.whole_s) if is_planned else f"not known: {_NOT_KNOWN}")
     if began is not None:
-        yield Fact("Taken", _took(found).removeprefix("took "))
+        yield Fact("Taken", _took(plan, found).removeprefix("took "))
     yield Fact("Touches", _touches(plan))
     yield Fact("Limits", _limits(plan, workers))
     policy = plan.on_failure or parts.conf.watcher_applier.on_failure

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 
+from applier.contracts import HistoryEntry, Report
 from applier.scheduling.decisions import Halt, HaltReason
 from planner.states import OPEN, WELL, ActionState, PlanState
 
@@ -55,6 +57,24 @@ def fold(
     if halt and (state in _BY_HALT or kind is HaltReason.EXCEEDED):
         told = f"{halt.why}; {told}"
     return state, told
+
+
+def history_entry(state: PlanState, halt: Halt | None, now: datetime) -> HistoryEntry | None:
+    """Return the entry of the history about a halt that nobody asked for in the record, or None.
+
+    ``state`` is the one that the plan gets: a halt that came too late is not told.
+    """
+    by = halt.by if halt else None
+    if by is None or state not in (PlanState.PAUSED, PlanState.CANCELLED):
+        return None
+    return HistoryEntry(verb=by.verb, who=by.who, at=now, why=by.why)
+
+
+def cancelled(states: Mapping[str, ActionState], message: str) -> list[Report]:
+    """Return the reports of the actions that have not started when their plan is cancelled."""
+    old, new = ActionState.PENDING, ActionState.CANCELLED
+    rest = (uuid for uuid, state in states.items() if state is old)
+    return [Report(uuid=uuid, old=old, state=new, message=message) for uuid in rest]
 
 
 def summary(counts: Counter[ActionState]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 
 from applier import plan_cloud
-from applier.contracts import Claimant, Listener, Report, Request, RequestVerb
+from applier.contracts import Claimant, HistoryEntry, Listener, Report, Request, RequestVerb
 from applier.engines import Events, PlanRun
 from applier.engines.environment import ActionEnvironment
 from applier.engines.executor import MakeExecutor
@@ -26,6 +26,7 @@ from applier.scheduling.gates import Concurrency
 from applier.scheduling.holding import Breaker
 from applier.scheduling.queue_limits import QueueLimits
 from applier.scheduling.resumption import TO_VERIFY, going_on, was_cut_off
+from applier.scheduling.scheduler import FAILURE_BUDGET
 from applier.scheduling.verdict import OnFailure
 from applier.store import Reservation
 from applier.store.samples import Sample
@@ -182,7 +183,8 @@ class Runner:
             halt,
             joins=[recorder.states[uuid] for uuid in joins],
         )
-        return self._end(plan, recorder, earlier, state, message)
+        entry = outcome.history_entry(state, halt, self._setup.clock())
+        return self._end(plan, recorder, earlier, state, message, entry)
 
     @contextmanager
     def _listeners(self, plan: ActionPlan) -> Iterator[tuple[Listener, ...]]:
@@ -200,6 +202,7 @@ class Runner:
         earlier: Sequence[Request],
         state: PlanState,
         message: str,
+        entry: HistoryEntry | None = None,
     ) -> PlanState:
         """Record the state of a plan whose engine has ended, and return it.
 
@@ -211,28 +214,22 @@ class Runner:
             asked = self._store.requests(plan.uuid, before)
             found = {request.verb: request for request in asked}
             if RequestVerb.CANCEL in found:
-                return self._cancel_rest(plan, recorder, found[RequestVerb.CANCEL])
+                return self._cancel_rest(recorder, found[RequestVerb.CANCEL])
             if RequestVerb.PAUSE in found:
                 state = PlanState.PAUSED
             read = max((request.number for request in asked), default=before)
             try:
-                recorder.move(state, message, read=read)
+                recorder.move(state, message, read=read, history=entry)
             except RequestsUnread:
                 continue
             return state
-        recorder.move(state, message)
+        recorder.move(state, message, history=entry)
         return state
 
-    def _cancel_rest(self, plan: ActionPlan, recorder: Recorder, request: Request) -> PlanState:
+    def _cancel_rest(self, recorder: Recorder, request: Request) -> PlanState:
         """Cancel a plan of which no action runs any more."""
         message = f"cancelled by {request.who}" + (f": {request.why}" if request.why else "")
-        rest = [a for a in plan.actions if recorder.states[a.uuid] is ActionState.PENDING]
-        ended = [
-            Report(
-                uuid=a.uuid, old=ActionState.PENDING, state=ActionState.CANCELLED, message=message
-            )
-            for a in rest
-        ]
+        ended = outcome.cancelled(recorder.states, message)
         recorder.commit(Decisions(cancelling=message, ended=ended))
         recorder.move(PlanState.CANCELLED, message)
         return PlanState.CANCELLED
@@ -269,7 +266,7 @@ class Runner:
         """Return what pauses a plan after failures; it is paused if it had too many before."""
         breaker = self._setup.budget_of(plan) if self._setup.budget_of else None
         if breaker and (exceeded := breaker.exceeded()):
-            self.pause("the failure budget", exceeded)
+            self.pause(FAILURE_BUDGET, exceeded)
         return breaker
 
     def planned_s(self) -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from applier.contracts import Report
+from applier.contracts import Report, Request
 from applier.store import Reservation
 
 
@@ -36,10 +36,15 @@ _STRENGTH = {
 
 
 class Halt(NamedTuple):
-    """No more actions start: the reason, and a sentence that names its cause."""
+    """No more actions start: the reason, and a sentence that names its cause.
+
+    ``by`` is what asked for it inside of this process, such as a failure budget; None if an
+    operator did, whose request is on record.
+    """
 
     stopped: HaltReason
     why: str
+    by: Request | None = None
 
 
 @dataclass(kw_only=True, slots=True)

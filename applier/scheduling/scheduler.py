@@ -32,6 +32,8 @@ from planner.states import WELL, ActionState, StateReason
 
 #: The name of the number of workers among the limits of a request.
 MAX_WORKERS = "max_workers"
+#: Who pauses a plan of which too much fails, in its history.
+FAILURE_BUDGET, ON_FAILURE = "the failure budget", "on_failure = pause"
 #: A failure stops what needs the failed action, and nothing is retried.
 NO_FAILURE_RULES = FailureRules()
 _FAILURES = frozenset({ActionState.FAILED, ActionState.UNKNOWN})
@@ -208,7 +210,7 @@ class Scheduler:
                 self._decisions.delays.append((uuid, delay))
                 return
         if self._on_failure is OnFailure.PAUSE and report.state in _FAILURES:
-            self._halt(HaltReason.PAUSED, f"paused because {action.label} ended {report.state}")
+            self._broke(ON_FAILURE, f"{action.label} ended {report.state}")
         self._note(report)
 
     def _may_retry(self, uuid: str) -> bool:
@@ -221,7 +223,7 @@ class Scheduler:
         self._count_failed_nodes(self._actions[report.uuid], report.state)
         broken = self._breaker and self._breaker.note(self._actions[report.uuid], report.state)
         if broken:
-            self._halt(HaltReason.PAUSED, f"paused because {broken}")
+            self._broke(FAILURE_BUDGET, broken)
         self._open -= 1
         if report.uuid not in self._ahead:
             self._ready += self._countdown.done(report.uuid, report.state in WELL)
@@ -231,10 +233,15 @@ class Scheduler:
         if exceeded:
             self._halt(HaltReason.EXCEEDED, f"no more actions start: {exceeded}")
 
-    def _halt(self, stopped: HaltReason, why: str) -> None:
+    def _broke(self, rule: str, why: str) -> None:
+        """Pause the plan because of a rule about failures."""
+        by = Request(verb=RequestVerb.PAUSE, who=rule, why=why)
+        self._halt(HaltReason.PAUSED, f"paused because {why}", by)
+
+    def _halt(self, stopped: HaltReason, why: str, by: Request | None = None) -> None:
         """Start no more actions from now on. A stronger halt replaces an earlier one."""
         if self.halt is None or stopped.strength > self.halt.stopped.strength:
-            self.halt = Halt(stopped, why)
+            self.halt = Halt(stopped, why, None if by and by.number else by)
 
     # Requests
 
@@ -245,7 +252,7 @@ class Scheduler:
             case RequestVerb.CANCEL:
                 self._cancel(request)
             case RequestVerb.PAUSE:
-                self._halt(HaltReason.PAUSED, f"paused {_by(request)}")
+                self._halt(HaltReason.PAUSED, f"paused {_by(request)}", request)
             case RequestVerb.HAND_BACK:
                 self._halt(
                     HaltReason.HANDED_BACK, f"paused {_by(request, ', which hands it back')}"
@@ -261,7 +268,7 @@ class Scheduler:
         if self.stopped is HaltReason.CANCELLED:
             return
         self._decisions.cancelling = f"cancelled {_by(request)}"
-        self._halt(HaltReason.CANCELLED, self._decisions.cancelling)
+        self._halt(HaltReason.CANCELLED, self._decisions.cancelling, request)
         self._decisions.stops += self._running
         self._cancel_unstarted(f"the plan was cancelled {_by(request)}")
 

@@ -96,6 +96,9 @@ class Retention:
     ) -> list[str]:
         """See :meth:`applier.store.retention.RetentionStore.purge_plans`."""
 
+        # If the answer to a commit was lost, the next try does not find what this one has deleted.
+        mine: set[str] = set()
+
         def purge() -> list[str]:
             gone, held = [], []
             with self._database.write() as transaction:
@@ -104,7 +107,10 @@ class Retention:
                     if transaction.write(_HOLD, where):
                         held.append({"plan_uuid": uuid})
                         gone.append(uuid)
-                    elif not transaction.read(statements.PLAN, {"plan_uuid": uuid}):
+                        mine.add(uuid)
+                    elif uuid in mine and not transaction.read(
+                        statements.PLAN, {"plan_uuid": uuid}
+                    ):
                         gone.append(uuid)
                 if held:
                     for statement in ALL_OF_A_PLAN:

@@ -146,6 +146,7 @@ class Runs:
         now: datetime,
         message: str | None = None,
         read: int | None = None,
+        history: HistoryEntry | None = None,
     ) -> None:
         """See :meth:`applier.store.Store.move_claimed`."""
 
@@ -158,7 +159,7 @@ class Runs:
                 raise RequestsUnread(uuid, head["state"], text)
 
         with self._database.named(uuid, "move", claim, new, message) as name:
-            move = Move(uuid, new, now=now, message=message, name=name, read=read)
+            move = Move(uuid, new, now, message, name, read, history)
             self._database.tried(partial(move.make, self._database, allowed))
         if claims.ends_claim(new):
             self._publishing.discard(uuid)

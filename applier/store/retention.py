@@ -50,6 +50,6 @@ class RetentionStore(Protocol):
         """Delete plans for good, with all that belongs to them but their events.
 
         A plan that was changed after ``before`` is left as it is. Returns the uuids of those that
-        are no longer in the store. The entry of the history has the plan :data:`NO_PLAN`; it is
-        written only if a plan was deleted.
+        this call has deleted: of two that purge a plan at once, one has. The entry of the history
+        has the plan :data:`NO_PLAN`; it is written only if a plan was deleted.
         """

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from applier.contracts import Claimant, Report, Request
+from applier.contracts import Claimant, HistoryEntry, Report, Request
 from applier.store.samples import MOST, Sample
 from planner.model import ActionPlan
 from planner.states import ActionState, Outcome, PlanState
@@ -86,11 +86,13 @@ class RunStore(Protocol):
         now: datetime,
         message: str | None = None,
         read: int | None = None,
+        history: HistoryEntry | None = None,
     ) -> None:
         """Change the state of a claimed plan. The claim ends, unless the state is CANCELLING.
 
         ``read`` is the number of the last request that the caller has read. If there is a later
-        one, RequestsUnread is raised, and nothing is changed.
+        one, RequestsUnread is raised, and nothing is changed. A store with a history writes
+        ``history`` into it: what paused or cancelled the plan, if no request did.
         """
 
     def reserve(self, uuid: str, claim: str, resources: Sequence[str], *, now: datetime) -> None:

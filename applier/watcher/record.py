@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from watcher.db.sqlalchemy import models
 
-from applier.contracts import ActionPlugin, Claimant, Report, Request, RequestVerb
+from applier.contracts import ActionPlugin, Claimant, HistoryEntry, Report, Request, RequestVerb
 from applier.errors import ActionNotFound, RequestsUnread
 from applier.storage.claims import ends_claim
 from applier.store import Attempt, Reservation
@@ -144,6 +144,7 @@ class WatcherRecord:
         now: datetime,
         message: str | None = None,
         read: int | None = None,
+        history: HistoryEntry | None = None,  # noqa: ARG002
     ) -> None:
         """See :meth:`applier.store.runs.RunStore.move_claimed`; the message is that of Watcher."""
         with database.writing() as connection:

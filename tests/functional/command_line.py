@@ -14,6 +14,7 @@ import io
 import logging
 import os
 import pty
+import pwd
 import re
 import select
 import signal
@@ -51,6 +52,12 @@ class Ended(NamedTuple):
     err: str
 
 
+def _known_as(name: str) -> contextlib.AbstractContextManager[object]:
+    """Give the user of this process a name, as ``user_database`` does for other processes."""
+    real = pwd.getpwuid
+    return mock.patch("pwd.getpwuid", lambda uid: pwd.struct_passwd((name, *real(uid)[1:])))
+
+
 class CommandLine:
     """Runs ``actionplan`` in a scratch folder; nothing of this machine's user is seen.
 
@@ -69,7 +76,8 @@ class CommandLine:
             "XDG_CACHE_HOME": str(cache),
             "PATH": os.environ.get("PATH", os.defpath),
             "LANG": "C.UTF-8",
-            "LOGNAME": "operator",
+            "PYTHONPATH": str(ROOT / "tests" / "user_database"),
+            "TEST_USER": "operator",
             "COLUMNS": "100",
             "TERM": "xterm-256color",
             # Warnings of our own are errors; what libraries deprecate among each other is theirs.
@@ -119,6 +127,7 @@ class CommandLine:
         try:
             with (
                 mock.patch.dict(os.environ, self.environment, clear=True),
+                _known_as(self.environment["TEST_USER"]),
                 contextlib.chdir(self.folder),
                 contextlib.redirect_stdout(out),
                 contextlib.redirect_stderr(err),

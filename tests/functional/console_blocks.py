@@ -149,7 +149,8 @@ class Reader:
         configuration.write_text(CONFIGURATION, encoding="utf-8")
         self._environment = {
             "HOME": str(self.home),
-            "LOGNAME": "operator",
+            "PYTHONPATH": str(ROOT / "tests" / "user_database"),
+            "TEST_USER": "operator",
             "LANG": "C.UTF-8",
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "OS_ACTIONPLAN__SIMULATOR_SPEED": str(speed),

@@ -74,7 +74,8 @@ def test_who_made_a_plan_does_not_approve_it(actionplan: CommandLine) -> None:
         f"Refused: operator made plan {uuid[:8]}, which needs 1 approval by somebody else than its "
         "creator: somebody else has to approve it\n"
     )
-    actionplan.environment["LOGNAME"] = "bo"
+    assert actionplan("approve", uuid, "--reason", "mine", LOGNAME="bo", USER="bo").code == 4
+    actionplan.environment["TEST_USER"] = "bo"
     assert "approved by bo" in actionplan.good("approve", uuid, "--reason", "yours")
     assert "SUCCEEDED" in actionplan.good("apply", uuid, "--yes")
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from datetime import UTC, datetime
 
+import pytest
 from command_line import CommandLine
 
 from applier.contracts import Claimant
@@ -39,6 +41,40 @@ def test_a_site_that_is_not_well_pauses_the_plan(actionplan: CommandLine) -> Non
     assert "paused by the health probe: sh -c 'echo no quorum; exit 2' ended with 2: " in ended.out
     actionplan.configure(watcher_applier={"health_probe": "true"})
     assert "SUCCEEDED" in actionplan.good("apply", "last", "--yes")
+
+
+@pytest.mark.parametrize(
+    ("settings", "who", "why"),
+    [
+        ({"failure_budget": "0"}, "the failure budget", "1 action failed, the last one b, and "),
+        ({"on_failure": "pause"}, "on_failure = pause", "b ended FAILED"),
+        ({"health_probe": "test ! -e b"}, "the health probe", "test ! -e b ended with 1"),
+    ],
+)
+def test_history_timeline_and_report_say_what_paused_a_plan(
+    actionplan: CommandLine, settings: dict[str, str], who: str, why: str
+) -> None:
+    actionplan.configure(watcher_applier=settings)
+    commands = {"b": "touch b; exit 1", "c": "true"}
+    shell = {
+        name: {"action_type": "shell", "input_parameters": {"command": command}}
+        for name, command in commands.items()
+    }
+    file = actionplan.document("plan.yaml", *({**one, "name": n} for n, one in shell.items()))
+    assert actionplan("apply", file, "--yes").code == 5
+    *_, last = json.loads(actionplan.good("history", "last", "-f", "json"))
+    assert (last["verb"], last["who"]) == ("pause", who)
+    assert last["why"].startswith(why)
+    assert ", and stands still." in actionplan.good("report", "last")
+    actionplan.configure()
+    actionplan("apply", "last", "--yes")
+    actionplan.good("report", "last", "-o", "report.html")
+    told = f"the end of the pause by {who}: {why}"
+    for page in (
+        actionplan.good("graph", "last", "-f", "timeline"),
+        (actionplan.folder / "report.html").read_text(),
+    ):
+        assert told in " ".join(page.split())
 
 
 def test_a_wrong_budget_is_refused_at_start(actionplan: CommandLine) -> None:

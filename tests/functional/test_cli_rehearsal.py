@@ -50,6 +50,19 @@ def test_a_failure_budget_stops_rehearsed_runs(actionplan: CommandLine) -> None:
     assert (wide["states"], wide["stopped_by"]) == ({"FAILED": 3}, {})
 
 
+def test_what_is_not_rehearsed_is_said(actionplan: CommandLine) -> None:
+    words = ("simulate", TEN_HOSTS, "--inject", "fail:node:host-1", "--times", "3")
+    assert "not rehearsed" not in actionplan.good(*words)
+    actionplan.configure(watcher_applier={"windows": "sat 22:00-04:00 UTC", "health_probe": "true"})
+    shown = " ".join(actionplan.good(*words).split())
+    assert "Windows are not rehearsed: no run waits for one, and --split-by-window says" in shown
+    assert "The health probe is not rehearsed: the site is always well." in shown
+    found = json.loads(actionplan.good(*words, "-f", "json"))
+    assert found["not_rehearsed"] == ["windows", "health_probe"]
+    compared = actionplan.good(*words, "--set", "max_workers=1..2")
+    assert "The health probe is not rehearsed" in compared
+
+
 def test_runs_that_do_not_end_advise_a_time_out_and_no_limit(actionplan: CommandLine) -> None:
     words = ("simulate", TEN_HOSTS, "--inject", "hang:agent-1=50%,fail:nop=5%", "--times", "20")
     out = actionplan.good(*words)

@@ -207,7 +207,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, entry_point_cache: Path) -
     store.save_plan(ActionPlan.from_dict({**made.to_dict(), "uuid": RAN}))
     subscribe(store)
     store.report_worker(hostile_worker())
-    line.environment["LOGNAME"] = HOSTILE
+    line.environment["TEST_USER"] = HOSTILE
     line.good("apply", RAN, "--yes")
     line.good("duration", "import", "durations.json")
     text = line.good("export", RAN).replace(RAN, RAN.replace("2", "3"))

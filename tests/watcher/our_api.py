@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import environments
 
 SESSION = Path(__file__).parent / "lab" / "client_session.py"
+#: The user database of the tests.
+USERS = Path(__file__).parents[1] / "user_database"
 #: How long is waited for a process to end.
 PATIENCE_S = 60
 
@@ -31,7 +33,13 @@ class Ended(NamedTuple):
 def own_environment(folder: Path) -> dict[str, str]:
     """Return an environment with nothing of the user's own clouds and configuration."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    return {**kept, "HOME": str(folder), "XDG_STATE_HOME": str(folder), "LOGNAME": "operator"}
+    return {
+        **kept,
+        "HOME": str(folder),
+        "XDG_STATE_HOME": str(folder),
+        "PYTHONPATH": str(USERS),
+        "TEST_USER": "operator",
+    }
 
 
 class Api:

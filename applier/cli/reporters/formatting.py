@@ -26,9 +26,11 @@ RESULTS = ("changed", "already", "skipped", "failed", "in doubt", "not run")
 
 
 def ages_s(plan: ActionPlan, at: datetime) -> dict[str, float]:
-    """Return by uuid how many seconds before a time each action started, as far as it has.
+    """Return by uuid how many seconds before a time each action started that runs."""
+    running = (a for a in plan.actions if a.state is ActionState.ONGOING)
+    return {a.uuid: age_s(a.started_at, at) for a in running if a.started_at is not None}
 
-    A clock that is behind that of the applier gives 0.
-    """
-    started = {a.uuid: a.started_at for a in plan.actions if a.started_at is not None}
-    return {uuid: max((at - then).total_seconds(), 0.0) for uuid, then in started.items()}
+
+def age_s(then: datetime, at: datetime) -> float:
+    """Return the seconds from one time to another; 0 if a clock is behind that of the applier."""
+    return max((at - then).total_seconds(), 0.0)

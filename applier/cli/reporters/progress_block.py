@@ -16,7 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from applier.cli.reporters.formatting import STYLES, ages_s
+from applier.cli.reporters.formatting import STYLES, age_s, ages_s
 from applier.cli.reporters.plan_table import console
 from applier.cli.unechoed import unechoed
 from applier.contracts import Report
@@ -33,7 +33,8 @@ _MOST_RUNNING, _MOST_BAD = 12, 5
 class ProgressBlock:
     """Redraws one block: a bar, failed actions, running actions, the last message.
 
-    It counts from its own beginning, or with ``at``, the time now, from the first start of the run.
+    It counts from the first start of the run. If somebody watches later than that, ``at`` is the
+    time now, and ``first`` that of the first start.
     """
 
     def __init__(
@@ -43,9 +44,10 @@ class ProgressBlock:
         clock: Callable[[], float] = time.monotonic,
         *,
         at: datetime | None = None,
+        first: datetime | None = None,
     ) -> None:
         self._ages = ages_s(plan, at) if at else {}
-        self._awaits_start = at is not None and not self._ages
+        self._awaits_start = first is None
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._ended = Counter(result(a) for a in self._actions.values() if a.state not in OPEN)
         # Replaced, never changed in place: another thread draws the block.
@@ -55,7 +57,7 @@ class ProgressBlock:
         self._state = self._told = ""
         self._triggers = TriggerNames(plan)
         self._cloud = shown_name(plan)
-        self._clock, self._began = clock, clock() - max(self._ages.values(), default=0.0)
+        self._clock, self._began = clock, clock() - (age_s(first, at) if first and at else 0.0)
         self._quiet = ExitStack()
         self._live = Live(
             console=console(stream),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TextIO
 
-from applier.cli.reporters.formatting import ages_s
+from applier.cli.reporters.formatting import age_s
 from applier.contracts import Report
 from applier.operations.triggers import TriggerNames
 from applier.wording import minutes, one_line, retold
@@ -21,8 +21,8 @@ from planner.visible_text import visible
 class ProgressLines:
     """Writes a line for each start, each end and each failed attempt, with the time so far.
 
-    The time counts from the first line, or with ``at``, the time now, from the first start of the
-    run.
+    The time counts from the first start of the run. If somebody watches later than that, ``at`` is
+    the time now, and ``first`` that of the first start.
     """
 
     def __init__(
@@ -32,15 +32,15 @@ class ProgressLines:
         clock: Callable[[], float] = time.monotonic,
         *,
         at: datetime | None = None,
+        first: datetime | None = None,
     ) -> None:
-        self._ages = ages_s(plan, at) if at else {}
-        self._awaits_start = at is not None and not self._ages
+        self._awaits_start = first is None
         self._actions = {a.uuid: a for a in plan.actions if a.action_type != JOIN}
         self._total = len(self._actions)
         self._ended = sum(a.state not in OPEN for a in self._actions.values())
         self._triggers = TriggerNames(plan)
         self._stream, self._clock = stream, clock
-        self._began = clock() - max(self._ages.values(), default=0.0)
+        self._began = clock() - (age_s(first, at) if first and at else 0.0)
 
     def __enter__(self) -> ProgressLines:
         return self
@@ -56,9 +56,10 @@ class ProgressLines:
             action = self._actions.get(report.uuid)
             if action is None:
                 continue
+            now = self._clock()
             if report.state is ActionState.ONGOING and self._awaits_start:
-                self._began, self._awaits_start = self._clock(), False
-            at = minutes(self._clock() - self._began)
+                self._began, self._awaits_start = now, False
+            at = minutes(now - self._began)
             if report.state is ActionState.ONGOING:
                 self._write(f"{at}  start      {self._triggers.describe(action)}")
                 continue

@@ -21,6 +21,12 @@ _STYLES: Mapping[str, str] = {PlanState.SUCCEEDED: "green", PlanState.PAUSED: "y
 #: The numbers of actions and resources that are shown unless all are asked for.
 _MOST = 10
 _RESOURCES = 5
+#: What is said of a guard that no rehearsal follows.
+_NOT_REHEARSED = {
+    "windows": "Windows are not rehearsed: no run waits for one, and --split-by-window says how "
+    "many the plan takes.",
+    "health_probe": "The health probe is not rehearsed: the site is always well.",
+}
 _FIGURES = ("ends well", "half end in", "9 in 10 in", "go wrong", "at worst", "no home")
 
 
@@ -65,6 +71,7 @@ def _lines(found: Rehearsals) -> Iterator[str]:
         for guard, number in sorted(figures.stopped_by.items(), key=lambda pair: -pair[1])
     ]
     yield f"Guards: {'; '.join(stopped) or 'none had to act'}."
+    yield from (_NOT_REHEARSED[guard] for guard in found.not_rehearsed)
     half = [f"{one_line(of.resource)} {of.runs}" for of in figures.half_done[:_RESOURCES]]
     more = len(figures.half_done) - len(half)
     if half:
@@ -143,7 +150,10 @@ def compare(
     table = table_of(*keys, *_FIGURES, numbers=(*keys, *_FIGURES))
     for values, found in rows:
         table.add_row(*values, *_row(found.figures))
-    put(console(stream), table)
+    out = console(stream)
+    put(out, table)
+    for guard in rows[0][1].not_rehearsed:
+        put_line(out, _NOT_REHEARSED[guard])
 
 
 def _row(figures: RehearsalFigures) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from applier.cli.program import Program
 from applier.cli.reporters import action_text, deployment_table, plan_table, timeline
 from applier.cli.reporters.table import RowTable
 from applier.scheduling.forecast import forecast
@@ -166,3 +167,27 @@ def test_an_action_is_told_in_the_width_that_there_is() -> None:
     made = a_plan(state=ActionState.SUCCEEDED)
     lines = list(action_text.described(made, made.actions[1], 50))
     assert max(map(len, lines)) <= 50
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("service", "list"),
+        ("event", "list"),
+        ("event", "subscription", "list"),
+        ("planner", "show", "weight"),
+        ("action", "type", "show", "shell"),
+        ("--help",),
+    ],
+)
+@pytest.mark.parametrize("columns", [80, 100, 120, 200])
+@pytest.mark.usefixtures("run")
+def test_what_a_verb_writes_fits(
+    words: tuple[str, ...], columns: int, on_terminal: Callable[..., list[str]]
+) -> None:
+    def write(stream: Terminal) -> None:
+        Program(stdout=stream, stderr=io.StringIO()).run(words)
+
+    written = on_terminal(columns, write)
+    assert written
+    assert max(map(cell_len, written)) <= columns

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +13,8 @@ from applier.contracts import Claimant
 from applier.storage.sql import SqlStore
 from applier.store import Store
 from applier.testing.sample_plans import MADE, new_plan
-from planner.states import PlanState
+from applier.testing.store_checks.running_plans import ends, starts
+from planner.states import ActionState, Outcome, PlanState
 
 from .conftest import Run
 
@@ -108,3 +111,51 @@ def test_a_plan_that_ends_while_it_is_looked_at_has_not_lost_its_applier(
     code, out, err = run(verb, uuid)
     assert "nobody" not in out.lower()
     assert (code, err) == (0, "")
+
+
+def test_a_report_is_not_kept_of_a_plan_that_another_purge_deletes_meanwhile(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The history is read late, and would be empty: that report must not replace the other's."""
+    uuid = saved(store, PlanState.SUCCEEDED)
+    before(monkeypatch, "history", lambda: store.purge_plans([uuid], MADE + timedelta(days=1)))
+    words = ("purge", "--older-than", "0m", "--yes", "--keep-reports", str(tmp_path / "kept"))
+    assert run(*words) == (0, "0 plans deleted for good.\n", "")
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
+def test_what_was_deleted_before_a_report_failed_is_told(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("applier.operations.removal.PLANS_AT_ONCE", 1)
+    first, second = (saved(store, PlanState.SUCCEEDED) for _ in range(2))
+    (tmp_path / f"{second}.html").mkdir()
+    code, out, err = run("purge", "--older-than", "0m", "--yes", "--keep-reports", str(tmp_path))
+    assert (code, out) == (1, "1 plan deleted for good.\n")
+    assert f"--keep-reports {tmp_path}/{second}.html cannot be written: Is a directory" in err
+    assert [plan.uuid for plan in store.list_plans()] == [second]
+    assert first in (tmp_path / f"{first}.html").read_text()
+
+
+def test_watch_of_a_resumed_plan_counts_from_the_first_start_of_its_run(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = new_plan("a", "b", state=PlanState.PENDING)
+    store.save_plan(plan)
+    first, second = plan.actions
+    old, again = MADE, MADE + timedelta(hours=1)
+    held = store.claim_plan(plan.uuid, ELSEWHERE, now=old)
+    for report in (starts(first), ends(first, ActionState.SUCCEEDED, outcome=Outcome.CHANGED)):
+        store.commit(plan.uuid, held, [report], now=old)
+    store.move_claimed(plan.uuid, held, PlanState.PENDING, now=old)
+    held = store.claim_plan(plan.uuid, ELSEWHERE, now=again)
+    store.commit(plan.uuid, held, [starts(second)], now=again)
+    monkeypatch.setattr("applier.cli.watch.now", lambda: again)
+    before(
+        monkeypatch,
+        "claimant",
+        lambda: store.move_claimed(plan.uuid, held, PlanState.FAILED, now=again),
+    )
+    _, out, _ = run("watch", plan.uuid)
+    (start,) = (line for line in out.splitlines() if "  start  " in line)
+    assert start.split()[0].startswith("0:")

@@ -44,14 +44,15 @@ def test_the_first_of_two_failures_is_the_reason_of_a_pause():
     story = two_running(on_failure=OnFailure.PAUSE)
     story.turn("a fails")
     story.turn("b fails")
-    assert story.scheduler.halt == (HaltReason.PAUSED, "paused because a ended FAILED")
+    by = Request(verb="pause", who="on_failure = pause", why="a ended FAILED")
+    assert story.scheduler.halt == (HaltReason.PAUSED, "paused because a ended FAILED", by)
 
 
 def test_a_tolerance_that_is_exceeded_does_not_replace_a_pause():
     story = two_running(tolerances=TOLERANCES)
     story.turn(PAUSE)
     story.turn("a fails")
-    assert story.scheduler.halt == (HaltReason.PAUSED, "paused by ann")
+    assert story.scheduler.halt == (HaltReason.PAUSED, "paused by ann", PAUSE)
 
 
 def test_a_cancel_replaces_a_pause_after_a_failure():

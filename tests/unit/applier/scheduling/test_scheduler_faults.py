@@ -151,7 +151,8 @@ def test_with_pause_only_the_last_attempt_pauses_and_says_which_action_it_was():
     assert story.scheduler.stopped is None
     story.turn(elapsed=["a"])
     story.turn("a fails")
-    assert story.scheduler.halt == (HaltReason.PAUSED, "paused because a ended FAILED")
+    by = Request(verb="pause", who="on_failure = pause", why="a ended FAILED")
+    assert story.scheduler.halt == (HaltReason.PAUSED, "paused because a ended FAILED", by)
 
 
 # Abort

@@ -136,7 +136,7 @@ def test_a_failure_after_a_cancel_does_not_turn_it_into_a_pause():
     story.begin()
     story.turn(CANCEL)
     assert story.turn("a fails") == []
-    assert story.scheduler.halt == (HaltReason.CANCELLED, "cancelled by ann: enough")
+    assert story.scheduler.halt == (HaltReason.CANCELLED, "cancelled by ann: enough", CANCEL)
 
 
 def test_a_failure_together_with_a_cancel_is_cancelled():
@@ -153,7 +153,7 @@ def test_a_plan_that_is_handed_back_starts_nothing_new():
     assert story.turn("a") == []
     assert story.scheduler.done
     why = "paused by the applier, which hands it back: it ends"
-    assert story.scheduler.halt == (HaltReason.HANDED_BACK, why)
+    assert story.scheduler.halt == (HaltReason.HANDED_BACK, why, None)
 
 
 @pytest.mark.parametrize(
@@ -503,7 +503,7 @@ def test_beyond_what_is_tolerated_nothing_starts_and_what_runs_ends():
     assert not story.scheduler.done
     assert story.turn("c") == []
     assert story.scheduler.done
-    assert story.scheduler.halt == (HaltReason.EXCEEDED, why)
+    assert story.scheduler.halt == (HaltReason.EXCEEDED, why, None)
 
 
 TWO_GROUPS = [
@@ -530,7 +530,7 @@ def test_the_group_that_has_too_many_failed_nodes_is_named(failing, why):
         assert story.turn(f"{node.uuid} fails") == []
     told = story.turn(f"{nodes[-1].uuid} fails")
     assert told == [f"last CANCELLED: no more actions start: {why}"]
-    assert story.scheduler.halt == (HaltReason.EXCEEDED, f"no more actions start: {why}")
+    assert story.scheduler.halt == (HaltReason.EXCEEDED, f"no more actions start: {why}", None)
 
 
 def test_what_fails_beyond_what_is_tolerated_is_not_tried_again():
@@ -570,7 +570,8 @@ def test_a_pause_after_a_failure_comes_before_a_tolerance():
     )
     story.begin()
     assert story.turn("a fails") == []
-    assert story.scheduler.halt == (HaltReason.PAUSED, "paused because a ended FAILED")
+    by = Request(verb="pause", who="on_failure = pause", why="a ended FAILED")
+    assert story.scheduler.halt == (HaltReason.PAUSED, "paused because a ended FAILED", by)
 
 
 def test_what_goes_on_keeps_its_token_and_its_worker():
