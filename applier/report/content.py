@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from applier.assembly import Assembly
-from applier.operations import approving, predictions, timelines
+from applier.operations import approving, predictions, timelines, worker_lines
 from applier.operations.next_steps import next_steps
 from applier.operations.timelines import Observed
 from applier.report import heads, inputs, lists, pictures, what_if
@@ -56,7 +56,7 @@ def report(
         summary=heads.summary(plan, found),
         is_open=plan.state not in ENDED_PLAN,
         facts=list(heads.facts(parts, plan, found, history, workers, store)),
-        warnings=plan.warnings,
+        warnings=[*plan.warnings, *_unserved(store, plan)],
         left=left[: lists.MOST_LEFT],
         more_left=max(0, len(left) - lists.MOST_LEFT),
         next_steps=list(next_steps(plan)),
@@ -81,6 +81,11 @@ def report(
         configuration=inputs.configuration_text(parts.conf, plan),
         made=f"{now.astimezone():%Y-%m-%d %H:%M:%S %z}",
     )
+
+
+def _unserved(store: object, plan: ActionPlan) -> list[str]:
+    """Return the sentence about queues that nobody serves, if actions wait in some."""
+    return [text] if (text := worker_lines.waits_in_vain(store, plan)) else []
 
 
 def _curve(

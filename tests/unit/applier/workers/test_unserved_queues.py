@@ -10,8 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from applier import configuration
+from applier.assembly import Assembly
 from applier.contracts import Claimant, JobOffer, Report
 from applier.operations import worker_lines
+from applier.report import content
 from applier.store.worker_jobs import Worker
 from applier.testing.sample_plans import new_plan
 from applier.testing.temporary_store import TemporaryStore
@@ -100,3 +103,18 @@ def test_who_watches_by_the_record_finds_the_same(store, plan):
     assert found() == ""
     assert worker_lines.waits_in_vain(SimpleNamespace(), store.load_plan(plan)) == ""
     assert worker_lines.waits_in_vain(store, new_plan("a")) == ""
+
+
+def test_who_looks_at_the_page_reads_the_same(store, plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(Assembly, "store", store)
+    conf = configuration.load(arguments=["--config-dir", str(tmp_path)])
+    with closing(Assembly(conf)) as assembly:
+
+        def warnings() -> list[str]:
+            return content.report(
+                assembly, store.load_plan(plan), 1, now=NOW, is_stored=True
+            ).warnings
+
+        assert warnings() == ["No worker serves site-b, site-c."]
+        store.report_worker(WORKER)
+        assert warnings() == []
