@@ -41,6 +41,11 @@ _ANSWERS: tuple[tuple[type[Exception], int, str], ...] = (
     (PlannerError, 422, "No plan can be made"),
     (errors.ApplierError, 422, "Refused"),
 )
+#: What is said of a refusal about which the library says nothing.
+_UNSAID = {
+    404: "there is no such path; /v2/openapi.json describes those that there are",
+    405: "this path does not take this method; the header Allow names those that it takes",
+}
 _RETRY_AFTER_S = "5"
 
 
@@ -112,7 +117,7 @@ def problem_form(error: falcon.HTTPError, request: falcon.Request) -> dict[str, 
         "type": "about:blank",
         "status": error.status_code,
         "title": error.title,
-        "detail": error.description,
+        "detail": error.description or _UNSAID.get(error.status_code),
         "instance": getattr(request.context, "request_id", None),
     }
     mistakes = error.mistakes if isinstance(error, Problem) else ()

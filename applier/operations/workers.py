@@ -14,18 +14,19 @@ def drain(store: WorkerJobStore, operator: Operator, name: str) -> Worker:
 
     The history says who drained it. A repeated call changes nothing.
     """
-    before = _worker(store, name)
+    before = find(store, name)
     if before.draining:
         operator.say(f"The worker {name} drains already.")
     elif store.drain_worker(name, history=operator.entry("worker drain", name)):
         operator.say(f"The worker {name} takes no more jobs, and ends when it has none.")
-    worker = _worker(store, name)
+    worker = find(store, name)
     if worker.running:
         operator.say(f"It has {count(worker.running, 'job')}.")
     return worker
 
 
-def _worker(store: WorkerJobStore, name: str) -> Worker:
+def find(store: WorkerJobStore, name: str) -> Worker:
+    """Return a worker by its name; raises WorkerNotFound."""
     workers = {worker.name: worker for worker in store.workers()}
     if name not in workers:
         raise WorkerNotFound(name, workers)

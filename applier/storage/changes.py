@@ -239,7 +239,7 @@ def is_subscribed(transaction: Transaction, at: datetime) -> bool:
 
 
 def history_row(plan: str, history: HistoryEntry) -> dict[str, Any]:
-    """Return the row of an entry of the history; ``plan`` is empty if it is about no plan."""
+    """Return the row of an entry of the history; ``plan`` is NO_PLAN if it is about no plan."""
     row: dict[str, Any] = {"plan": plan, "action": history.action, "at": history.at}
     for name in ("verb", "who", "project", "address", "request_id"):
         row[name] = rows.line(getattr(history, name))

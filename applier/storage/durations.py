@@ -18,6 +18,7 @@ from applier.storage.changes import history_row, take_turn
 from applier.storage.compiled import Deferred, Row, insert_into
 from applier.storage.database import Database
 from applier.storage.tables import imported_durations
+from applier.store.retention import NO_PLAN
 from applier.store.samples import MOST, Sample, node_of, size_of
 
 
@@ -89,7 +90,7 @@ class RecordedDurations:
                     transaction.write(FORGET, {"of_type": name})
                 if rows:
                     transaction.write(INSERT, *rows)
-                transaction.write(statements.INSERT_HISTORY, history_row("", history))
+                transaction.write(statements.INSERT_HISTORY, history_row(NO_PLAN, history))
 
         self._database.tried(write, lost_too=False)
 

@@ -60,6 +60,26 @@ LATEST_OF_PLAN = Deferred(lambda: LATEST().where(events.c.plan == bindparam("pla
 DELETE_EVENTS = Deferred(
     lambda: sa.delete(events).where(events.c.number <= bindparam("last", type_=Count))
 )
+#: Write what an event tells anew.
+SET_DATA = Deferred(
+    lambda: (
+        sa.update(events)
+        .where(events.c.number == bindparam("of_number", type_=Count))
+        .values(data=bindparam("new_data", type_=events.c.data.type))
+    )
+)
+#: Delete the events of the joins of a plan, which nobody is told of.
+DELETE_OF_JOINS = Deferred(
+    lambda: sa.delete(events).where(
+        events.c.plan == bindparam("plan_uuid"),
+        events.c.action.in_(
+            sa.select(action_states.c.uuid).where(
+                action_states.c.plan == bindparam("plan_uuid"),
+                action_states.c.action_type == word(JOIN),
+            )
+        ),
+    )
+)
 #: The first event that is not from before a time. Clocks may differ: this is no exact limit.
 FIRST_SINCE = Deferred(
     lambda: (

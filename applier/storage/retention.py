@@ -12,7 +12,7 @@ from sqlalchemy import bindparam
 
 from applier.contracts import HistoryEntry
 from applier.errors import PlanConflict
-from applier.storage import statements, transitions
+from applier.storage import outliving_events, statements, transitions
 from applier.storage.changes import Move, history_row
 from applier.storage.column_types import Moment
 from applier.storage.compiled import Deferred, Row, words
@@ -105,6 +105,7 @@ class Retention:
                 for uuid in uuids:
                     where = {"plan_uuid": uuid, "before": before, "write": NO_PLAN}
                     if transaction.write(_HOLD, where):
+                        outliving_events.keep(transaction, uuid)
                         held.append({"plan_uuid": uuid})
                         gone.append(uuid)
                         mine.add(uuid)

@@ -11,6 +11,9 @@ from command_line import CommandLine
 from falcon.testing import TestClient
 from test_api_v2 import SHELL, is_problem, post, stored
 
+from applier.api.v2.idempotency import DONE_BEFORE
+from applier.store.retention import NO_PLAN
+
 
 def administrators(actionplan: CommandLine, **api: str) -> TestClient:
     """Return a client whose callers may administer the record."""
@@ -98,6 +101,28 @@ def test_old_plans_are_purged_and_a_time_that_does_not_exist_is_refused(
     assert late.json == {"more": False, "messages": ["1 plan deleted for good."]}
     assert api.simulate_get(f"/v2/plans/{uuid}").status_code == 404
     is_problem(post(api, "/v2/purge", {"before": "2026-02-30T00:00:00Z"}), 400, "2026-02-30")
+
+
+def test_a_purge_and_an_import_of_durations_are_made_once_for_a_key(api: TestClient) -> None:
+    keyed = {**JSON, "Idempotency-Key": "k1"}
+    removed = stored(api)
+    api.simulate_delete(f"/v2/plans/{removed}")
+    purge = {"path": "/v2/purge", "body": json.dumps({"before": "2999-01-01T00:00:00Z"})}
+    first = api.simulate_post(**purge, headers=keyed)
+    assert first.json == {"more": False, "messages": ["1 plan deleted for good."]}
+    later = stored(api)
+    api.simulate_delete(f"/v2/plans/{later}")
+    again = api.simulate_post(**purge, headers=keyed)
+    assert again.json == {"more": True, "messages": [DONE_BEFORE]}
+    document = {"durations": [{"action_type": "migrate", "seconds": [60]}]}
+    said = []
+    for _ in range(2):
+        body = json.dumps(document)
+        said += api.simulate_post("/v2/durations", body=body, headers=keyed).json["messages"]
+    assert (len(said), said[1]) == (2, DONE_BEFORE)
+    history = api.simulate_get("/v2/history").json["history"]
+    of_none = [entry["verb"] for entry in history if entry["plan"] == NO_PLAN]
+    assert of_none == ["purge", "import"]
 
 
 def test_a_plan_that_runs_commands_is_not_imported_without_the_role(

@@ -52,13 +52,20 @@ BODIES = (*map(json.dumps, WRONG), "{", "\x00", "a: &a [*a]", "é")
 QUERIES = ("limit=x", "state=%ff", "set=%00", "x=1", "x=1&x=%ff", "after=a1&after=a2")
 KINDS = ("application/json", "application/yaml", "text/plain", "")
 PLANS, ACTIONS = ("last", "kept", "nope", "%00", "\u202e", "*"), ("a1", "nope", "%2e%2e", "0")
+WORKERS = ("nope", "a%2Fb", "%00", "%ff", "%2e%2e", "\u202e", "x" * 3000)
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH")
 
 
 @pytest.fixture
 def api(actionplan: CommandLine) -> TestClient:
     """Return a client of an API whose record has a plan of three actions."""
-    made = client_of(configured(actionplan, requests_per_second=10**6))
+    # Nothing is refused before it is looked at.
+    policy = actionplan.folder / "policy.yaml"
+    policy.write_text("admin: role:operator\n", encoding="utf-8")
+    configured(actionplan, requests_per_second=10**6, command_role="operator")
+    with actionplan.configuration.open("a", encoding="utf-8") as file:
+        file.write(f"[oslo_policy]\npolicy_file = {policy}\n")
+    made = client_of(actionplan)
     actions = [{"name": f"a{i}", "action_type": "nop"} for i in range(3)]
     document = json.dumps({"name": "kept", "actions": actions})
     assert made.simulate_post("/v2/plans", body=document, headers=JSON).status_code == 201
@@ -110,6 +117,7 @@ def test_a_thousand_bad_requests_leave_the_record_as_it_was(
         path = chance.choice(paths).replace("{plan}", chance.choice(PLANS))
         path = path.replace("{action}", chance.choice(ACTIONS)).replace("{name}", "nope")
         path = path.replace("{new}", chance.choice(PLANS))
+        path = path.replace("{worker}", chance.choice(WORKERS))
         headers = {"Content-Type": chance.choice(KINDS), "If-Match": chance.choice(("*", "x"))}
         method, body = chance.choice(METHODS), chance.choice(BODIES)
         # Each body is wrong for each operation that changes anything.

@@ -15,6 +15,14 @@ from applier.assembly import Assembly
 OPEN = {"/", "/healthz", "/readyz"}
 
 
+def test_every_post_observes_an_idempotency_key(actionplan: CommandLine) -> None:
+    assembly = Assembly(configuration.load([str(configured(actionplan).configuration)]))
+    routes = v2.routes(Parts(assembly=assembly, policy=policies.Policy(assembly.conf)))
+    posts = {path: r.OPERATIONS["POST"] for path, r in routes.items() if "POST" in r.OPERATIONS}
+    assert len(posts) > 15
+    assert [path for path, post in posts.items() if not post.idempotency_key] == []
+
+
 def test_every_method_has_a_rule_of_the_policy(actionplan: CommandLine) -> None:
     conf = configuration.load([str(configured(actionplan).configuration)])
     parts = Parts(assembly=Assembly(conf), policy=policies.Policy(conf))

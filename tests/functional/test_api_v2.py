@@ -278,16 +278,19 @@ def test_what_is_installed_is_listed(api: TestClient) -> None:
 @pytest.mark.parametrize("path", ["/v2/plans/nope", "/v2/plans/nope/start", "/v2/nope", "/v2"])
 def test_what_is_not_there_is_a_problem(api: TestClient, path: str) -> None:
     method = api.simulate_post if path.endswith("start") else api.simulate_get
-    assert method(path).status_code == 404
+    answer = method(path)
+    assert is_problem(answer, 404, "")
+    assert answer.json["detail"].startswith(("no plan 'nope'", "there is no such path"))
 
 
 def test_what_may_not_be_done_is_a_problem(api: TestClient) -> None:
-    assert api.simulate_put("/v2/plans").status_code == 405
+    assert is_problem(api.simulate_put("/v2/plans"), 405, "the header Allow")
     plain = api.simulate_post("/v2/plans", body="{}", headers={"Content-Type": "text/plain"})
     assert is_problem(plain, 415, "application/yaml")
     broken = api.simulate_post("/v2/plans", body="{", headers=JSON)
     assert broken.status_code == 400
-    assert is_problem(post(api, "/v2/plans/x/pause", {"wy": 1}), 400, "wy")
+    assert is_problem(post(api, "/v2/plans/x/pause", {"wy": 1}), 400, "body:1: wy")
+    assert is_problem(post(api, "/v2/plans/x/limits"), 400, "body")
 
 
 def test_a_plan_is_approved_before_it_is_started(api: TestClient) -> None:

@@ -12,6 +12,7 @@ from api_client import JSON, client_of, configured
 from command_line import CommandLine
 from falcon.testing import TestClient
 
+from applier.api.v2.idempotency import DONE_BEFORE
 from applier.run.liveness import this_host
 from applier.storage.sql import SqlStore
 from applier.store.worker_jobs import Worker
@@ -109,6 +110,15 @@ def test_workers_are_listed_and_drained_over_http(api: TestClient, store: SqlSto
     [entry] = api.simulate_get("/v2/history").json["history"]
     assert (entry["verb"], entry["why"]) == ("worker drain", "site-b-1")
     assert entry["request_id"]
+
+
+def test_a_worker_is_drained_once_for_a_key(api: TestClient, store: SqlStore) -> None:
+    keyed, said = {**JSON, "Idempotency-Key": "k1"}, []
+    for _ in range(2):
+        answer = api.simulate_post("/v2/workers/site-b-1/drain", body="{}", headers=keyed)
+        said += answer.json["messages"]
+    assert said[-1] == DONE_BEFORE
+    assert len(api.simulate_get("/v2/history").json["history"]) == 1
 
 
 def test_an_unknown_worker_is_not_found_over_http(api: TestClient) -> None:

@@ -113,10 +113,10 @@ class Services:
         self._folder = folder
         self.started: list[subprocess.Popen[bytes]] = []
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self, program: Path = PROGRAM) -> subprocess.Popen[bytes]:
         with (self._folder / f"log-{len(self.started)}").open("wb") as log:
             process = subprocess.Popen(
-                [PROGRAM, "--config-file", self._folder / "watcher.conf"],
+                [program, "--config-file", self._folder / "watcher.conf"],
                 stderr=log,
                 start_new_session=True,
                 env={"HOME": str(self._folder), "PATH": os.defpath, "PYTHONWARNINGS": "ignore"},
@@ -177,27 +177,28 @@ def test_nothing_is_missing_after_kills_and_outages(
         with away.listening():
             for receiver in (away, refusing):
                 wait_until(lambda: receiver.numbers() >= set(expected))  # noqa: B023
-            wait_until(lambda: len(_lines(tmp_path)) >= len(expected))
+            wait_until(lambda: len(lines_of(tmp_path)) >= len(expected))
             wait_until(lambda: all(s.delivered >= page.newest for s in store.subscriptions()))
         told = services.log()
     assert expected == sorted(expected)
     assert len(expected) >= 9 * 23
     by_number = {event["number"]: event for event in page.events}
-    for got in (away.got, refusing.got, _lines(tmp_path)):
+    for got in (away.got, refusing.got, lines_of(tmp_path)):
         assert {event["number"] for event in got} == set(expected)
         assert all(by_number[event["number"]] == event for event in got)
-        _require_order(got)
+        require_order(got)
     assert "events wait: Connection refused" in told
     assert "an event waits: it answers 400" in told
     assert "Traceback" not in told
 
 
-def _lines(folder: Path) -> list[dict[str, Any]]:
+def lines_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the events in the file."""
     path = folder / "events.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def _require_order(got: list[dict[str, Any]]) -> None:
+def require_order(got: list[dict[str, Any]]) -> None:
     """Each event of a plan arrives for the first time after all that come before it."""
     first: dict[str, list[int]] = defaultdict(list)
     for event in got:

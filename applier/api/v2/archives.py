@@ -7,13 +7,14 @@ from collections.abc import Mapping
 
 import falcon
 
-from applier.api.parts import Parts, operator_of
+from applier.api.parts import Parts
 from applier.api.v2 import schemas
-from applier.api.v2.idempotency import keyed_operator, was_done
+from applier.api.v2.idempotency import DONE_BEFORE, keyed_operator, was_done
 from applier.api.v2.operation import Operation, Resource, document_in
 from applier.api.v2.plans import require_allowed, show
 from applier.errors import PlanConflict
 from applier.operations import archiving, durations, removal
+from applier.store.retention import NO_PLAN
 from planner import ranges
 from planner.errors import InvalidInput, Mistake
 from planner.model import ActionPlan
@@ -111,6 +112,7 @@ class Durations(Resource):
             summary="Let forecasts use durations of another record. They replace those imported "
             "before for the same action types.",
             takes_document=True,
+            idempotency_key=True,
             answer=schemas.mapping({"messages": schemas.LINES}),
         ),
     }
@@ -128,9 +130,12 @@ class Durations(Resource):
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Import durations."""
         self.query(request)
-        told = list[str]()
+        told, document = list[str](), document_in(request)
         store = self._parts.assembly.store
-        durations.import_from(store, document_in(request), operator_of(request, told))
+        if was_done(request, store, NO_PLAN):
+            told.append(DONE_BEFORE)
+        else:
+            durations.import_from(store, document, keyed_operator(request, told))
         response.media = {"messages": told}
 
 
@@ -165,6 +170,7 @@ class Purge(Resource):
             summary="Delete for good the plans that ended or were removed before a time, oldest "
             f"first. After about {PURGED} plans it answers that there are more.",
             body=schemas.mapping({"before": schemas.TIME}),
+            idempotency_key=True,
             answer=schemas.mapping({"more": schemas.FLAG, "messages": schemas.LINES}),
         )
     }
@@ -180,6 +186,11 @@ class Purge(Resource):
             before = ranges.moment(self.body(request)["before"])
         except ValueError as reason:
             raise InvalidInput([Mistake(str(reason), ("before",))]) from reason
-        operator = operator_of(request, told)
-        is_whole = removal.purge(self._parts.assembly, operator, before, most=PURGED)
-        response.media = {"more": not is_whole, "messages": told}
+        assembly = self._parts.assembly
+        if was_done(request, assembly.store, NO_PLAN):
+            told.append(DONE_BEFORE)
+            more = bool(assembly.store.ended_plans(before, limit=1))
+        else:
+            operator = keyed_operator(request, told)
+            more = not removal.purge(assembly, operator, before, most=PURGED)
+        response.media = {"more": more, "messages": told}

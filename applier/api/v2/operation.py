@@ -109,14 +109,13 @@ def body_of(request: falcon.Request, operation: Operation) -> dict[str, Any]:
         if text.strip():
             raise InvalidInput([Mistake("this request has no body", place="body")])
         return {}
-    value: Any = {}
     if text.strip():
         require_media(request, ("application/json",))
-        value = documents.parse(text, "body").value
-    wrong = checking.compiled(operation.body)(value)
+    document = documents.parse(text if text.strip() else b"{}", "body")
+    wrong = checking.compiled(operation.body)(document.value)
     if wrong:
-        raise InvalidInput(wrong)
-    return dict(value)
+        raise InvalidInput(wrong).located(document.locate)
+    return dict(document.value)
 
 
 def document_in(request: falcon.Request) -> documents.Document:

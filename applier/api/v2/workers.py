@@ -8,10 +8,12 @@ from typing import Any
 
 import falcon
 
-from applier.api.parts import Parts, operator_of
+from applier.api.parts import Parts
 from applier.api.v2 import schemas
+from applier.api.v2.idempotency import DONE_BEFORE, keyed_operator, was_done
 from applier.api.v2.operation import Operation, Resource
 from applier.operations import workers
+from applier.store.retention import NO_PLAN
 from applier.store.worker_jobs import Worker
 
 _COUNT: schemas.Schema = {"type": "integer", "minimum": 0}
@@ -64,6 +66,7 @@ class DrainedWorker(Resource):
             summary="Tell a worker to take no more jobs; it ends when it has none. A repeated "
             "request changes nothing.",
             body=schemas.mapping({}),
+            idempotency_key=True,
             answer=schemas.mapping({"worker": WORKER, "messages": schemas.LINES}),
         )
     }
@@ -75,8 +78,12 @@ class DrainedWorker(Resource):
         """Tell it; raises WorkerNotFound."""
         self.query(request)
         self.body(request)
-        told: list[str] = []
-        found = workers.drain(self._parts.assembly.store, operator_of(request, told), worker)
+        told, store = list[str](), self._parts.assembly.store
+        if was_done(request, store, NO_PLAN):
+            told.append(DONE_BEFORE)
+            found = workers.find(store, worker)
+        else:
+            found = workers.drain(store, keyed_operator(request, told), worker)
         response.media = {"worker": _of(found), "messages": told}
 
 

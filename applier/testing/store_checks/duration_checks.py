@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from applier.contracts import HistoryEntry
 from applier.store import Store
+from applier.store.retention import NO_PLAN
 from applier.store.samples import Sample
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.running_plans import (
@@ -115,7 +116,7 @@ class NodeDurationChecks:
         assert found == {"nop": [Sample(3.0, imported=True)], "x": []}
         assert store.imported_types() == ["nop"]
         told = [(e.plan, e.verb, e.who, e.why) for e in store.history()]
-        assert told == [("", "import", "wanda", "two of nop")] * 3
+        assert told == [(NO_PLAN, "import", "wanda", "two of nop")] * 3
 
     def test_of_two_imports_at_once_one_is_kept(self, store: Store) -> None:
         """The one that came last, as a whole."""

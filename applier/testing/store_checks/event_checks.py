@@ -6,13 +6,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from applier.store import Store
 from applier.store.subscriptions import DeadEvent, Subscription, Trouble
 from applier.testing.sample_plans import new_plan
 from applier.testing.store_checks.history_checks import entry
-from applier.testing.store_checks.running_plans import AFTERWARDS, LATER, NOW, at_once
+from applier.testing.store_checks.running_plans import (
+    AFTERWARDS,
+    LATER,
+    NOW,
+    at_once,
+    claimed,
+    starts,
+    succeeds,
+)
+from planner.model import JOIN
+from planner.states import PlanState
 
 #: How long readers keep events in these tests.
 SOON = timedelta(seconds=30)
@@ -76,6 +87,20 @@ class EventChecks:
         happen(store, 2)
         assert [e["number"] for e in store.latest_events(limit=3)] == [3, 4, 5]
         assert [e["number"] for e in store.latest_events(limit=2, plan=plan)] == [2, 3]
+
+    def test_the_events_of_a_deleted_plan_tell_the_same(self, store: Store) -> None:
+        """A receiver that was away gets them with the names of actions, and none of joins."""
+        store.subscribe("ops", now=NOW)
+        plan = new_plan("a", "j")
+        a, join = plan.actions[0], replace(plan.actions[1], action_type=JOIN)
+        claim = claimed(store, replace(plan, actions=(a, join)))
+        reports = [report for one in (a, join) for report in (starts(one), succeeds(one))]
+        store.commit(plan.uuid, claim, reports, now=NOW)
+        store.move_claimed(plan.uuid, claim, PlanState.SUCCEEDED, now=NOW)
+        before = store.events().events
+        assert [e["data"]["name"] for e in before if e.get("action")] == ["a", "a"]
+        assert store.purge_plans([plan.uuid], LATER) == [plan.uuid]
+        assert store.events().events == before
 
     def test_readers_count_until_their_time(self, store: Store) -> None:
         """Their subscription can only be prolonged; after a lapse, older events are deleted."""

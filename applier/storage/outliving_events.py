@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lets the events of a plan tell the same when the plan is gone.
+
+Name and type of an action are in the rows of its plan, and not in each of its events. A receiver
+that was away gets the events of a plan that was deleted meanwhile.
+"""
+
+from __future__ import annotations
+
+from applier.notifications.schema import ACTION_STATE
+from applier.storage import event_statements as of_events
+from applier.storage import statements
+from applier.storage.event_rows import event_of
+from applier.storage.transactions import Transaction
+from planner import json_text
+
+_text = json_text.compact()
+
+
+def keep(transaction: Transaction, plan: str) -> None:
+    """Write names and types of actions into the events of a plan that is about to be deleted.
+
+    The events of its joins, which nobody is told of, are deleted. Raises DamagedRecord.
+    """
+    asked = {"after": 0, "most": statements.ALL, "plan_uuid": plan}
+    found = transaction.read(of_events.EVENTS_OF_PLAN, asked)
+    if not found:
+        return
+    told = [
+        {"of_number": row["number"], "new_data": _text(event_of(row)["data"])}
+        for row in found
+        if row["type"] == ACTION_STATE
+    ]
+    if told:
+        transaction.write(of_events.SET_DATA, *told)
+    transaction.write(of_events.DELETE_OF_JOINS, {"plan_uuid": plan})

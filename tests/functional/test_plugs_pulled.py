@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plug of each part is pulled while plans are made and run over HTTP: no event is missing.
+
+Killed are the API, and the service that runs plans and delivers events. Cut off are the database,
+the broker and the receiver of a webhook.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from api_client import PROGRAM as API
+from api_client import Process
+from command_line import wait_until
+from scratch_broker import Broker, scratch_broker
+from scratch_database import POSTGRESQL, database_for_tests
+from test_service_events import (
+    CONFIGURATION,
+    PROGRAM,
+    Receiver,
+    Services,
+    lines_of,
+    require_order,
+)
+
+from applier.delivery.messaging import message_of
+from applier.notifications.versioned import notification
+from applier.storage import schema_version
+from applier.storage.connection import make_engine, parse
+from applier.storage.sql import SqlStore
+from planner.states import PlanState
+
+pytestmark = [pytest.mark.slow, pytest.mark.server]
+
+#: How many plans are made while each plug is pulled.
+PLANS = 3
+DOCUMENT = json.dumps(
+    {"actions": [{"name": f"a{i}", "action_type": "nop"} for i in range(5)]}
+).encode()
+
+
+class Site:
+    """The API and the service over one record, with a broker and a receiver of a webhook."""
+
+    def __init__(self, folder: Path, url: str, broker: Broker) -> None:
+        self.url, self.broker, self.receiver = url, broker, Receiver()
+        self.services, self._away = Services(folder), ExitStack()
+        at = Receiver()
+        text = CONFIGURATION.format(url=url, folder=folder, webhooks=f"w:{self.receiver.url}")
+        text += f"{broker.options}[api]\nport = {at.port}\nrequests_per_second = 100000\n"
+        (folder / "watcher.conf").write_text(text, encoding="utf-8")
+        self.api, self.service = self.services.start(API), self.services.start(PROGRAM)
+        self.ask = Process(self.api, at.url.rstrip("/"))  # type: ignore[arg-type]
+        self.listen()
+
+    def listen(self) -> None:
+        """Let the receiver come back."""
+        self._away.enter_context(self.receiver.listening())
+
+    def insist(self, path: str, body: bytes | None = None, key: str = "") -> Any:
+        """Ask the API until it answers, as programs do that send their key again."""
+
+        def answered() -> Any:
+            try:
+                headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+                answer = self.ask(path, body, headers=headers)
+            except (OSError, HTTPException):
+                return None
+            assert answer.status < 500 or answer.status == 503, answer.body
+            return answer if answer.status < 400 else None
+
+        return wait_until(answered).json
+
+    def kill_api(self) -> None:
+        """Kill the API, and start it again."""
+        self.services.kill(self.api)
+        self.api = self.services.start(API)
+
+    def kill_service(self) -> None:
+        """Kill the service that runs plans and delivers events, and start it again."""
+        self.services.kill(self.service)
+        self.service = self.services.start(PROGRAM)
+
+    def cut_database(self) -> None:
+        """End all connections to the database."""
+        engine = make_engine(parse(self.url))
+        others = "FROM pg_stat_activity WHERE datname = current_database()"
+        text = f"SELECT pg_terminate_backend(pid) {others} AND pid <> pg_backend_pid()"
+        with engine.connect() as database:
+            database.execute(sa.text(text))
+        engine.dispose()
+
+    def cut_broker(self) -> None:
+        """End all connections to the broker, which comes back when that was noticed."""
+        self.broker.proxy.go_away()
+        self._wait_for_trouble(is_webhook=False)
+        self.broker.proxy.come_back()
+
+    def cut_receiver(self) -> None:
+        """End the receiver of the webhook, which comes back when that was noticed."""
+        self._away.close()
+        self._wait_for_trouble(is_webhook=True)
+        self.listen()
+
+    def _wait_for_trouble(self, *, is_webhook: bool) -> None:
+        with closing(SqlStore(self.url)) as store:
+            wait_until(
+                lambda: [
+                    s
+                    for s in store.subscriptions()
+                    if s.away and s.name.startswith("webhook") is is_webhook
+                ]
+            )
+
+    def end(self) -> None:
+        """End all."""
+        for process in self.services.started:
+            self.services.kill(process)
+        self._away.close()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    """A site with a database and a broker of its own."""
+    with ExitStack() as scratch:
+        database = contextmanager(database_for_tests)
+        url = scratch.enter_context(database("ACTIONPLAN_TEST_POSTGRESQL", POSTGRESQL))
+        schema_version.upgrade(url)
+        made = Site(tmp_path, url, scratch.enter_context(scratch_broker()))
+        scratch.callback(made.end)
+        yield made
+
+
+class Reader(threading.Thread):
+    """Waits for events over HTTP, page after page."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(daemon=True)
+        self._site, self.got, self.last = site, list[dict[str, Any]](), 0
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        """Read until the end."""
+        while not self.ended.is_set():
+            page = self._site.insist(f"/v2/events?after={self.last}&wait_s=1")
+            self.got += page["events"]
+            self.last = page["last"]
+
+
+def test_no_event_is_missing(site: Site, tmp_path: Path) -> None:
+    reader = Reader(site)
+    with closing(SqlStore(site.url)) as store, ThreadPoolExecutor() as automation:
+        site.insist("/v2/events?wait_s=0")
+        wait_until(lambda: len(store.subscriptions()) == 4)
+        reader.start()
+
+        def run(key: str) -> str:
+            uuid = site.insist("/v2/plans", DOCUMENT, key)["uuid"]
+            site.insist(f"/v2/plans/{uuid}/start", b"{}", key)
+            return str(uuid)
+
+        plugs: list[Callable[[], None]] = [
+            *(site.kill_api, site.kill_service, site.cut_database),
+            *(site.cut_broker, site.cut_receiver),
+        ]
+        plans = list[str]()
+        for plug in plugs:
+            asked = [automation.submit(run, f"{plug.__name__} {i}") for i in range(PLANS)]
+            plug()
+            plans += [one.result() for one in asked]
+        wait_until(lambda: all(store.load_plan(p).state is PlanState.SUCCEEDED for p in plans))
+        page = store.events(limit=10_000)
+        wait_until(
+            lambda: all(s.delivered >= page.newest for s in store.subscriptions() if not s.until)
+        )
+        wait_until(lambda: reader.last >= page.newest)
+        reader.ended.set()
+        reader.join()
+    expected = {event["number"]: event for event in page.events}
+    assert len(set(plans)) == PLANS * len(plugs)
+    assert {event["plan"] for event in page.events} == set(plans)
+    assert reader.got == page.events
+    for got in (site.receiver.got, lines_of(tmp_path)):
+        assert {event["number"]: event for event in got} == expected
+        require_order(got)
+    told = [(made, e) for e in page.events if (made := notification(e))]
+    ids = {message_of(event, made, "")["message_id"] for made, event in told}
+    arrived = [m for priority in ("info", "error") for m in site.broker.messages(priority)]
+    assert {message["message_id"] for message in arrived} == ids
+    assert "Traceback" not in site.services.log()
