@@ -16,6 +16,7 @@ from applier.store.worker_jobs import (
     AttemptKey,
     HeldJob,
     JobTask,
+    StopReason,
     TakenJob,
     Worker,
     WorkerJob,
@@ -255,3 +256,22 @@ def test_a_worker_begins_nothing_of_which_nobody_could_find_out_that_it_began(jo
     (report,) = job.reports
     assert (report.state, ran) == (ActionState.FAILED, [])
     assert "there is no room for its permit" in report.message
+
+
+def test_a_job_is_told_once_to_stop_and_whether_it_runs(job):
+    begun = threading.Event()
+
+    def work(_parameters, _context, stop):
+        begun.set()
+        assert stop.wait(20)
+        raise ActionFailed("it was stopped")
+
+    doing = runner(job.store, work)
+    thread = threading.Thread(target=doing.perform, args=(job.key,))
+    thread.start()
+    assert begun.wait(20)
+    (held,) = doing.held()
+    assert doing.stop(held, StopReason.ABORT)
+    assert not doing.stop(held, StopReason.ABORT)
+    thread.join(20)
+    assert not doing.stop(held, StopReason.ABORT)
