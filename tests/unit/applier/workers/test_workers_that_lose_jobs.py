@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 from followed_job import LONG_S, OUT_S, PAYLOAD, Clock, Job, changed, runner
@@ -275,3 +276,29 @@ def test_a_job_is_told_once_to_stop_and_whether_it_runs(job):
     assert not doing.stop(held, StopReason.ABORT)
     thread.join(20)
     assert not doing.stop(held, StopReason.ABORT)
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_the_commands_of_a_lost_job_go_on_and_those_of_a_stopped_one_do_not(job, is_lost):
+    begun, let_go = threading.Event(), []
+    attempt = SimpleNamespace(
+        permit=lambda: True,
+        let_go=lambda: let_go.append("commands"),
+        forget=lambda: None,
+        is_prechecking=False,
+    )
+    machines = SimpleNamespace(of_attempt=lambda *_: attempt)
+
+    def work(_parameters, _context, stop):
+        begun.set()
+        assert stop.wait(20)
+        raise ActionFailed("it was stopped")
+
+    doing = runner(job.store, work, machines=machines, runs_on=(None,))
+    thread = threading.Thread(target=doing.perform, args=(job.key,))
+    thread.start()
+    assert begun.wait(20)
+    (held,) = doing.held()
+    assert doing.lose(held) if is_lost else doing.stop(held, StopReason.ABORT)
+    thread.join(20)
+    assert let_go == ["commands"] * is_lost
