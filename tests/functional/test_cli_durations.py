@@ -8,6 +8,8 @@ import re
 
 from command_line import CommandLine
 
+from applier.store.retention import NO_PLAN
+
 #: What a laboratory has measured.
 LAB = {
     "durations": [
@@ -45,7 +47,7 @@ def test_what_a_laboratory_measured_tells_production_how_long_a_plan_takes(
         found = json.loads(actionplan.good("simulate", str(document), "-f", "json"))
         assert found["makespan_s"] == makespan
     (told,) = json.loads(actionplan.good("history", "-f", "json"))
-    assert (told["verb"], told["plan"]) == ("import", "")
+    assert (told["verb"], told["plan"]) == ("import", NO_PLAN)
     assert told["why"] == "80 durations of 1 action type from lab.json: shell"
     assert json.loads(actionplan.good("duration", "export")) == {"durations": []}
 
