@@ -11,19 +11,19 @@ from applier.assembly import Assembly
 from applier.contracts import HistoryEntry
 from applier.operations.cloud_names import cloud_of
 from applier.operations.timelines import Observed
+from applier.report.guards import guards
 from applier.report.rows import names_of_resources
 from applier.report.values import Fact
 from applier.store import Store
+from applier.timeline import words
 from applier.wording import count, duration, gains, resources, result, some, standing
 from planner.model import JOIN, ActionPlan
-from planner.states import ActionState, PlanState
+from planner.states import ActionState
 
 #: How many resources of a kind are named.
 _NAMED = 8
 _NOT_KNOWN = "nothing was known of how long some action takes"
 _KINDS = (("node", "host"), ("instance", "instance"), ("volume", "volume"))
-#: The states in which nobody runs a plan that has begun and is not over.
-_STILL = frozenset({PlanState.PAUSED, PlanState.PENDING})
 #: What each ``on_failure`` means.
 _AFTER_FAILURE = {
     "skip_descendants": "actions that need a failed one do not run; all others do",
@@ -60,14 +60,13 @@ def summary(plan: ActionPlan, found: Observed) -> str:
 
 def _took(plan: ActionPlan, found: Observed) -> str:
     times = found.times
-    if plan.state in _STILL and times.began is not None:
-        ends = [a.ended_at for a in plan.actions if a.ended_at is not None]
-        ran_s = (max(ends, default=times.began) - times.began).total_seconds()
-        return f"ran {duration(max(0.0, ran_s))}, and stands still"
-    if times.now_s is None:
-        return f"took {duration(max((i.end_s for i in times.intervals.values()), default=0.0))}"
+    if times.began is None:
+        return ""
     end_s = max((i.end_s for i in times.intervals.values()), default=0.0)
-    return f"has run {duration(times.now_s)}, expected to end after {duration(end_s)}"
+    text = words.taken(plan, times.began, times.now_s, end_s)
+    if text.startswith("has run"):
+        return f"{text}, expected to end after {duration(end_s)}"
+    return text
 
 
 def facts(
@@ -103,6 +102,7 @@ def facts(
     yield Fact("Limits", _limits(plan, workers))
     policy = plan.on_failure or parts.conf.watcher_applier.on_failure
     yield Fact("After a failure", _AFTER_FAILURE.get(policy, policy))
+    yield from guards(parts, plan)
     for text in gains(plan):
         yield Fact("Gain", text)
     yield Fact("Planner", plan.planner)

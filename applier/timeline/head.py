@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from applier.timeline.shapes import FAILED
 from applier.timeline.style import pattern_name
 from applier.timeline.values import Bar, Chart, Reason
-from applier.timeline.words import cut, shown, small_width, written
+from applier.timeline.words import cut, shown, small_width, taken, written
 from applier.wording import count, duration
 from planner.render.look import LOOKS
 
@@ -60,11 +60,8 @@ def _notes(chart: Chart) -> Iterator[str]:
         yield f"expected to take {duration(chart.expected_s)}"
         return
     yield f"planned {duration(chart.expected_s)}"
-    if chart.now_s is None:
-        end_s = max((bar.end_s for bar in bars), default=0.0)
-        yield f"took {duration(end_s)}"
-    else:
-        yield f"has run {duration(chart.now_s)}"
+    end_s = max((bar.end_s for bar in bars), default=0.0)
+    yield taken(chart.plan, chart.began, chart.now_s, end_s)
     yield shown(f"{chart.began:%Y-%m-%d}, local time (UTC{chart.began:%z})")
 
 

@@ -10,13 +10,16 @@ from html import escape
 from applier.timeline.axis import clock
 from applier.timeline.values import Bar, Chart
 from applier.wording import duration
-from planner.model import Action
+from planner.model import Action, ActionPlan
 from planner.render.svg import text_width
+from planner.states import PlanState
 
 #: The names that the title of a bar of several actions lists, and the longest text in it.
 _NAMED, _LONGEST = 8, 300
 #: The width of a letter in a small text, as a part of that in a normal one.
 _SMALL = 11 / 12
+#: The states in which nobody runs a plan that has begun and is not over.
+_STILL = frozenset({PlanState.PAUSED, PlanState.PENDING})
 
 
 def shown(text: str) -> str:
@@ -63,6 +66,18 @@ def _moment(began: datetime | None, at_s: float, span_s: float) -> str:
     if began is None:
         return duration(at_s)
     return clock(began + timedelta(seconds=at_s), 0.1 if span_s < 30 else 1)
+
+
+def taken(plan: ActionPlan, began: datetime, now_s: float | None, end_s: float) -> str:
+    """Return for how long a plan has run: to its end, until now, or until it stood still.
+
+    ``now_s`` is None if all its actions have ended, the last one at ``end_s``.
+    """
+    if plan.state in _STILL:
+        ends = [a.ended_at for a in plan.actions if a.ended_at is not None]
+        ran_s = (max(ends, default=began) - began).total_seconds()
+        return f"ran {duration(max(0.0, ran_s))}, and stands still"
+    return f"took {duration(end_s)}" if now_s is None else f"has run {duration(now_s)}"
 
 
 def title(chart: Chart, bar: Bar) -> list[str]:

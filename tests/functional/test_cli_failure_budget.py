@@ -66,6 +66,7 @@ def test_history_timeline_and_report_say_what_paused_a_plan(
     assert (last["verb"], last["who"]) == ("pause", who)
     assert last["why"].startswith(why)
     assert ", and stands still." in actionplan.good("report", "last")
+    assert ", and stands still</text>" in actionplan.good("graph", "last", "-f", "timeline")
     actionplan.configure()
     actionplan("apply", "last", "--yes")
     actionplan.good("report", "last", "-o", "report.html")

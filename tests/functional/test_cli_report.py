@@ -111,6 +111,32 @@ def test_a_report_of_a_file_is_a_forecast(actionplan: CommandLine) -> None:
     assert actionplan.plans() == []
 
 
+def test_the_facts_name_each_guard_that_holds(actionplan: CommandLine) -> None:
+    file = actionplan.document("plan.yaml", *NIGHT)
+    assert not re.search(
+        "budget|probe|Window|radius", section(actionplan.good("report", file), "facts")
+    )
+    actionplan.configure(
+        watcher_applier={
+            "failure_budget": "3 in 1h",
+            "health_probe": "https://monitor.example.org/healthy",
+            "windows": "sat 22:00-04:00 UTC",
+            "approvals": 1,
+        }
+    )
+    guards = {"failure_budget": ["shell=50%"], "blast_radius": {"hosts": "20%", "instances": 2}}
+    file = actionplan.document("guarded.yaml", *NIGHT, guards=guards)
+    facts = section(actionplan.good("report", file), "facts")
+    for name, value in (
+        ("Failure budget", "shell=50%, 3 in 1h; once more actions fail, nothing new starts, and "),
+        ("Health probe", "https://monitor.example.org/healthy; if it fails, nothing new starts"),
+        ("Window", "sat 22:00-04:00 UTC; at other times no action starts"),
+        ("Blast radius", "at most hosts 20 %, instances 2"),
+        ("Approvals", "needs 1 approval"),
+    ):
+        assert f"<dt>{name}</dt><dd>{value}" in facts
+
+
 def test_a_file_that_cannot_be_written_is_told(failed: CommandLine) -> None:
     ended = failed("report", "last", "-o", "nowhere/report.html")
     assert ended.code == 1
