@@ -10,24 +10,33 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
+#: What the name of a file begins with until its content is whole.
+UNFINISHED = ".new-"
 
-def write(path: str | os.PathLike[str], data: bytes, mode: int | None = None) -> None:
+
+def write(
+    path: str | os.PathLike[str],
+    data: bytes,
+    mode: int | None = None,
+    unfinished: str = UNFINISHED,
+) -> None:
     """Replace the content of a file; raises OSError, and then leaves the file as it was.
 
     A link is followed. What is not a regular file, such as a device or a pipe, is written to and
     never replaced; so is the file that is open as standard output or standard error. ``mode`` are
     the permissions. Without it, an existing file keeps its own, and a new one follows the umask.
+    If the process is killed, a file whose name begins with ``unfinished`` may be left beside it.
     """
     try:
         found = os.stat(path)
     except FileNotFoundError:
-        _replace(Path(os.path.realpath(path)), data, mode, None)
+        _replace(Path(os.path.realpath(path)), data, mode, None, unfinished)
         return
     stream = _standard_stream(found)
     if stream is not None or not stat.S_ISREG(found.st_mode):
         _append(path, stream, data)
     else:
-        _replace(Path(os.path.realpath(path)), data, mode, found)
+        _replace(Path(os.path.realpath(path)), data, mode, found, unfinished)
 
 
 def _standard_stream(found: os.stat_result) -> int | None:
@@ -53,9 +62,11 @@ def _append(path: str | os.PathLike[str], stream: int | None, data: bytes) -> No
             left = left[file.write(left) :]
 
 
-def _replace(path: Path, data: bytes, mode: int | None, old: os.stat_result | None) -> None:
+def _replace(
+    path: Path, data: bytes, mode: int | None, old: os.stat_result | None, unfinished: str
+) -> None:
     """Write a new file beside ``path`` and rename it; ``old`` describes the file that is there."""
-    fresh = path.with_name(f".new-{uuid4().hex}")
+    fresh = path.with_name(f"{unfinished}{uuid4().hex}")
     wanted = stat.S_IMODE(old.st_mode) if mode is None and old is not None else mode
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     handle = os.open(fresh, flags, 0o666 if wanted is None else 0o600)

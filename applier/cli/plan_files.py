@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from applier import whole_files
 from applier.cli.session import Session
 from applier.errors import ConfigurationError
 from planner.model import ActionPlan
@@ -45,12 +46,12 @@ def write(path: str, plan: ActionPlan) -> None:
     write_text(path, rendered(plan.to_dict(), "json"))
 
 
-def write_text(path: str, text: str, option: str = "--out") -> None:
+def write_text(
+    path: str, text: str, option: str = "--out", *, unfinished: str = whole_files.UNFINISHED
+) -> None:
     """Write text to the file that an option names; raises ConfigurationError."""
-    from applier import whole_files
-
     try:
-        whole_files.write(path, text.encode())
+        whole_files.write(path, text.encode(), unfinished=unfinished)
     except (OSError, ValueError) as reason:
         why = reason.strerror if isinstance(reason, OSError) else reason
         raise ConfigurationError(f"{option} {path} cannot be written: {why}") from reason

@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 from functools import partial
 from typing import ClassVar
 
-from applier.cli import plan_files
+from applier.cli import kept_reports
 from applier.cli.arguments import age, with_plan, with_reason
 from applier.cli.verb import REFUSED, Verb
 from applier.contracts import Claimant
-from applier.errors import DamagedRecord, PlanConflict, PlanNotFound
+from applier.errors import DamagedRecord, PlanConflict
 from applier.operations import claim
 from applier.wording import count
 from planner.errors import shown
-
-_KEEP = "--keep-reports"
 
 
 class DeletePlan(Verb):
@@ -127,7 +124,7 @@ class Purge(Verb):
             help="what ended or was deleted longer ago: 12h, 90d, 8w",
         )
         text = "write the report of each plan to DIR/UUID.html before it is deleted"
-        parser.add_argument(_KEEP, metavar="DIR", help=text)
+        parser.add_argument(kept_reports.OPTION, metavar="DIR", help=text)
         return _with_yes(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -144,34 +141,22 @@ class Purge(Verb):
         if not parsed_args.yes and not self.agrees(text):
             self.say("Nothing is deleted. To delete without a question, add --yes.")
             return REFUSED
-        folder = parsed_args.keep_reports
-        if folder is None:
+        path = parsed_args.keep_reports
+        if path is None:
             removal.purge(assembly, self.operator, before)
-        else:
-            plan_files.make_folder(folder, _KEEP)
-            removal.purge(assembly, self.operator, before, partial(self._keep, folder))
-        return 0
+            return 0
+        left: list[str] = []
+        with kept_reports.folder(path):
+            removal.purge(assembly, self.operator, before, partial(self._keep, path, left))
+        return REFUSED if left else 0
 
-    def _keep(self, folder: str, uuid: str) -> None:
-        """Write the report of a plan to a folder.
-
-        A plan that another purge deletes meanwhile is left to that one: what was read of it may not
-        be whole.
-        """
-        from applier.assembly import now
-        from applier.report import content, page
-
-        session = self.session
-        try:
-            plan = session.store.load_plan(uuid)
-            made = content.report(
-                session.assembly, plan, session.max_workers, now=now(), is_stored=True
-            )
-            session.store.refresh_plan(plan)
-        except PlanNotFound:
-            return
-        path = os.path.join(folder, f"{uuid}.html")
-        plan_files.write_text(path, page.render(made), _KEEP)
+    def _keep(self, path: str, left: list[str], uuid: str) -> bool:
+        """Write the report of a plan; return whether the plan may go. Tell of one that may not."""
+        why = kept_reports.keep(self.session, path, uuid)
+        if why is not None:
+            left.append(uuid)
+            self.note(f"Not deleted: {why}")
+        return why is None
 
 
 def _with_yes(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:

@@ -49,15 +49,15 @@ def undelete(store: Store, operator: Operator, plan: ActionPlan, why: str | None
     operator.say(f"{claim.named(plan)} is {state} again.")
 
 
-#: Is called with the uuid of a plan right before it is deleted.
-Keep = Callable[[str], None]
+#: Is called with the uuid of a plan right before it is deleted; returns whether it may be.
+Keep = Callable[[str], bool]
 
 
 def purge(
     assembly: Assembly,
     operator: Operator,
     before: datetime,
-    keep: Keep = lambda _: None,
+    keep: Keep = lambda _: True,
     most: int | None = None,
 ) -> bool:
     """Delete for good the plans that ended, or were removed, before a time.
@@ -65,7 +65,7 @@ def purge(
     Each transaction deletes a bounded number. After a crash some are gone as a whole, the others
     are as before. What commands of the deleted plans have left on this machine is removed as well.
     If ``keep`` raises an error, nothing more is deleted, and what was is told. Returns whether all
-    were deleted, and not only the first: no transaction begins once ``most`` are.
+    were reached, and not only the first: no transaction begins once ``most`` are deleted.
     """
     store, purged, is_whole = assembly.store, 0, False
     entry = operator.entry("purge", f"ended before {before:%Y-%m-%d %H:%M} UTC")
@@ -74,11 +74,10 @@ def purge(
         of_plans = {a.plan for job in jobs if (a := attempt_of(job.folder))}
         gone: set[str] = set()
         try:
-            for some in _parts(store, before):
+            for part in _parts(store, before):
                 if most is not None and purged >= most:
                     break
-                for uuid in some:
-                    keep(uuid)
+                some = [uuid for uuid in part if keep(uuid)]
                 deleted = store.purge_plans(some, before, history=None if purged else entry)
                 purged += len(deleted)
                 gone |= of_plans.intersection(deleted)
