@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from applier.contracts import Approval
 from applier.guarding import content
@@ -101,8 +101,13 @@ def _of_nobody(plan: ActionPlan, demanded: Guards) -> str:
     )
 
 
-def lines(plan: ActionPlan, demanded: Guards, given: GivenApprovals) -> Iterable[str]:
-    """Yield lines about the approvals of a plan: what it needs, and who approved it."""
+def lines(
+    plan: ActionPlan, demanded: Guards, given: GivenApprovals, zone: tzinfo | None
+) -> Iterable[str]:
+    """Yield lines about the approvals of a plan: what it needs, and who approved it.
+
+    Times are those of a zone; None is the local one.
+    """
     counted = counting(plan, demanded, given)
     if demanded.approvals:
         people = len({one.who for one in counted})
@@ -110,4 +115,5 @@ def lines(plan: ActionPlan, demanded: Guards, given: GivenApprovals) -> Iterable
     for one in given.approvals:
         void = "" if one in counted else " (does not count)"
         why = f": {one_line(one.why)}" if one.why else ""
-        yield f"Approved by {one_line(one.who)} at {one.at:%Y-%m-%d %H:%M:%S} UTC{why}{void}"
+        at = f"{one.at.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
+        yield f"Approved by {one_line(one.who)} at {at}{why}{void}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, tzinfo
 from typing import Any
 
 from applier.assembly import Assembly, now
@@ -56,10 +57,13 @@ def _over(plan: ActionPlan, why: str) -> PlanConflict:
     return PlanConflict(plan.uuid, plan.state, f"plan {plan.uuid[:8]} is {plan.state}: {why}")
 
 
-def lines(assembly: Assembly, plan: ActionPlan) -> Iterator[str]:
-    """Yield lines about the approvals that a plan needs and has; none if it is about none."""
+def lines(assembly: Assembly, plan: ActionPlan, zone: tzinfo | None = UTC) -> Iterator[str]:
+    """Yield lines about the approvals that a plan needs and has; none if it is about none.
+
+    Times are those of a zone; None is the local one.
+    """
     demanded = assembly.guard.demanded(plan)
-    yield from approved.lines(plan, demanded, assembly.store.approvals(plan.uuid))
+    yield from approved.lines(plan, demanded, assembly.store.approvals(plan.uuid), zone)
 
 
 def as_dict(assembly: Assembly, plan: ActionPlan) -> Mapping[str, Any]:

@@ -74,7 +74,7 @@ def report(
         else lists.differences(parts, store, plan, workers)
         if store
         else None,
-        approvals=list(approving.lines(parts, plan)) if store else [],
+        approvals=list(approving.lines(parts, plan, zone=None)) if store else [],
         history=lists.entries(plan, history),
         durations=predictions.sentence(durations),
         input=before.input if before else inputs.actions_text(plan, parts.action_types),

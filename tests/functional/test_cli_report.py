@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from datetime import datetime, timedelta
 from html.parser import HTMLParser
 
 import pytest
@@ -135,6 +136,18 @@ def test_the_facts_name_each_guard_that_holds(actionplan: CommandLine) -> None:
         ("Approvals", "needs 1 approval"),
     ):
         assert f"<dt>{name}</dt><dd>{value}" in facts
+
+
+def test_an_approval_is_in_the_time_zone_of_the_history(actionplan: CommandLine) -> None:
+    actionplan.good("create", actionplan.document("plan.yaml", *NIGHT))
+    actionplan.good("approve", "last", "--reason", "looked at <it>")
+    ended = actionplan("report", "last", TZ="Pacific/Auckland")
+    found = section(ended.out, "history")
+    approved = r"Approved by operator at ([-\d]+ [:\d]+) NZ[SD]T: looked at &lt;it&gt;"
+    entry = r"<td[^>]*>([-\d]+ [:\d]+)</td><td>approve</td>"
+    at = [re.search(pattern, found) for pattern in (approved, entry)]
+    first, second = (datetime.fromisoformat(one[1]) for one in at if one)
+    assert abs(first - second) < timedelta(minutes=5)
 
 
 def test_a_file_that_cannot_be_written_is_told(failed: CommandLine) -> None:

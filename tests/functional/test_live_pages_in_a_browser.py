@@ -103,6 +103,71 @@ def test_a_refusal_is_told_in_the_dialog(
     assert not browser.find_element("id", "ask").get_attribute("open")
 
 
+def ask(browser: Any, button: Any, why: str) -> str:
+    """Click a button, give a reason in the dialog; return what the page tells then."""
+    told = browser.find_element("id", "told")
+    before = told.text
+    button.click()
+    browser.find_element("id", "ask-why").send_keys(why, Keys.ENTER)
+    wait_until(lambda: told.text not in ("", before))
+    assert not browser.find_element("id", "ask").get_attribute("open")
+    return str(told.text)
+
+
+def button_of(browser: Any, action: str, label: str) -> Any:
+    """Unfold the row of an action; return a button that is offered there."""
+    row = browser.find_element("xpath", f"//*[@id='rows']//tbody/tr[th[.='{action}']]")
+    row.find_element("tag name", "summary").click()
+    path = f".//button[starts-with(., '{label} ')]"
+    return wait_until(lambda: row.find_elements("xpath", path))[0]
+
+
+def rows_of_history(browser: Any) -> list[list[str]]:
+    """Return what, which action, who and why of each line of the history that a page shows."""
+    script = """
+      const rows = [...document.querySelectorAll("#history tbody tr")];
+      return rows.map((row) => [...row.cells].slice(1).map((cell) => cell.textContent));
+    """
+    found: list[list[str]] = browser.execute_script(script)
+    return found
+
+
+def test_skip_and_abort_end_as_said_and_the_history_says_who_and_why(
+    browser: Any, site: CommandLine, api: Process, gate: Gate
+) -> None:
+    uuid = planned(site, gate)
+    with site.start("apply", uuid, "--yes") as run:
+        gate.wait()
+        opened(browser, f"{api.url}/plans/{uuid}")
+        wait_until(lambda: states(browser)["gate"] == "ONGOING")
+        told = ask(browser, button_of(browser, "after-1", "Skip"), "done by hand")
+        assert "has been asked to skip after-1. It is skipped once everything before it" in told
+        told = ask(browser, button_of(browser, "gate", "Abort"), "it hangs")
+        assert told.endswith("has been asked to abort gate.")
+        run.communicate()
+    wait_until(lambda: states(browser) == recorded(site))
+    shown = states(browser)
+    assert (shown["after-1"], shown["gate"], shown[""]) == ("SKIPPED", "CANCELLED", "FAILED")
+    assert rows_of_history(browser)[-2:] == [
+        ["skip", "after-1", "anonymous", "done by hand"],
+        ["abort", "gate", "anonymous", "it hangs"],
+    ]
+    assert complaints(browser) == []
+
+
+def test_an_approval_is_told_and_the_history_says_who_and_why(
+    browser: Any, site: CommandLine, api: Process, gate: Gate
+) -> None:
+    uuid = planned(site, gate)
+    opened(browser, f"{api.url}/plans/{uuid}")
+    approve = browser.find_element("xpath", "//button[starts-with(., 'Approve ')]")
+    told = ask(browser, approve, "looked at with the network team")
+    assert told == f"Plan {uuid[:8]} (night) is approved by anonymous."
+    given = ["approve", "", "anonymous", "looked at with the network team"]
+    wait_until(lambda: rows_of_history(browser)[-1] == given)
+    assert ": looked at with the network team" in browser.find_element("id", "history").text
+
+
 def test_the_page_of_a_plan_that_runs_excludes_nobody_and_does_not_jump(
     browser: Any, site: CommandLine, api: Process, gate: Gate
 ) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 import pytest
 
@@ -134,9 +134,9 @@ def test_the_site_and_the_plan_both_demand():
 def test_lines_tell_who_approved_and_what_does_not_count():
     other = given("cy", plan=replace(PLAN, limits={"node:*": 1})).approvals
     both = GivenApprovals("ada", [*other, *given("bo").approvals])
-    assert list(approval.lines(PLAN, TWO, both)) == [
+    assert list(approval.lines(PLAN, TWO, both, UTC)) == [
         "Approvals: 1 of 2 approvals",
         "Approved by cy at 2026-01-02 03:04:05 UTC (does not count)",
         "Approved by bo at 2026-01-02 03:04:05 UTC",
     ]
-    assert list(approval.lines(PLAN, Guards(), given())) == []
+    assert list(approval.lines(PLAN, Guards(), given(), UTC)) == []
