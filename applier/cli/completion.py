@@ -33,7 +33,7 @@ def candidates(app: Any, words: Sequence[str]) -> list[str]:
     It may be empty, or the beginning of a word. What cannot be found out, such as the plans of a
     record that cannot be opened, is left out.
     """
-    *before, begun = words or [""]
+    *before, begun = _parted(words or [""])
     common = {text: a for a in app.parser._actions for text in a.option_strings}
     before, awaited = _without_options(before, common)
     if awaited is not None:
@@ -51,6 +51,28 @@ def candidates(app: Any, words: Sequence[str]) -> list[str]:
     return sorted({word for word in found if word == FILES or word.startswith(begun)})
 
 
+def _parted(words: Sequence[str]) -> list[str]:
+    """Return the words with each option apart from its value.
+
+    >>> _parted(["--out=a.svg"]), _parted(["--out", "=", "a.svg"]), _parted(["--out", "="])
+    (['--out', 'a.svg'], ['--out', 'a.svg'], ['--out', ''])
+    >>> _parted(["--set", "ordering", "=", "chunks"])
+    ['--set', 'ordering=chunks']
+    """
+    whole: list[str] = []
+    for word in words:
+        # bash has the sign as a word of its own.
+        if whole and (word == "=" or whole[-1].endswith("=")):
+            whole[-1] += word
+        else:
+            whole.append(word)
+    found: list[str] = []
+    for word in whole:
+        name, equals, value = word.partition("=")
+        found += [name, value] if equals and word.startswith("--") else [word]
+    return found
+
+
 def _without_options(
     words: Sequence[str], options: Mapping[str, argparse.Action]
 ) -> tuple[list[str], argparse.Action | None]:
@@ -58,13 +80,12 @@ def _without_options(
     left: list[str] = []
     awaited: argparse.Action | None = None
     for word in words:
-        name, equals, _ = word.partition("=")
-        option = options.get(name)
+        option = options.get(word)
         if awaited is not None:
             awaited = None
         elif option is None:
             left.append(word)
-        elif option.nargs != 0 and not equals:
+        elif option.nargs != 0:
             awaited = option
     return left, awaited
 
@@ -204,7 +225,7 @@ _actionplan() {{
     while read -r word; do
         if [ "$word" = "{FILES}" ]; then
             compopt -o filenames 2>/dev/null
-            COMPREPLY+=($(compgen -f -- "${{COMP_WORDS[COMP_CWORD]}}"))
+            COMPREPLY+=($(compgen -f -- "${{COMP_WORDS[COMP_CWORD]#=}}"))
         else
             COMPREPLY+=("$word")
         fi
@@ -217,6 +238,7 @@ complete -F _actionplan actionplan
 _actionplan() {{
     local -a found
     found=("${{(@f)$({WORDS}="${{(F)words[2,CURRENT]}}" actionplan complete --words 2>/dev/null)}}")
+    [[ ${{words[CURRENT]}} == --*=* ]] && compset -P '*='
     if (( ${{found[(Ie){FILES}]}} )); then
         found=("${{(@)found:#{FILES}}}")
         _files

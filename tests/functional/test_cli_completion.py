@@ -59,6 +59,11 @@ def test_only_deleted_plans_are_offered_to_be_brought_back(planned: CommandLine)
         (["--log-file", "x", "show", ""], ["last", "host-maintenance"], [FILES]),
         (["show", "--log-file=x", "--debug", ""], ["last", "host-maintenance"], [FILES]),
         (["show", "last", "--log-file", ""], [FILES], ["last"]),
+        (["show", "last", "--log-file=some"], [FILES], ["last"]),
+        (["show", "last", "--log-file", "=", "some"], [FILES], ["last"]),
+        (["graph", "last", "--format", "="], ["svg"], [FILES]),
+        (["graph", "last", "--out=some"], [FILES], ["last"]),
+        (["create", "--set", "ordering", "=", "chunks", ""], [FILES], ["last"]),
         (["undelete", ""], [], ["last", "host-maintenance"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
@@ -102,11 +107,14 @@ def test_bash_completes(planned: CommandLine) -> None:
         "source LOADED; complete -p actionplan;"
         ' COMP_WORDS=(actionplan apply "some"); COMP_CWORD=2; _actionplan;'
         ' printf "%s\\n" "${COMPREPLY[@]}";'
+        " COMP_WORDS=(actionplan graph last --out = some); COMP_CWORD=5; _actionplan;"
+        ' printf "%s\\n" "${COMPREPLY[@]}";'
         " COMP_WORDS=(actionplan action show last move-web-1); COMP_CWORD=4; _actionplan;"
         ' printf "%s\\n" "${COMPREPLY[@]}"'
     )
     assert in_shell(planned, "bash", script) == [
         "complete -F _actionplan actionplan",
+        "some-file.yaml",
         "some-file.yaml",
         "move-web-1",
     ]
@@ -117,13 +125,16 @@ def test_bash_completes(planned: CommandLine) -> None:
 def test_zsh_completes(planned: CommandLine) -> None:
     script = (
         "compdef() { print -r -- compdef $* }; _files() { print -r -- files };"
-        " compadd() { print -rl -- ${(P)2} }; source LOADED;"
+        " compadd() { print -rl -- ${(P)2} }; compset() { print -r -- compset $* };"
+        " source LOADED; words=(actionplan graph last --out=some); CURRENT=4; _actionplan;"
         " words=(actionplan create some); CURRENT=3; _actionplan;"
         " words=(actionplan action show last move-web); CURRENT=5; _actionplan"
     )
     found = [line for line in in_shell(planned, "zsh", script) if line]
     assert found == [
         "compdef _actionplan actionplan",
+        "compset -P *=",
+        "files",
         "files",
         "move-web-1",
         "move-web-2",
