@@ -86,7 +86,7 @@ def facts_of(span) -> dict[str, object]:
 def collector() -> Iterator[Collector]:
     """Yield a collector that takes spans."""
     with Collector() as made:
-        thread = threading.Thread(target=made.serve_forever)
+        thread = threading.Thread(target=made.serve_forever, args=(0.05,))
         thread.start()
         yield made
         made.answers.set()

@@ -39,7 +39,7 @@ def url() -> Iterator[str]:
     """Yield the address of a server that answers."""
     Answers.may_answer.clear()
     server = HTTPServer(("127.0.0.1", 0), Answers)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     Answers.may_answer.set()

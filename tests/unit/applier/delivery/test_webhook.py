@@ -47,7 +47,7 @@ def server(answer):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        thread = threading.Thread(target=listening.serve_forever)
+        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield f"http://127.0.0.1:{listening.server_port}/hook?token=hidden", arrived
