@@ -106,14 +106,32 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
                 raise _wrong(f"the key {key.value!r} occurs twice", key)
             own.add(key.value)
         self.flatten_mapping(node)
-        # Merged keys come first, those of the last merge before the others, because later keys
-        # override earlier ones.
         value: dict[Hashable, Any] = {}
         for key, item in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise _wrong("a key is a list or mapping", key)
             value[key.value] = self.construct_object(item, deep=deep)
         return value
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Put the keys that are merged before the own ones, which override them.
+
+        So of a list of mappings the last comes first: the first one is to override the others. The
+        method of PyYAML 6.0.4 has another order.
+        """
+        merged: list[Any] = []
+        own = []
+        for key, value in node.value:
+            if key.tag != _MERGE:
+                own.append((key, value))
+                continue
+            several = value.value if isinstance(value, yaml.SequenceNode) else [value]
+            for one in reversed(several):
+                if not isinstance(one, yaml.MappingNode):
+                    raise _wrong("only a mapping, or a list of mappings, can be merged", one)
+                self.flatten_mapping(one)
+                merged += one.value
+        node.value = merged + own
 
 
 for _kind, _pattern, _first in (

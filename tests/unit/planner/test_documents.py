@@ -87,11 +87,34 @@ c:
     }
 
 
+def test_what_was_merged_is_merged_in_turn_and_of_a_list_the_first_wins() -> None:
+    text = """
+a: &a {x: a, y: a, z: a}
+b: &b {<<: *a, y: b}
+c: &c {x: c, w: c}
+first: {<<: [*b, *c, *a]}
+last: {<<: [*c, *b], z: own}
+again: {<<: [*b, *c, *a]}
+"""
+    read = value(text)
+    assert read["b"] == {"x": "a", "y": "b", "z": "a"}
+    assert read["first"] == read["again"] == {"x": "a", "y": "b", "z": "a", "w": "c"}
+    assert read["last"] == {"x": "c", "w": "c", "y": "b", "z": "own"}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("a: 1\nb: 2\na: 3\n", "plan.yaml:3: not YAML: the key 'a' occurs twice"),
         ("x:\n  a: 1\n  a: 1\n", "plan.yaml:3: not YAML: the key 'a' occurs twice"),
+        (
+            "a: 1\n<<: 5\n",
+            "plan.yaml:2: not YAML: only a mapping, or a list of mappings, can be merged",
+        ),
+        (
+            "a: &a {}\nb:\n  <<: [*a,\n    7]\n",
+            "plan.yaml:4: not YAML: only a mapping, or a list of mappings, can be merged",
+        ),
         ("a: [1,\nb: 2\n", "plan.yaml:3: not YAML: while parsing a flow"),
         ("a: *nobody\n", "plan.yaml:1: not YAML: found undefined alias"),
         ("a:\n\tb: 1\n", "plan.yaml:2: not YAML: a tab at the beginning of a line"),
