@@ -114,7 +114,7 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
         return value
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Put the keys that are merged before the own ones, which override them.
+        """Put merged keys before the own ones, because later keys override earlier ones.
 
         So of a list of mappings the last comes first: the first one is to override the others. The
         method of PyYAML 6.0.4 has another order.

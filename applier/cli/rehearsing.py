@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from applier.cli import plan_files, set_ranges
@@ -64,17 +65,19 @@ def rehearse(
     )
     with progress_bar("rehearsing", settings.times * len(plans)) as advance:
         found = [
-            rehearsals.rehearsed(
-                verb.session,
-                plan,
-                known,
-                settings,
-                max_workers=workers,
-                on_failure=verb.session.conf.watcher_applier.on_failure,
-                failure_budget=verb.session.assembly.guard.demanded(plan).failure_budget,
+            replace(
+                rehearsals.rehearsed(
+                    verb.session,
+                    plan,
+                    known,
+                    settings,
+                    max_workers=workers,
+                    on_failure=verb.session.conf.watcher_applier.on_failure,
+                    failure_budget=verb.session.assembly.guard.demanded(plan).failure_budget,
+                    advise=not keys,
+                    progress=advance,
+                ),
                 not_rehearsed=rehearsals.left_out(verb.session.assembly, plan),
-                advise=not keys,
-                progress=advance,
             )
             for plan, workers in plans
         ]

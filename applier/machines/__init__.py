@@ -48,7 +48,7 @@ class OpenMachines:
 
     @property
     def origin(self) -> str:
-        """Six letters for the permits here; see :func:`applier.machines.permit.origin`."""
+        """Letters that tell permits of this place; see :func:`applier.machines.permit.origin`."""
         return origin(self._place)
 
     def of_attempt(self, plan: str, action: str, attempt: int) -> OpenAttemptMachines:

@@ -50,7 +50,7 @@ class Rehearsals:
     ``tried`` are the lower limits that were tried, each as often as the limits of the plan for
     ``compared``; ``advised`` is the one of them that helps, if any.
     ``samples`` is the number of earlier runs of actions from which durations were drawn.
-    ``not_rehearsed`` are the guards of the plan that no rehearsal follows.
+    ``not_rehearsed`` are the guards of the plan that no rehearsal follows; the caller knows them.
     """
 
     plan: ActionPlan
@@ -78,7 +78,6 @@ def rehearsed(
     max_workers: int,
     on_failure: str,
     failure_budget: Sequence[str] = (),
-    not_rehearsed: Sequence[str] = (),
     advise: bool = True,
     progress: Progress = lambda: None,
 ) -> Rehearsals:
@@ -112,7 +111,6 @@ def rehearsed(
         compared=compared,
         tried=tried,
         advised=advised,
-        not_rehearsed=not_rehearsed,
     )
 
 

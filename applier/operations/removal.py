@@ -43,7 +43,7 @@ def delete(store: Store, operator: Operator, plan: ActionPlan) -> None:
 
 
 def undelete(store: Store, operator: Operator, plan: ActionPlan, why: str | None) -> None:
-    """Give a removed plan its state back; raises PlanConflict if it is not DELETED."""
+    """Restore the state of a removed plan; raises PlanConflict if it is not DELETED."""
     entry = operator.entry("undelete", why)
     state = store.undelete_plan(plan.uuid, now=now(), history=entry)
     operator.say(f"{claim.named(plan)} is {state} again.")

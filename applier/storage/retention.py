@@ -42,7 +42,7 @@ _HOLD = Deferred(
 
 
 def _ended() -> sa.ColumnElement[bool]:
-    """Return the condition that a plan ended before a time; without times, it was long ago."""
+    """Return the condition that a plan ended before a time; one without times ended long ago."""
     long_ago = sa.literal(datetime(1000, 1, 1, tzinfo=UTC), Moment)
     ended_at = sa.func.coalesce(plans.c.updated_at, plans.c.created_at, long_ago, type_=Moment)
     is_before = bindparam("before", type_=Moment) > ended_at

@@ -209,7 +209,7 @@ class CeleryDelivery:
                 )
 
     def _drop(self) -> None:
-        """Drop what waits: it is older than what the record will have sent again."""
+        """Drop messages that wait: the jobs in the record are sent again."""
         while not self._messages.empty():
             if self._messages.get() is None:
                 self._over.set()

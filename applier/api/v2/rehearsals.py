@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import falcon
 
@@ -110,6 +111,6 @@ class Rehearsal(Resource):
             max_workers=query.get("max_workers") or assembly.max_workers,
             on_failure=assembly.conf.watcher_applier.on_failure,
             failure_budget=assembly.guard.demanded(found).failure_budget,
-            not_rehearsed=rehearsals.left_out(assembly, found),
         )
+        made = replace(made, not_rehearsed=rehearsals.left_out(assembly, found))
         response.media = rehearsals.as_dict(made)

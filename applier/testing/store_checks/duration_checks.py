@@ -119,7 +119,7 @@ class NodeDurationChecks:
         assert told == [(NO_PLAN, "import", "wanda", "two of nop")] * 3
 
     def test_of_two_imports_at_once_one_is_kept(self, store: Store) -> None:
-        """The one that came last, as a whole."""
+        """The import that came last is kept, as a whole."""
 
         def run(number: int) -> None:
             samples = [Sample(float(number))] * 50
